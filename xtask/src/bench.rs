@@ -32,6 +32,10 @@ pub(crate) enum Subject {
     Json,
     /// Appends, reads, wake-ups, memory and space of the stores
     Store,
+    /// The store on Redis: appends over several nodes, wake-ups, connections, beside the bare server
+    Redis,
+    /// The same on Postgres
+    Postgres,
     /// Runs, deltas, waiting and replay, in memory and on disk
     Runtime,
     /// Checkpoints, roll back, fork and storage of sessions, and the loading of agent files
@@ -50,6 +54,8 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
+        Subject::Redis => bench_of(&root, "headwater-store", "shared", &["redis"]),
+        Subject::Postgres => bench_of(&root, "headwater-store", "shared", &["postgres"]),
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
@@ -102,12 +108,18 @@ fn run_dialects(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> 
 fn benches_of(root: &Path, package: &str, benches: &[&str]) -> Result<ExitCode, Failure> {
     let mut met = true;
     for bench in benches {
-        let status = cargo(root, &["bench", "-q", "-p", package, "--bench", bench]).status();
-        let status =
-            status.map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?;
-        met &= status.success();
+        met &= bench_of(root, package, bench, &[])? == ExitCode::SUCCESS;
     }
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A bench that prints its own table and aims, with the words that it is given.
+fn bench_of(root: &Path, package: &str, bench: &str, words: &[&str]) -> Result<ExitCode, Failure> {
+    let mut arguments = vec!["bench", "-q", "-p", package, "--bench", bench, "--"];
+    arguments.extend(words);
+    let status = cargo(root, &arguments).status();
+    let status = status.map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {

@@ -52,7 +52,7 @@ pub(crate) enum Command {
     New(new::New),
     /// Print the JSON Schema of agents' files, for editors.
     Schema(schema::Schema),
-    /// Check the folder of a store, and remove a run from it.
+    /// Check a store, count what is in it, copy it into another, and remove a run from it.
     Store(store::StoreCommand),
     /// Print the settings of the server, and where each came from.
     Config(config::Config),

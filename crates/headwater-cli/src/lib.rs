@@ -65,7 +65,7 @@ Exit codes:
      it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
      or an agent's file is at fault (check), or a model gave no answer (reason),
      or today's code does something else than the journal says (replay),
-     or a store is damaged, or has no such run (store)
+     or a store is damaged, could not be copied as a whole, or has no such run (store)
   2  the command was used wrongly, its input could not be read, or the server could not start
   3  the store of the server stopped while it ran, and `store_on_failure` is `exit`";
 

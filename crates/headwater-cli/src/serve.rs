@@ -6,7 +6,7 @@ mod greeting;
 mod listen;
 pub(crate) mod logs;
 mod process;
-mod store;
+pub(crate) mod store;
 mod studio;
 #[cfg(test)]
 mod tests;

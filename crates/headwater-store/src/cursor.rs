@@ -172,6 +172,7 @@ mod tests {
             epochs: vec![EpochStart { epoch: 10, first: 1 }, EpochStart { epoch: 11, first: 8 }],
             bytes: 0,
             goes: None,
+            driven: true,
         }
     }
 

@@ -38,6 +38,8 @@ pub enum ErrorKind {
     },
     /// There is no such journal.
     Unknown,
+    /// There is a journal of that name already.
+    Exists,
     /// The journal is closed; nothing is appended to it any more.
     Closed,
     /// The records asked for are no longer kept.
@@ -102,6 +104,7 @@ impl ErrorKind {
             Self::Stale { .. } => "store.stale",
             Self::Held { .. } => "store.held",
             Self::Unknown => "store.unknown",
+            Self::Exists => "store.exists",
             Self::Closed => "store.closed",
             Self::Trimmed { .. } => "store.trimmed",
             Self::Conflict { .. } => "store.conflict",
@@ -175,6 +178,13 @@ impl Error {
     #[must_use]
     pub fn unknown(journal: &JournalId) -> Self {
         Self::new(ErrorKind::Unknown, format!("no journal {journal}: it never was, or its retention is over"))
+    }
+
+    /// A journal cannot be restored over another.
+    #[must_use]
+    pub fn exists(journal: &JournalId) -> Self {
+        let message = format!("journal {journal} is in this store already: delete it first, or keep it");
+        Self::new(ErrorKind::Exists, message)
     }
 
     /// The journal takes no more records.

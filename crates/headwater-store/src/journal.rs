@@ -142,6 +142,8 @@ pub struct JournalInfo {
     pub bytes: u64,
     /// When it goes, once closed.
     pub goes: Option<Time>,
+    /// Whether it has a driver, alive or dead: it is not closed, and its newest lease was not given back.
+    pub driven: bool,
 }
 
 /// What was appended, and a future that is ready when it may be seen: at once for deltas, unless a fact before them is

@@ -31,6 +31,7 @@
 
 mod batch;
 mod clock;
+pub mod copy;
 mod cursor;
 pub mod embedded;
 mod error;
@@ -44,8 +45,10 @@ pub mod postgres;
 pub mod redis;
 #[cfg(feature = "remote")]
 pub mod remote;
+mod restore;
 mod secret;
 mod store;
+pub mod survey;
 mod value;
 
 pub use clock::{Clock, ManualClock, Monotonic, SystemClock, Time};

@@ -23,7 +23,7 @@ use self::{
 };
 use crate::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Result, Store, Swept, SystemClock, Tail, Value, Watch, clock::Retention,
+    Record, Result, Store, Swept, SystemClock, Tail, Value, Watch, clock::Retention, restore,
 };
 
 /// The longest key of a value and the longest name of a journal, in bytes.
@@ -79,6 +79,8 @@ impl Default for MemoryOptions {
 /// a body that is a small slice of a large buffer keeps the whole buffer.
 pub struct Memory {
     journals: RwLock<HashMap<JournalId, Arc<Mutex<Journal>>>>,
+    /// Journals that are being restored. Locked after `journals`, never before.
+    unfinished: Mutex<HashMap<JournalId, Journal>>,
     values: Mutex<Values>,
     used: Usage,
     retention: Retention,
@@ -129,6 +131,7 @@ impl Memory {
     pub fn with(options: MemoryOptions) -> Self {
         Self {
             journals: RwLock::default(),
+            unfinished: Mutex::default(),
             values: Mutex::default(),
             used: Usage { bytes: AtomicU64::new(0), max: options.max_bytes },
             retention: Retention::new(options.clock.clone()),
@@ -166,6 +169,7 @@ impl Memory {
             self.used.take_anyway(EPOCH_COST);
             return Ok(lease);
         }
+        self.discard_unfinished(id);
         self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64)?;
         let mut journal = Journal::default();
         let lease = journal.claim(id, owner, now, ttl, epoch)?;
@@ -177,6 +181,7 @@ impl Memory {
         let now = self.options.clock.monotonic();
         let mut journals = self.writing();
         let Some(journal) = journals.get(id).cloned() else {
+            self.discard_unfinished(id);
             return Ok(());
         };
         let mut journal = lock(&journal);
@@ -184,6 +189,61 @@ impl Memory {
         journals.remove(id);
         drop(journals);
         self.let_go(id, &mut journal);
+        Ok(())
+    }
+
+    fn discard_unfinished(&self, id: &JournalId) {
+        let unfinished = lock(&self.unfinished).remove(id);
+        if let Some(mut journal) = unfinished {
+            self.let_go(id, &mut journal);
+        }
+    }
+
+    fn restore_now(&self, id: &JournalId, info: &JournalInfo, records: &[Record]) -> Result<()> {
+        check_name("journal name", id.as_str())?;
+        let step = restore::check(id, info, records)?;
+        let mut journals = self.writing();
+        if journals.contains_key(id) {
+            return Err(Error::exists(id));
+        }
+        if step.begins {
+            self.discard_unfinished(id);
+            let cost = JOURNAL_COST + EPOCH_COST * info.epochs.len() as u64 + id.as_str().len() as u64;
+            self.used.take(cost)?;
+            lock(&self.unfinished).insert(id.clone(), Journal::restored(info));
+        }
+        if let Err(error) = self.restore_records(id, records) {
+            self.discard_unfinished(id);
+            return Err(error);
+        }
+        if step.completes
+            && let Some(journal) = lock(&self.unfinished).remove(id)
+        {
+            let newest = info.epochs.last().map_or(0, |start| start.epoch);
+            EPOCHS.fetch_max(newest, Ordering::Relaxed);
+            journals.insert(id.clone(), Arc::new(Mutex::new(journal)));
+        }
+        Ok(())
+    }
+
+    fn restore_records(&self, id: &JournalId, records: &[Record]) -> Result<()> {
+        let mut unfinished = lock(&self.unfinished);
+        let journal = unfinished.get_mut(id).ok_or_else(|| restore::not_begun(id))?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        restore::check_next(id, journal.tail().last, records)?;
+        let (max, limit) = (self.options.max_record_bytes, self.options.max_journal_bytes);
+        if let Some(record) = records.iter().find(|record| record.body.len() > max) {
+            let what = format!("journal {id}: record {}", record.seq);
+            return Err(Error::too_large(&what, record.body.len(), max));
+        }
+        let bytes = records.iter().map(|record| record.body.len() as u64).sum::<u64>();
+        if journal.bytes() + bytes > limit {
+            return Err(restore::too_long(id, limit));
+        }
+        self.used.take(journal::cost_of(records.len(), bytes))?;
+        journal.restore(records);
         Ok(())
     }
 
@@ -300,6 +360,19 @@ impl Store for Memory {
 
     fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
         Box::pin(async move { Ok(self.journal(journal).ok().map(|found| lock(&found).info())) })
+    }
+
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        Box::pin(async move { Ok(restore::page_of(self.reading().keys(), after, limit)) })
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        Box::pin(async move { self.restore_now(journal, info, records) })
     }
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {

@@ -19,6 +19,7 @@
 //!   a journal, when the engine's notification or a poll says that there is more ([`follow`]).
 
 mod call;
+mod delegate;
 mod driven;
 mod engine;
 pub(crate) mod entry;
@@ -26,6 +27,7 @@ mod follow;
 mod hints;
 mod local;
 mod options;
+mod restore;
 mod state;
 mod store;
 mod time;
@@ -35,10 +37,11 @@ mod writer;
 pub use self::options::{EngineTime, Options};
 pub(crate) use self::{
     call::random_u64,
+    delegate::delegate_store,
     engine::{
-        Answer, Append, Change, Claimed, Engine, Entry, Fault, Header, Hint, Hints, Hold, Refusal, Stored,
-        SweepStep, Verdict,
+        Answer, Append, Change, Claimed, Engine, Entry, Fault, Header, Hint, Hints, Hold, Refusal,
+        RestorePiece, Stored, SweepStep, Verdict,
     },
-    store::{Remote, delegate_store},
+    store::Remote,
     time::EngineClock,
 };

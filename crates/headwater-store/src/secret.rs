@@ -8,7 +8,7 @@ use sha2::Sha256;
 use crate::{Error, ErrorKind, Expect, Result, Store};
 
 /// Where a store keeps its secret.
-const KEY: &str = "secret";
+pub(crate) const KEY: &str = "secret";
 
 /// A key that signs cursors and tokens, so that what comes back from a client is known to be ours.
 ///

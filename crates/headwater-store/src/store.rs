@@ -5,7 +5,8 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    Class, Error, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Result, Tail, Value, Watch,
+    Class, Error, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Record, Result, Tail,
+    Value, Watch,
 };
 
 /// What a store will have done.
@@ -27,8 +28,18 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 /// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
 ///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on, until the store is opened anew.
 ///   [`stopped`](Store::stopped) waits for that.
+/// * **A lost connection does not.** A store behind a network sends the same batch again, which the engine recognises,
+///   until it is written: facts wait meanwhile, and deltas are refused as [`Busy`](crate::ErrorKind::Busy) when the buffer
+///   is full. Other calls are repeated for a minute and then fail with
+///   [`Unavailable`](crate::ErrorKind::Unavailable), which may be retried. Only when nothing could be written for five minutes
+///   does the store stop. So a node outlives the restart or failover of its engine.
 /// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed. What has a
-///   lifetime (values, closed journals) never goes before that has passed while the store is open.
+///   lifetime (values, closed journals) never goes before that has passed while the store is open. A store that several
+///   processes share measures both on the clock of its engine, and [`Lease::expires`](crate::Lease::expires) from
+///   before the request was sent: a process never counts on a lease for longer than the engine does.
+/// * **What others see.** Processes that share a store see facts and deltas after the commit; only readers in the process
+///   that appended a delta see it before. If that process loses its lease before the commit, its readers of those deltas get
+///   [`Unavailable`](crate::ErrorKind::Unavailable) and begin again with their cursors.
 /// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
 ///
 /// `headwater_testkit::store::behaviour` holds any store to this.
@@ -68,6 +79,31 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// What is known about a journal; `None` if there is none of that name.
     fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>>;
+
+    /// The names of journals after a name, in the order of their bytes. The order is that of a listing, not of time, and
+    /// this is for tools that go through the whole store: a page may cost as much as looking at every name.
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>>;
+
+    /// Writes a journal as another store has it: with the same sequences, epochs, times and classes, the same beginning
+    /// and the same end. If it had a driver, it is one whose driver has died ([`expired`](Store::expired)).
+    ///
+    /// A journal that is too large for memory is restored in pieces: call this with the same `info` and the next records,
+    /// beginning with the first that is kept, until the last one of `info.tail` was given. The journal exists, as a whole
+    /// and durably, when that call is done. Until then no other call sees it, and the name is free: a claim, a deletion
+    /// and a call with the first records again discard the pieces so far. After an error, begin again.
+    ///
+    /// From then on all epochs that the store gives are higher than those of the journal.
+    ///
+    /// # Errors
+    /// [`Exists`](crate::ErrorKind::Exists) when there is a journal of that name, [`Corrupt`](crate::ErrorKind::Corrupt)
+    /// when the records are not the next ones of a journal with that `info`,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Full`](crate::ErrorKind::Full) as for an append.
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()>;
 
     /// Ends a journal and its lease. It is kept for so long, or for ever, and then goes.
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()>;

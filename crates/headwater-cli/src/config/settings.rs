@@ -1,6 +1,6 @@
 //! The settings as types, checked.
 
-use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use axum::http::HeaderName;
 use headwater_dialects::Dialect;
@@ -70,6 +70,14 @@ impl fmt::Display for StoreUrl {
             Self::File(folder) => write!(f, "file:{}", folder.display()),
             Self::Postgres(url) | Self::Redis(url) => f.write_str(&without_secrets(&url.0)),
         }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        store_url(text)
     }
 }
 

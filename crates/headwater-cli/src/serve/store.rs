@@ -131,6 +131,13 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
     match &settings.store {
         StoreUrl::Memory => Ok(Opened::Memory(Arc::new(Memory::new()))),
         StoreUrl::File(folder) => open_folder(settings, folder),
+        shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => connect(shared).await,
+    }
+}
+
+/// Connects to a server that several machines share.
+pub(crate) async fn connect(store: &StoreUrl) -> Result<Opened, Failure> {
+    match store {
         #[cfg(feature = "postgres")]
         StoreUrl::Postgres(url) => {
             let store =
@@ -142,7 +149,6 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
             let store = RedisStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
             Ok(Opened::Redis(Arc::new(store)))
         }
-        #[cfg(not(all(feature = "postgres", feature = "redis")))]
         other => Err(Failure::new(format!("this build has no store for {other}"))),
     }
 }

@@ -28,6 +28,7 @@ mod run;
 mod serve;
 mod server;
 mod store;
+mod store_copy;
 mod structured;
 mod tokens;
 mod usage;

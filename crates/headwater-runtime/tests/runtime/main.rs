@@ -10,6 +10,7 @@
 mod aborts;
 mod asking;
 mod control;
+mod copies;
 mod crashes;
 mod divergence;
 mod email;

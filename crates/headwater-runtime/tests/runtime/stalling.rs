@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Result, Store, Swept, Tail, Value, Watch,
+    Receipt, Record, Result, Store, Swept, Tail, Value, Watch,
 };
 use tokio::sync::watch;
 
@@ -95,6 +95,19 @@ impl Store for Stalling {
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
         self.store.release(lease)
+    }
+
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        self.store.journals(after, limit)
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        self.store.restore(journal, info, records)
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {

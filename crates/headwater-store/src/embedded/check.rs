@@ -63,6 +63,8 @@ pub struct Report {
     pub values: u64,
     /// The bytes of a torn end, which opening cuts off. They were never durable.
     pub torn: u64,
+    /// Journals that were not restored to their end. Opening removes them.
+    pub unfinished: u64,
     /// Footers that opening builds anew from the frames.
     pub footers: Vec<String>,
     /// What is damaged.
@@ -86,6 +88,13 @@ impl fmt::Display for Report {
         )?;
         if self.torn > 0 {
             writeln!(f, "torn end of {} bytes: never durable, cut off when the store is opened", self.torn)?;
+        }
+        if self.unfinished > 0 {
+            writeln!(
+                f,
+                "{} journals were not restored to their end: removed when the store is opened",
+                self.unfinished
+            )?;
         }
         for file in &self.footers {
             writeln!(f, "{file}: the footer is damaged and is built anew from the frames; nothing is lost")?;
@@ -150,7 +159,9 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
     }
     if let Some(active) = active {
         let core = all.finish(Core::new(&options, active));
-        (report.journals, report.values) = (core.journals.len() as u64, core.values.len() as u64);
+        let known = core.journals.values().filter(|journal| journal.is_known()).count();
+        report.unfinished = (core.journals.len() - known) as u64;
+        (report.journals, report.values) = (known as u64, core.values.len() as u64);
         report.damages = core.damages;
     }
     Ok(report)

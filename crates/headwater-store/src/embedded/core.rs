@@ -13,7 +13,7 @@ use super::{
     Damage, Options,
     files::File,
     format::{COMMIT_HEADER, Counters},
-    frame::{Frame, encode_records},
+    frame::{Entry, Frame, encode_records},
     index::{FrameAt, SegmentIndex},
     journal::Journal,
     segment::Sealed,
@@ -26,10 +26,12 @@ use crate::{
 
 mod calls;
 mod look;
+mod restore;
 mod space;
 
 pub(super) use calls::{Claim, Trim};
 pub(super) use look::{Located, ReadStep, Waiting};
+pub(super) use restore::Restore;
 
 /// All that a store knows.
 #[derive(Debug)]
@@ -105,6 +107,7 @@ pub(super) enum Op {
     Deleted { journal: u64 },
     Put { key: Arc<str>, version: u64, expires: Option<Time>, bytes: Bytes },
     Removed { key: Arc<str>, version: u64 },
+    Restoring { journal: u64, name: JournalId },
 }
 
 impl Op {
@@ -125,6 +128,7 @@ impl Op {
                 Frame::Put { key, version: *version, expires: *expires, bytes }
             }
             Self::Removed { key, version } => Frame::Removed { key, version: *version },
+            Self::Restoring { journal, name } => Frame::Restoring { journal: *journal, name: name.as_str() },
         }
     }
 }
@@ -328,7 +332,8 @@ impl Core {
             Op::Claimed { journal, .. }
             | Op::Released { journal, .. }
             | Op::Closed { journal, .. }
-            | Op::Trimmed { journal, .. } => self.settle_journal_op(journal, &op),
+            | Op::Trimmed { journal, .. }
+            | Op::Restoring { journal, .. } => self.settle_journal_op(journal, &op),
         }
     }
 
@@ -348,7 +353,8 @@ impl Core {
     }
 }
 
-/// Encodes what no commit has taken of a journal: one frame for each epoch, which nearly always is one frame.
+/// Encodes what no commit has taken of a journal: one frame for each epoch, which nearly always is one frame. Within a
+/// frame times do not go back; in another store's journal, which has no epochs here yet, they may.
 fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: &mut Vec<Span>) {
     journal.dirty = false;
     let Some(recent) = &journal.recent else { return };
@@ -356,9 +362,14 @@ fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: 
         let first = journal.taken + 1;
         let Some(epoch) = recent.get(first).map(|entry| entry.epoch) else { return };
         let mut last = journal.last;
-        if recent.get(last).is_some_and(|entry| entry.epoch != epoch) {
-            let same = recent.between(first, last).take_while(|entry| entry.epoch == epoch).count() as u64;
-            last = first + same - 1;
+        let of_another_store = journal.epochs.is_empty();
+        if of_another_store || recent.get(last).is_some_and(|entry| entry.epoch != epoch) {
+            let mut time = Time::default();
+            let fits = |entry: &&Entry| {
+                let later = entry.time >= std::mem::replace(&mut time, entry.time);
+                later && entry.epoch == epoch
+            };
+            last = first + recent.between(first, last).take_while(fits).count() as u64 - 1;
         }
         let offset = bytes.len();
         let body_bytes = encode_records(bytes, number, first, recent.between(first, last));

@@ -16,18 +16,50 @@ const TRIMMED: u8 = 5;
 const DELETED: u8 = 6;
 const PUT: u8 = 7;
 const REMOVED: u8 = 8;
+const RESTORING: u8 = 9;
 
 /// What a frame says. It borrows from the bytes that it was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     Records(Records<'a>),
-    Claimed { journal: u64, name: &'a str, epoch: u64, first: u64 },
-    Released { journal: u64, epoch: u64, last: u64 },
-    Closed { journal: u64, goes: Option<Time>, last: u64 },
-    Trimmed { journal: u64, before: u64 },
-    Deleted { journal: u64 },
-    Put { key: &'a str, version: u64, expires: Option<Time>, bytes: &'a [u8] },
-    Removed { key: &'a str, version: u64 },
+    Claimed {
+        journal: u64,
+        name: &'a str,
+        epoch: u64,
+        first: u64,
+    },
+    Released {
+        journal: u64,
+        epoch: u64,
+        last: u64,
+    },
+    Closed {
+        journal: u64,
+        goes: Option<Time>,
+        last: u64,
+    },
+    Trimmed {
+        journal: u64,
+        before: u64,
+    },
+    Deleted {
+        journal: u64,
+    },
+    Put {
+        key: &'a str,
+        version: u64,
+        expires: Option<Time>,
+        bytes: &'a [u8],
+    },
+    Removed {
+        key: &'a str,
+        version: u64,
+    },
+    /// Records of the journal follow that do not count before it is claimed.
+    Restoring {
+        journal: u64,
+        name: &'a str,
+    },
 }
 
 /// Records of one journal and epoch, without gaps.
@@ -132,6 +164,7 @@ impl<'a> Frame<'a> {
                 bytes: input.take(input.0.len())?,
             },
             REMOVED => Self::Removed { key: input.text()?, version: input.varint()? },
+            RESTORING => Self::Restoring { journal: input.varint()?, name: input.text()? },
             _ => return None,
         };
         input.0.is_empty().then_some(frame)
@@ -188,6 +221,11 @@ impl<'a> Frame<'a> {
                 put_text(out, key);
                 put_varint(out, version);
             }
+            Self::Restoring { journal, name } => {
+                out.push(RESTORING);
+                put_varint(out, journal);
+                put_text(out, name);
+            }
         }
         finish(out, start);
     }
@@ -205,7 +243,8 @@ impl<'a> Frame<'a> {
             | Self::Released { journal, .. }
             | Self::Closed { journal, .. }
             | Self::Trimmed { journal, .. }
-            | Self::Deleted { journal } => Some(journal),
+            | Self::Deleted { journal }
+            | Self::Restoring { journal, .. } => Some(journal),
             Self::Put { .. } | Self::Removed { .. } => None,
         }
     }
@@ -283,6 +322,7 @@ mod tests {
             Frame::Put { key: "a/b", version: 7, expires: Some(Time(8)), bytes: b"xyz" },
             Frame::Put { key: "", version: 7, expires: None, bytes: b"" },
             Frame::Removed { key: "a/b", version: 8 },
+            Frame::Restoring { journal: 2, name: "run" },
         ];
         let mut out = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut out));

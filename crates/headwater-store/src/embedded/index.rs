@@ -29,6 +29,8 @@ pub(super) struct Part {
     /// The first sequence that is kept, or 0.
     pub(super) trimmed: u64,
     pub(super) deleted: bool,
+    /// Whether it was being restored: without an epoch, its records do not count.
+    pub(super) restoring: bool,
     /// A sequence that the journal had reached, or 0: without its record, its end is lost.
     pub(super) last: u64,
     pub(super) list: FrameList,
@@ -212,6 +214,11 @@ impl SegmentIndex {
                 part.trimmed = part.trimmed.max(before);
             }
             Frame::Deleted { journal } => self.journal(journal).deleted = true,
+            Frame::Restoring { journal, name } => {
+                let part = self.journal(journal);
+                part.name = Some(name.into());
+                part.restoring = true;
+            }
             Frame::Put { key, version, expires, .. } => {
                 self.value(key, ValuePart::Put { version, expires, offset, length });
             }

@@ -21,6 +21,8 @@ pub(super) struct Journal {
     /// What is under way and not durable yet.
     pub(super) closing: bool,
     pub(super) deleting: bool,
+    /// Whether its last records are still to be restored.
+    pub(super) restoring: bool,
     /// Whether it is among those with records to write.
     pub(super) dirty: bool,
     /// The first sequence that is kept.
@@ -121,6 +123,7 @@ impl Journal {
             closed: None,
             closing: false,
             deleting: false,
+            restoring: false,
             dirty: false,
             first: 1,
             last: 0,
@@ -135,7 +138,7 @@ impl Journal {
         }
     }
 
-    /// Whether anyone may know of it: not before its first claim is durable.
+    /// Whether anyone may know of it: not before its first claim is durable, or all that was restored.
     pub(super) fn is_known(&self) -> bool {
         !self.epochs.is_empty()
     }
@@ -151,6 +154,7 @@ impl Journal {
             epochs: self.epochs.clone(),
             bytes: self.bytes,
             goes: self.closed.flatten(),
+            driven: self.closed.is_none() && !self.closing && !self.released,
         }
     }
 

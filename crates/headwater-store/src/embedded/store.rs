@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use super::{
     Embedded,
-    core::{Claim, Core, Located, ReadStep, Trim, Waiting},
+    core::{Claim, Core, Located, ReadStep, Restore, Trim, Waiting},
     values::Stored,
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
-    Receipt, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
+    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
 };
 
 impl Embedded {
@@ -140,6 +140,29 @@ impl Store for Embedded {
 
     fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
         Box::pin(async move { Ok(self.shared.core().info(journal)) })
+    }
+
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        Box::pin(async move { Ok(self.shared.core().journals_after(after, limit)) })
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        Box::pin(async move {
+            loop {
+                let restore = self.shared.core().restore(journal, info, records);
+                match restore {
+                    Err(error) if *error.kind() == ErrorKind::Busy => self.shared.room.wait().await,
+                    Err(error) => return Err(error),
+                    Ok(Restore::Begun(batch)) => return self.wait_for(batch).await,
+                    Ok(Restore::Later(batch)) => self.wait_for(batch).await?,
+                }
+            }
+        })
     }
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {

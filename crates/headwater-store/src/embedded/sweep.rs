@@ -263,6 +263,7 @@ impl Shared {
                     wanted.dead += bytes * gone / (part.list.last - part.list.first + 1);
                 }
                 let is_spoken_of = !part.epochs.is_empty()
+                    || (part.restoring && newest == 0)
                     || part.closed.is_some()
                     || (part.released > 0 && part.released >= newest)
                     || (part.trimmed > 0 && part.trimmed >= journal.first)

@@ -47,6 +47,8 @@ enum Hold {
         owner: Arc<str>,
         expires: Monotonic,
     },
+    /// Nobody: its driver was in another store.
+    Orphaned,
     Closed {
         goes: Option<Time>,
     },
@@ -83,7 +85,26 @@ impl Journal {
             epochs: self.epochs.clone(),
             bytes: self.bytes,
             goes: if let Hold::Closed { goes } = self.hold { goes } else { None },
+            driven: matches!(self.hold, Hold::Leased { .. } | Hold::Orphaned),
         }
+    }
+
+    /// A journal of another store, without its records.
+    pub(super) fn restored(info: &JournalInfo) -> Self {
+        let hold = match (info.tail.closed, info.driven) {
+            (true, _) => Hold::Closed { goes: info.goes },
+            (false, true) => Hold::Orphaned,
+            (false, false) => Hold::Free,
+        };
+        Self { trimmed: info.first - 1, epochs: info.epochs.clone(), hold, ..Self::default() }
+    }
+
+    /// Adds the next records of another store's journal.
+    pub(super) fn restore(&mut self, records: &[Record]) {
+        let stored =
+            |record: &Record| Stored { time: record.time, class: record.class, body: record.body.clone() };
+        self.records.extend(records.iter().map(stored));
+        self.bytes += records.iter().map(|record| record.body.len() as u64).sum::<u64>();
     }
 
     /// Whether a lease lets one write.
@@ -92,7 +113,7 @@ impl Journal {
         match self.hold {
             Hold::Leased { .. } if newest == Some(lease.epoch) => Ok(()),
             Hold::Leased { .. } => Err(Error::stale(&lease.journal, lease.epoch, newest)),
-            Hold::Free => Err(Error::stale(&lease.journal, lease.epoch, None)),
+            Hold::Free | Hold::Orphaned => Err(Error::stale(&lease.journal, lease.epoch, None)),
             Hold::Closed { .. } => Err(Error::closed(&lease.journal)),
             Hold::Gone => Err(Error::unknown(&lease.journal)),
         }
@@ -140,6 +161,7 @@ impl Journal {
     pub(super) fn expired_at(&self, now: Monotonic) -> Option<Monotonic> {
         match self.hold {
             Hold::Leased { expires, .. } if expires <= now => Some(expires),
+            Hold::Orphaned => Some(Monotonic(0)),
             _ => None,
         }
     }

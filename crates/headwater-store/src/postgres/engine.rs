@@ -17,8 +17,8 @@ use super::{
 use crate::{
     EpochStart, Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Time, Value,
     remote::{
-        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hold, Refusal, Stored,
-        SweepStep, Verdict, random_u64,
+        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hold, Refusal,
+        RestorePiece, Stored, SweepStep, Verdict, random_u64,
     },
 };
 
@@ -62,6 +62,14 @@ impl Postgres {
         let parameters = [(&key.as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
         let rows = self.pool.query(Lane::Calls, "reading a value", &self.sql.written_by, &parameters).await?;
         rows.first().map(|row| Ok((unsigned(column(row, 0)?), column(row, 1)?))).transpose()
+    }
+
+    /// Lets all epochs and versions from now on be higher than a number, and than any of the past.
+    async fn set_forward(&self, number: u64) -> Answer<u64> {
+        let parameters = [(&LOCK as _, Type::INT8), (&signed(number) as _, Type::INT8)];
+        let rows =
+            self.pool.query(Lane::Writer, "reading the time", &self.sql.set_forward, &parameters).await?;
+        rows.first().map_or(Ok(0), |row| Ok(unsigned(column(row, 0)?)))
     }
 
     /// What became of appends that were not written now.
@@ -414,7 +422,8 @@ impl Engine for Postgres {
             swept.values = unsigned(column(row, 0)?);
             swept.bytes += unsigned(column(row, 1)?);
         }
-        let rows = self.pool.query(Lane::Calls, doing, &self.sql.sweep_garbage, &[]).await?;
+        let rows =
+            self.pool.query(Lane::Calls, doing, &self.sql.sweep_garbage, &[(&at as _, Type::INT8)]).await?;
         let rests = match rows.first() {
             Some(row) => column::<i64>(row, 0)? > 0,
             None => false,
@@ -424,12 +433,67 @@ impl Engine for Postgres {
         Ok(SweepStep { swept, journals, more })
     }
 
+    async fn journals(&self, after: Option<&JournalId>, limit: usize) -> Answer<Vec<JournalId>> {
+        let after = after.map(|after| after.as_str().as_bytes());
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let parameters = [(&after as _, Type::BYTEA), (&limit as _, Type::INT8)];
+        let rows = self.pool.query(Lane::Calls, "listing journals", &self.sql.journals, &parameters).await?;
+        rows.iter().map(|row| Ok(JournalId::from(text(column(row, 0)?)))).collect()
+    }
+
+    async fn restore(&self, journal: &JournalId, piece: &RestorePiece) -> Answer<bool> {
+        let (doing, number, at) = ("restoring a journal", signed(piece.number), self.at());
+        if piece.begins {
+            let parameters = [(&number as _, Type::INT8), (&at as _, Type::INT8)];
+            self.pool.query(Lane::Calls, doing, &self.sql.restore_begin, &parameters).await?;
+        }
+        if !piece.entries.is_empty() {
+            let each = |number: fn(&Entry) -> u64| {
+                piece.entries.iter().map(|it| signed(number(it))).collect::<Vec<_>>()
+            };
+            let (firsts, lasts, starts) = (each(|it| it.first), each(|it| it.last), each(|it| it.start));
+            let packed: Vec<&[u8]> = piece.entries.iter().map(|entry| &*entry.packed).collect();
+            let parameters = [
+                (&number as _, Type::INT8),
+                (&firsts as _, Type::INT8_ARRAY),
+                (&lasts as _, Type::INT8_ARRAY),
+                (&starts as _, Type::INT8_ARRAY),
+                (&packed as _, Type::BYTEA_ARRAY),
+                (&at as _, Type::INT8),
+            ];
+            let rows = self.pool.query(Lane::Calls, doing, &self.sql.restore_entries, &parameters).await?;
+            if rows.is_empty() {
+                return Ok(false);
+            }
+        }
+        let Some(header) = &piece.complete else { return Ok(true) };
+        self.set_forward(piece.highest_epoch()).await?;
+        let (state, goes) = match header.hold {
+            Hold::Free => (0_i16, None),
+            Hold::Leased { .. } => (1, None),
+            Hold::Closed { goes } => (2, goes.map(signed)),
+        };
+        let epochs: Vec<i64> = header.epochs.iter().map(|start| signed(start.epoch)).collect();
+        let firsts: Vec<i64> = header.epochs.iter().map(|start| signed(start.first)).collect();
+        let parameters = [
+            (&number as _, Type::INT8),
+            (&journal.as_str().as_bytes() as _, Type::BYTEA),
+            (&signed(header.epoch) as _, Type::INT8),
+            (&state as _, Type::INT2),
+            (&goes as _, Type::INT8),
+            (&signed(header.first) as _, Type::INT8),
+            (&signed(header.last) as _, Type::INT8),
+            (&signed(header.total) as _, Type::INT8),
+            (&epochs as _, Type::INT8_ARRAY),
+            (&firsts as _, Type::INT8_ARRAY),
+        ];
+        let rows = self.pool.query(Lane::Calls, doing, &self.sql.restore_complete, &parameters).await?;
+        Ok(!rows.is_empty())
+    }
+
     /// Also sets the numbers forward to the time: after a restored backup none is used twice.
     async fn now(&self) -> Answer<u64> {
-        let parameters = [(&LOCK as _, Type::INT8)];
-        let rows =
-            self.pool.query(Lane::Writer, "reading the time", &self.sql.set_forward, &parameters).await?;
-        rows.first().map_or(Ok(0), |row| Ok(unsigned(column(row, 1)?)))
+        self.set_forward(0).await
     }
 
     async fn subscribe(&self) -> Answer<Listening> {

@@ -10,7 +10,7 @@ CREATE SEQUENCE {schema}.numbers;
 CREATE TABLE {schema}.journals (
     number  int8 PRIMARY KEY,               -- the epoch of its first claim
     name    bytea NOT NULL UNIQUE,
-    epoch   int8 NOT NULL,                  -- the newest lease
+    epoch   int8 NOT NULL,                  -- the newest lease; 0 if its driver was another store's
     state   int2 NOT NULL,                  -- 0 free, 1 leased, 2 closed
     owner   bytea NOT NULL,
     nonce   int8 NOT NULL,                  -- of the claim: recognises one whose answer was lost
@@ -36,8 +36,12 @@ CREATE TABLE {schema}.entries (
     PRIMARY KEY (number, last)
 );
 
--- Journals that were deleted and whose entries remain to be deleted, in small batches.
-CREATE TABLE {schema}.garbage (number int8 PRIMARY KEY);
+-- Journals that are not, and whose entries remain to be deleted in small batches: they were deleted, or a restore of them
+-- was not completed in time.
+CREATE TABLE {schema}.garbage (
+    number int8 PRIMARY KEY,
+    since  int8 NOT NULL                    -- nothing is deleted before this time
+);
 
 -- Small values.
 CREATE TABLE {schema}.key_values (

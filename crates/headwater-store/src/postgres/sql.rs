@@ -32,7 +32,18 @@ pub(super) struct Sql {
     pub(super) sweep_garbage: String,
     pub(super) sweep_values: String,
     pub(super) set_forward: String,
+    pub(super) journals: String,
+    pub(super) restore_begin: String,
+    pub(super) restore_entries: String,
+    pub(super) restore_complete: String,
 }
+
+/// The numbers are set so far beyond what is wanted that those which other processes take at the same moment are not
+/// given again.
+const MARGIN: i64 = 1 << 20;
+
+/// How long the entries of a restore that does not go on are kept, in milliseconds.
+const UNFINISHED: i64 = 24 * 60 * 60 * 1_000;
 
 /// How much one statement of a sweep deletes.
 pub(super) const SWEPT_JOURNALS: i64 = 100;
@@ -134,7 +145,7 @@ impl Sql {
                 "WITH gone AS (
                     DELETE FROM {s}.journals WHERE name = $1 AND NOT (state = 1 AND expires > {}) RETURNING number
                  ), rest AS (
-                    INSERT INTO {s}.garbage SELECT number FROM gone
+                    INSERT INTO {s}.garbage SELECT number, 0 FROM gone
                  ) SELECT number, pg_notify($3, $4 || number) FROM gone",
                 now(2),
             ),
@@ -199,13 +210,13 @@ impl Sql {
                     DELETE FROM {s}.journals j USING over o WHERE j.number = o.number
                     RETURNING j.number, j.total - j.trimmed AS bytes
                  ), rest AS (
-                    INSERT INTO {s}.garbage SELECT number FROM gone
+                    INSERT INTO {s}.garbage SELECT number, 0 FROM gone
                  ) SELECT number, bytes, pg_notify($2, $3 || number) FROM gone",
                 now(1),
             ),
             sweep_garbage: format!(
                 "WITH listed AS (
-                    SELECT number FROM {s}.garbage ORDER BY number LIMIT {SWEPT_JOURNALS}
+                    SELECT number FROM {s}.garbage WHERE since <= {now} ORDER BY number LIMIT {SWEPT_JOURNALS}
                  ), gone AS (
                     DELETE FROM {s}.entries WHERE ctid = ANY(ARRAY(
                         SELECT e.ctid FROM {s}.entries e JOIN listed USING (number) LIMIT {SWEPT_ENTRIES})) RETURNING 1
@@ -214,7 +225,8 @@ impl Sql {
                     WHERE g.number = listed.number
                       AND NOT EXISTS (SELECT FROM {s}.entries e WHERE e.number = g.number)
                     RETURNING 1
-                 ) SELECT (SELECT count(*) FROM listed), (SELECT count(*) FROM gone), (SELECT count(*) FROM empty)"
+                 ) SELECT (SELECT count(*) FROM listed), (SELECT count(*) FROM gone), (SELECT count(*) FROM empty)",
+                now = now(1),
             ),
             sweep_values: format!(
                 "WITH over AS (
@@ -224,10 +236,37 @@ impl Sql {
                  ) SELECT count(*), COALESCE(sum(bytes), 0)::int8 FROM gone",
                 now(1),
             ),
+            journals: format!(
+                "SELECT name FROM {s}.journals WHERE $1::bytea IS NULL OR name > $1 ORDER BY name LIMIT $2"
+            ),
+            restore_begin: format!("INSERT INTO {s}.garbage VALUES ($1, {} + {UNFINISHED}) ON CONFLICT DO NOTHING", now(2)),
+            restore_entries: format!(
+                "WITH staged AS (
+                    UPDATE {s}.garbage SET since = {} + {UNFINISHED} WHERE number = $1 RETURNING number
+                 ), written AS (
+                    INSERT INTO {s}.entries (number, first, last, start, packed)
+                    SELECT g.number, e.first, e.last, e.start, e.packed
+                    FROM staged g, unnest($2::int8[], $3::int8[], $4::int8[], $5::bytea[]) AS e(first, last, start, packed)
+                    ON CONFLICT DO NOTHING
+                 ) SELECT number FROM staged",
+                now(6),
+            ),
+            restore_complete: format!(
+                "WITH staged AS MATERIALIZED (
+                    SELECT number FROM {s}.garbage WHERE number = $1 FOR UPDATE
+                 ), made AS (
+                    INSERT INTO {s}.journals
+                        (number, name, epoch, state, owner, nonce, expires, goes, first, last, total, epochs, firsts)
+                    SELECT number, $2, $3, $4, '', 0, 0, $5, $6, $7, $8, $9, $10 FROM staged
+                    ON CONFLICT (name) DO NOTHING RETURNING number
+                 ), kept AS (
+                    DELETE FROM {s}.garbage g USING made m WHERE g.number = m.number
+                 ) SELECT number FROM made"
+            ),
             set_forward: format!(
                 "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock($1))
-                 SELECT setval('{s}.numbers', GREATEST(n.last_value, {server_now} * 1024)), {server_now}
-                 FROM locked, {s}.numbers n"
+                 SELECT {server_now}, CASE WHEN wanted > n.last_value THEN setval('{s}.numbers', wanted + {MARGIN}) END
+                 FROM locked, {s}.numbers n, GREATEST($2, {server_now} * 1024) AS wanted"
             ),
         }
     }

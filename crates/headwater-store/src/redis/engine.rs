@@ -1,6 +1,6 @@
 //! The engine's calls as scripts.
 
-use std::{pin::Pin, sync::Arc};
+use std::{borrow::Cow, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
@@ -16,8 +16,8 @@ use super::{
 use crate::{
     Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
     remote::{
-        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hint, Hints, Stored,
-        SweepStep, Verdict, random_u64,
+        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hint, Hints, Hold,
+        RestorePiece, Stored, SweepStep, Verdict, random_u64,
     },
 };
 
@@ -41,6 +41,9 @@ pub(super) struct Keys {
     journal: String,
     stream: String,
     value: String,
+    /// Streams of journals that are being restored, and the times when those that do not go on are removed.
+    staged: String,
+    unfinished: String,
 }
 
 impl Keys {
@@ -58,6 +61,8 @@ impl Keys {
             journal: key("j:"),
             stream: key("s:"),
             value: key("v:"),
+            staged: key("r:"),
+            unfinished: key("unfinished"),
             base,
         }
     }
@@ -72,6 +77,10 @@ impl Keys {
 
     fn value(&self, key: &str) -> String {
         format!("{}{key}", self.value)
+    }
+
+    fn staged(&self, journal: &JournalId) -> String {
+        format!("{}{journal}", self.staged)
     }
 }
 
@@ -202,7 +211,14 @@ impl Engine for Redis {
     }
 
     async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<Claimed> {
-        let keys = [&*self.keys.journal(journal), &self.keys.leases, &self.keys.names, &self.keys.numbers];
+        let keys = [
+            &*self.keys.journal(journal),
+            &self.keys.leases,
+            &self.keys.names,
+            &self.keys.numbers,
+            &self.keys.staged(journal),
+            &self.keys.unfinished,
+        ];
         let arguments = [journal.as_str(), owner, &ttl.to_string(), &nonce.to_string()];
         let reply = self.run(Lane::Changes, "claiming a journal", |s| &s.claim, &keys, &arguments).await?;
         let mut parts = Parts::of(reply)?;
@@ -253,6 +269,8 @@ impl Engine for Redis {
             &self.keys.leases,
             &self.keys.going,
             &self.keys.names,
+            &self.keys.staged(journal),
+            &self.keys.unfinished,
         ];
         let arguments = [journal.as_str(), &self.keys.channel, &self.node];
         let reply = self.run(Lane::Changes, "deleting a journal", |s| &s.delete, &keys, &arguments).await?;
@@ -263,12 +281,7 @@ impl Engine for Redis {
         let limit = limit.min(1 << 30).to_string();
         let keys = [&*self.keys.leases];
         let reply = self.run(Lane::Reads, "listing expired leases", |s| &s.expired, &keys, &[&limit]).await?;
-        let mut parts = Parts::of(reply)?;
-        let mut journals = Vec::new();
-        while parts.len() > 0 {
-            journals.push(parts.text()?.into());
-        }
-        Ok(journals)
+        names(reply)
     }
 
     async fn get(&self, key: &str) -> Answer<Option<Value>> {
@@ -339,10 +352,16 @@ impl Engine for Redis {
     }
 
     async fn sweep(&self) -> Answer<SweepStep> {
-        let keys = [&*self.keys.going, &self.keys.names, &self.keys.expiring, &self.keys.keys];
+        let keys = [
+            &*self.keys.going,
+            &self.keys.names,
+            &self.keys.expiring,
+            &self.keys.keys,
+            &self.keys.unfinished,
+        ];
         let most = SWEPT.to_string();
-        let Keys { channel, journal, stream, value, .. } = &self.keys;
-        let arguments = [&*most, channel, &self.node, journal, stream, value];
+        let Keys { channel, journal, stream, value, staged, .. } = &self.keys;
+        let arguments = [&*most, channel, &self.node, journal, stream, value, staged];
         let reply = self.run(Lane::Changes, "removing what is over", |s| &s.sweep, &keys, &arguments).await?;
         let mut parts = Parts::of(reply)?;
         let mut numbers = Parts::of(parts.reply()?)?;
@@ -353,6 +372,54 @@ impl Engine for Redis {
         let swept =
             Swept { journals: journals.len() as u64, values: parts.number()?, bytes: parts.number()? };
         Ok(SweepStep { swept, journals, more: parts.number()? == 1 })
+    }
+
+    async fn journals(&self, after: Option<&JournalId>, limit: usize) -> Answer<Vec<JournalId>> {
+        let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
+        let arguments = [&*from, &limit.min(1 << 30).to_string()];
+        let keys = [&*self.keys.names];
+        names(self.run(Lane::Reads, "listing journals", |s| &s.journals, &keys, &arguments).await?)
+    }
+
+    async fn restore(&self, journal: &JournalId, piece: &RestorePiece) -> Answer<bool> {
+        let keys = [
+            &*self.keys.journal(journal),
+            &self.keys.stream(journal),
+            &self.keys.staged(journal),
+            &self.keys.unfinished,
+            &self.keys.leases,
+            &self.keys.going,
+            &self.keys.names,
+            &self.keys.numbers,
+        ];
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+        let (at, number, begins) = (self.at(), piece.number.to_string(), u8::from(piece.begins).to_string());
+        let count = piece.entries.len().to_string();
+        let mut words: Vec<Cow<'_, [u8]>> = [&*at, journal.as_str(), &number, &begins, &count]
+            .into_iter()
+            .map(|word| Cow::Borrowed(word.as_bytes()))
+            .collect();
+        let owned = |number: u64| Cow::Owned(number.to_string().into_bytes());
+        for Entry { first, last, start, packed } in &piece.entries {
+            words.extend([owned(*first), owned(*last), owned(*start), Cow::Borrowed(&**packed)]);
+        }
+        if let Some(header) = &piece.complete {
+            let (state, goes) = match header.hold {
+                Hold::Free => (0, None),
+                Hold::Leased { .. } => (1, None),
+                Hold::Closed { goes } => (2, goes),
+            };
+            let epochs: Vec<String> =
+                header.epochs.iter().map(|start| format!("{}:{}", start.epoch, start.first)).collect();
+            let goes = goes.map_or(Cow::Borrowed(&b""[..]), owned);
+            words.extend([owned(header.epoch), owned(state), goes, owned(header.first), owned(header.last)]);
+            words.extend([owned(header.total), Cow::Owned(epochs.join(" ").into_bytes())]);
+            words.push(owned(piece.highest_epoch()));
+        }
+        let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
+        let script = &self.scripts.restore;
+        let reply = self.connections.run(Lane::Changes, "restoring a journal", script, &keys, &words).await?;
+        Ok(Parts::of(Reply::Array(vec![reply]))?.number()? == 1)
     }
 
     async fn now(&self) -> Answer<u64> {
@@ -367,6 +434,15 @@ impl Engine for Redis {
             listening.map_err(|error| Fault::Unreachable(fault("listening", &error).error().clone()))?;
         Ok(Listening { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
     }
+}
+
+fn names(reply: Reply) -> Answer<Vec<JournalId>> {
+    let mut parts = Parts::of(reply)?;
+    let mut journals = Vec::new();
+    while parts.len() > 0 {
+        journals.push(parts.text()?.into());
+    }
+    Ok(journals)
 }
 
 fn expected(expect: Expect) -> (&'static str, String) {

@@ -9,7 +9,8 @@ pub(super) fn code_of(error: &RedisError) -> &str {
     const HIDDEN: [&str; 6] = ["OOM", "READONLY", "MISCONF", "NOPERM", "WRONGTYPE", "NOREPLICAS"];
     let code = error.code().unwrap_or_default();
     let detail = error.detail().unwrap_or_default();
-    if code == "ERR" && detail.contains("ACL failure") {
+    if code == "ERR" && (detail.contains("ACL failure") || detail.contains("user executing the script can't"))
+    {
         return "NOPERM";
     }
     let hidden = |word: &&&str| code == "ERR" && detail.contains(&format!("-{word} "));

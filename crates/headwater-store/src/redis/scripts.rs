@@ -32,6 +32,8 @@ pub(super) struct Scripts {
     pub(super) remove: Loaded,
     pub(super) list: Loaded,
     pub(super) sweep: Loaded,
+    pub(super) journals: Loaded,
+    pub(super) restore: Loaded,
     pub(super) now: Loaded,
     pub(super) open: Loaded,
 }
@@ -52,6 +54,8 @@ impl Scripts {
             remove: Loaded::new(include_str!("scripts/remove.lua")),
             list: Loaded::new(include_str!("scripts/list.lua")),
             sweep: Loaded::new(include_str!("scripts/sweep.lua")),
+            journals: Loaded::new(include_str!("scripts/journals.lua")),
+            restore: Loaded::new(include_str!("scripts/restore.lua")),
             now: Loaded::new(include_str!("scripts/now.lua")),
             open: Loaded::new(include_str!("scripts/open.lua")),
         }

@@ -76,7 +76,7 @@ impl RedisUrl {
                 self.prefix = prefix.to_owned();
             }
             "wait" => {
-                self.durability.replicas = value.parse().map_err(|_| invalid("give a number of replicas"))?
+                self.durability.replicas = value.parse().map_err(|_| invalid("give a number of replicas"))?;
             }
             "waitaof" => {
                 self.durability.fsynced = match value {

@@ -31,7 +31,7 @@ impl Fault {
 pub(crate) struct Header {
     /// Tells the journal apart from another of the same name before or after it: the epoch of its first claim.
     pub(crate) number: u64,
-    /// The newest epoch.
+    /// The newest epoch; 0 if no lease of this engine is among its epochs and its driver was another store's.
     pub(crate) epoch: u64,
     pub(crate) hold: Hold,
     /// The first sequence that is kept.
@@ -179,6 +179,25 @@ pub(crate) struct SweepStep {
     pub(crate) more: bool,
 }
 
+/// Some entries of a journal that another store has.
+#[derive(Debug)]
+pub(crate) struct RestorePiece {
+    /// The number that the journal will have.
+    pub(crate) number: u64,
+    /// Whatever was staged before under this name is discarded.
+    pub(crate) begins: bool,
+    pub(crate) entries: Vec<Entry>,
+    /// The journal, if these are its last entries.
+    pub(crate) complete: Option<Header>,
+}
+
+impl RestorePiece {
+    /// The highest epoch of the journal. All that the engine gives from now on are higher.
+    pub(crate) fn highest_epoch(&self) -> u64 {
+        self.complete.iter().flat_map(|header| &header.epochs).map(|start| start.epoch).max().unwrap_or(0)
+    }
+}
+
 /// What may have changed, as another process announces it. Never the truth, only a reason to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hint {
@@ -270,6 +289,18 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Removes some of what is no longer kept.
     fn sweep(&self) -> impl Future<Output = Answer<SweepStep>> + Send;
+
+    /// The names of journals after one, in order.
+    fn journals(
+        &self,
+        after: Option<&JournalId>,
+        limit: usize,
+    ) -> impl Future<Output = Answer<Vec<JournalId>>> + Send;
+
+    /// Stages entries of a journal that another store has, and makes it a journal when they are complete. Gives `false`
+    /// where a journal of that name is there, or what was staged is not.
+    fn restore(&self, journal: &JournalId, piece: &RestorePiece)
+    -> impl Future<Output = Answer<bool>> + Send;
 
     /// What the engine's clock says.
     fn now(&self) -> impl Future<Output = Answer<u64>> + Send;

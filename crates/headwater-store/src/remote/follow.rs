@@ -119,7 +119,8 @@ impl<E: Engine> Shared<E> {
             _ => None,
         };
         let bytes = header.total - header.trimmed + unwritten;
-        Ok(Some(JournalInfo { first: header.first, tail, epochs: header.epochs, bytes, goes }))
+        let driven = matches!(header.hold, Hold::Leased { .. });
+        Ok(Some(JournalInfo { first: header.first, tail, epochs: header.epochs, bytes, goes, driven }))
     }
 
     fn unwritten_bytes(&self, journal: &JournalId, header: &Header, tail: Tail) -> u64 {

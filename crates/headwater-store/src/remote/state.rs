@@ -367,10 +367,9 @@ impl State {
 
     /// Forgets a journal that is gone, or that another has replaced.
     pub(super) fn forget(&mut self, journal: &JournalId) {
-        if let Some(local) = self.journals.get(journal) {
-            if let Some(epoch) = local.driven.as_ref().map(|driven| driven.epoch) {
-                self.fence(journal, epoch, Refusal::Unknown);
-            }
+        let driver = self.journals.get(journal).and_then(|local| local.driven.as_ref());
+        if let Some(epoch) = driver.map(|driven| driven.epoch) {
+            self.fence(journal, epoch, Refusal::Unknown);
         }
         if let Some(local) = self.journals.remove(journal) {
             self.numbers.remove(&local.number);
@@ -533,6 +532,8 @@ pub(super) fn refusal_of(header: Option<&Header>) -> Refusal {
         None => Refusal::Unknown,
         Some(Header { hold: Hold::Free, .. }) => Refusal::Stale(None),
         Some(Header { hold: Hold::Closed { .. }, .. }) => Refusal::Closed,
-        Some(Header { hold: Hold::Leased { .. }, epoch, .. }) => Refusal::Stale(Some(*epoch)),
+        Some(Header { hold: Hold::Leased { .. }, epoch, .. }) => {
+            Refusal::Stale(Some(*epoch).filter(|epoch| *epoch > 0))
+        }
     }
 }

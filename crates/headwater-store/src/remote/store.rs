@@ -19,6 +19,7 @@ use super::{
     call::{call, random_u64},
     entry::unpack,
     hints,
+    restore::Restoring,
     state::{State, refusal_error, refusal_of},
     time::EngineClock,
     watch::Watches,
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
+    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
 };
 
 /// The longest key of a value, name of a journal and name of an owner, in bytes.
@@ -55,10 +56,16 @@ pub(super) struct Shared<E> {
     pub(super) fetch: Notify,
     /// Journals about which the engine is being asked.
     pub(super) looking: Mutex<HashMap<JournalId, Weak<tokio::sync::Mutex<()>>>>,
+    /// Journals that are being restored piece by piece.
+    restoring: Mutex<HashMap<JournalId, Restoring>>,
     closing: AtomicBool,
 }
 
 impl<E> Shared<E> {
+    pub(super) fn restoring(&self) -> MutexGuard<'_, HashMap<JournalId, Restoring>> {
+        self.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // What is inside is whole between any two calls.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -98,6 +105,7 @@ impl<E: Engine> Remote<E> {
             hinted: Mutex::default(),
             fetch: Notify::new(),
             looking: Mutex::default(),
+            restoring: Mutex::default(),
             closing: AtomicBool::new(false),
         });
         tokio::spawn(writer::run(shared.clone()));
@@ -222,6 +230,7 @@ impl<E: Engine> Remote<E> {
         match claimed {
             Claimed::Given(header) => {
                 time.observe(header.now);
+                self.shared.restoring().remove(journal);
                 self.shared.state().drive(journal, &header);
                 Ok(Lease {
                     journal: journal.clone(),
@@ -285,6 +294,19 @@ impl<E: Engine> Store for Remote<E> {
         Box::pin(self.shared.read_info(journal))
     }
 
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        Box::pin(self.call(move |_| self.shared.engine.journals(after, limit)))
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        Box::pin(self.shared.restore_piece(journal, info, records))
+    }
+
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(self.end(lease, Change::Close(keep.map(milliseconds)), Refusal::Closed))
     }
@@ -298,6 +320,7 @@ impl<E: Engine> Store for Remote<E> {
             self.shared.state().running()?;
             match self.call(|_| self.shared.engine.delete(journal)).await? {
                 Ok(()) => {
+                    self.shared.restoring().remove(journal);
                     self.shared.state().forget(journal);
                     Ok(())
                 }
@@ -440,7 +463,7 @@ impl<E: Engine> Store for Remote<E> {
     }
 }
 
-fn check_name(what: &str, name: &str) -> Result<()> {
+pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
     if name.len() > MAX_NAME {
         return Err(Error::too_large(what, name.len(), MAX_NAME));
     }
@@ -451,116 +474,3 @@ fn milliseconds(duration: Duration) -> u64 {
     // More than 100,000 years would overflow the engines' numbers when added to a time.
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }
-
-/// Makes a public store of a [`Remote`] in its field `0`.
-macro_rules! delegate_store {
-    ($store:ty) => {
-        impl $crate::Store for $store {
-            fn append(
-                &self,
-                lease: &$crate::Lease,
-                class: $crate::Class,
-                bodies: &[bytes::Bytes],
-            ) -> $crate::Result<$crate::Receipt> {
-                self.0.append(lease, class, bodies)
-            }
-            fn room(&self) -> $crate::Pending<'_, ()> {
-                self.0.room()
-            }
-            fn read<'a>(
-                &'a self,
-                journal: &'a $crate::JournalId,
-                after: u64,
-                limit: $crate::ReadLimit,
-            ) -> $crate::Pending<'a, $crate::Page> {
-                self.0.read(journal, after, limit)
-            }
-            fn wait<'a>(
-                &'a self,
-                journal: &'a $crate::JournalId,
-                after: u64,
-            ) -> $crate::Pending<'a, $crate::Tail> {
-                self.0.wait(journal, after)
-            }
-            fn info<'a>(
-                &'a self,
-                journal: &'a $crate::JournalId,
-            ) -> $crate::Pending<'a, Option<$crate::JournalInfo>> {
-                self.0.info(journal)
-            }
-            fn close<'a>(
-                &'a self,
-                lease: &'a $crate::Lease,
-                keep: Option<std::time::Duration>,
-            ) -> $crate::Pending<'a, ()> {
-                self.0.close(lease, keep)
-            }
-            fn trim<'a>(&'a self, lease: &'a $crate::Lease, before: u64) -> $crate::Pending<'a, ()> {
-                self.0.trim(lease, before)
-            }
-            fn delete<'a>(&'a self, journal: &'a $crate::JournalId) -> $crate::Pending<'a, ()> {
-                self.0.delete(journal)
-            }
-            fn claim<'a>(
-                &'a self,
-                journal: &'a $crate::JournalId,
-                owner: &'a str,
-                ttl: std::time::Duration,
-            ) -> $crate::Pending<'a, $crate::Lease> {
-                self.0.claim(journal, owner, ttl)
-            }
-            fn renew<'a>(
-                &'a self,
-                lease: &'a $crate::Lease,
-                ttl: std::time::Duration,
-            ) -> $crate::Pending<'a, $crate::Lease> {
-                self.0.renew(lease, ttl)
-            }
-            fn release<'a>(&'a self, lease: &'a $crate::Lease) -> $crate::Pending<'a, ()> {
-                self.0.release(lease)
-            }
-            fn expired(&self, limit: usize) -> $crate::Pending<'_, Vec<$crate::JournalId>> {
-                self.0.expired(limit)
-            }
-            fn get<'a>(&'a self, key: &'a str) -> $crate::Pending<'a, Option<$crate::Value>> {
-                self.0.get(key)
-            }
-            fn put<'a>(
-                &'a self,
-                key: &'a str,
-                bytes: bytes::Bytes,
-                expect: $crate::Expect,
-                ttl: Option<std::time::Duration>,
-            ) -> $crate::Pending<'a, u64> {
-                self.0.put(key, bytes, expect, ttl)
-            }
-            fn remove<'a>(&'a self, key: &'a str, expect: $crate::Expect) -> $crate::Pending<'a, bool> {
-                self.0.remove(key, expect)
-            }
-            fn list<'a>(
-                &'a self,
-                prefix: &'a str,
-                after: Option<&'a str>,
-                limit: usize,
-            ) -> $crate::Pending<'a, Vec<(String, $crate::Value)>> {
-                self.0.list(prefix, after, limit)
-            }
-            fn watch(&self, prefix: &str) -> $crate::Watch {
-                self.0.watch(prefix)
-            }
-            fn sweep(&self) -> $crate::Pending<'_, $crate::Swept> {
-                self.0.sweep()
-            }
-            fn flush(&self) -> $crate::Pending<'_, ()> {
-                self.0.flush()
-            }
-            fn stopped(&self) -> std::pin::Pin<Box<dyn Future<Output = $crate::Error> + Send + '_>> {
-                self.0.stopped()
-            }
-            fn limits(&self) -> $crate::Limits {
-                self.0.limits()
-            }
-        }
-    };
-}
-pub(crate) use delegate_store;

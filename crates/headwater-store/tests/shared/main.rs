@@ -14,3 +14,4 @@ mod behaviour;
 mod engine;
 mod nodes;
 mod outages;
+mod refusals;

@@ -9,12 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use headwater_store::{Class, Expect, Store, Time};
+use headwater_store::{Class, EpochStart, Expect, JournalInfo, Record, Store, Tail, Time};
 
 use crate::support::{MINUTE, Place, Stepped, bodies, code};
 
 fn committed() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/format-2")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/format-3")
 }
 
 /// The segments of a folder.
@@ -24,6 +24,21 @@ fn segments(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     segments
         .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
         .collect()
+}
+
+/// A journal of another store, the clock of which went back.
+fn foreign() -> (JournalInfo, Vec<Record>) {
+    let epochs = vec![EpochStart { epoch: 9, first: 1 }, EpochStart { epoch: 12, first: 4 }];
+    let record = |seq: u64, epoch, time| Record {
+        seq,
+        epoch,
+        time: Time(time),
+        class: Class::Delta,
+        body: format!("record {seq}").into(),
+    };
+    let records = vec![record(2, 9, 500), record(3, 9, 400), record(4, 12, 600)];
+    let tail = Tail { last: 4, closed: false };
+    (JournalInfo { first: 2, tail, epochs, bytes: 24, goes: None, driven: false }, records)
 }
 
 /// Writes something of everything that the format has.
@@ -51,6 +66,10 @@ fn write(place: &Place) {
     store.drive(store.0.put("for a minute", "another".into(), Expect::Absent, Some(MINUTE))).unwrap();
     store.put("removed", "x");
     store.drive(store.0.remove("removed", Expect::Any)).unwrap();
+    let (info, records) = foreign();
+    for piece in records.chunks(2) {
+        store.drive(store.0.restore(&"restored".into(), &info, piece)).unwrap();
+    }
     store.fact(&run, "the last");
 }
 
@@ -74,6 +93,9 @@ fn read(store: &Stepped) {
     let value = store.drive(store.0.get("for a minute")).unwrap().unwrap();
     assert_eq!((&value.bytes[..], value.expires), (&b"another"[..], Some(Time(1_060_000))));
     assert_eq!(store.get("removed"), None);
+    let (info, records) = foreign();
+    assert_eq!(store.info("restored"), Some(info));
+    assert_eq!(store.page("restored", 1).unwrap().records, records);
     assert_eq!(store.expired(), ["run".into()]);
 }
 

@@ -9,6 +9,7 @@
     reason = "a test that meets something unexpected should fail loudly"
 )]
 
+mod copying;
 mod damage;
 mod durability;
 mod embedded;
@@ -17,6 +18,7 @@ mod journals;
 mod kills;
 mod memory;
 mod memory_use;
+mod restoring;
 mod simulation;
 mod space;
 mod support;

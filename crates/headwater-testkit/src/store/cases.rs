@@ -5,6 +5,7 @@ mod leases;
 mod limits;
 mod reading;
 pub(super) mod reopening;
+mod restoring;
 mod retention;
 mod values;
 mod watching;
@@ -19,4 +20,5 @@ pub(super) const ALL: &[&[Case]] = &[
     values::CASES,
     watching::CASES,
     limits::CASES,
+    restoring::CASES,
 ];

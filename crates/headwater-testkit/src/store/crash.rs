@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Result, Store, Swept, Tail, Value, Watch,
+    Record, Result, Store, Swept, Tail, Value, Watch,
 };
 use tokio::sync::Notify;
 
@@ -119,6 +119,15 @@ impl Store for Crashing {
         self.writing(|| self.store.release(lease))
     }
 
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        self.writing(move || self.store.restore(journal, info, records))
+    }
+
     fn put<'a>(
         &'a self,
         key: &'a str,
@@ -155,6 +164,10 @@ impl Store for Crashing {
 
     fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
         self.store.info(journal)
+    }
+
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        self.store.journals(after, limit)
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {

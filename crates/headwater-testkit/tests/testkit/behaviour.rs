@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use headwater_store::{Memory, MemoryOptions, Store};
 use headwater_testkit::store::{Failures, Opening, Setup, behaviour, cases, reopening, reopening_cases};
 
-use super::liar::{Liar, Lie};
+use super::{liar::Liar, lie::Lie};
 
 async fn judge(lie: Lie) -> Result<(), Failures> {
     behaviour(async |setup: Setup| Arc::new(Liar::new(setup, lie)) as Arc<dyn Store>).await
@@ -68,5 +68,21 @@ fn no_two_cases_have_the_same_name() {
     let mut seen = BTreeSet::new();
     for name in cases().map(|case| case.name()).chain(reopening_cases()) {
         assert!(seen.insert(name), "two cases say: {name}");
+    }
+}
+
+#[test]
+fn counts_in_the_docs_are_true() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
+    let words: Vec<String> =
+        std::fs::read_to_string(page).unwrap().split_whitespace().map(str::to_owned).collect();
+    let text = words.join(" ");
+    let (cases, reopening, lies) = (cases().count(), reopening_cases().count(), Lie::ALL.len());
+    for sentence in [
+        format!("is a list of {cases} cases"),
+        format!("`reopening` has {reopening} more"),
+        format!("each of {lies} such things"),
+    ] {
+        assert!(text.contains(&sentence), "docs/reliability.md does not say: {sentence}");
     }
 }

@@ -5,151 +5,13 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use headwater_store::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, ManualClock, Memory,
-    MemoryOptions, Monotonic, Page, Pending, ReadLimit, Receipt, Result, Store, Swept, Tail, Time, Value,
-    Watch,
+    MemoryOptions, Monotonic, Page, Pending, ReadLimit, Receipt, Record, Result, Store, Swept, Tail, Time,
+    Value, Watch,
 };
 use headwater_testkit::store::Setup;
 use tokio::sync::Notify;
 
-/// The one thing that is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lie {
-    None,
-    // Appending.
-    LosesTheLastOfABatch,
-    TurnsBatchesAround,
-    MakesDeltasFacts,
-    AppendsWhenTheReceiptIsPolled,
-    NeverSettlesReceipts,
-    CountsReceiptsFromZero,
-    TakesEmptyBodiesForMissing,
-    TakesAnEmptyBatchForARecord,
-    MixesJournals,
-    LosesCase,
-    CutsLongNames,
-    HasNoLimits,
-    IsAlwaysFull,
-    StaysFull,
-    // Reading.
-    HidesTheLastRecord,
-    ForgetsEpochs,
-    ForgetsTimes,
-    IgnoresTheRecordLimit,
-    IgnoresTheByteLimit,
-    ReadsFromTheStart,
-    ReadsUnknownJournals,
-    ReadsTrimmedRecords,
-    WakesNobody,
-    WakesForAppendsOnly,
-    WaitsForNothing,
-    // Leases.
-    IgnoresEpochs,
-    ClaimsHeldJournals,
-    NeverExpires,
-    GoesByTheWallClock,
-    ExpiresOneMomentEarly,
-    RenewsNothing,
-    FencesWhatRanOut,
-    ListsNothingAsExpired,
-    ListsTooMuchAsExpired,
-    ClaimsClosedJournals,
-    ReusesEpochs,
-    ListsTheNewestEpochOnly,
-    BeginsNoJournal,
-    // Retention.
-    TrimsNothing,
-    TrimsOneTooMany,
-    KeepsForEver,
-    KeepsForNoTime,
-    SweepsNothing,
-    SweepsWhatHasNoTime,
-    DeletesNothing,
-    DeletesHeldJournals,
-    DeletesTheValueToo,
-    CountsNoBytes,
-    // Values.
-    IgnoresExpectations,
-    ForgetsTimeToLive,
-    LivesOneMomentLess,
-    GivesVersionOne,
-    RemovesNothing,
-    ListsBackwards,
-    ListsFromTheStart,
-    ListsWithoutLimit,
-    ListsByPrefixWithoutItsEnd,
-    TellsNoWatch,
-    TellsOneWatch,
-    TellsEveryWatch,
-    TellsOfRefusedPuts,
-    TellsWaitingWatchesOnly,
-}
-
-impl Lie {
-    pub(crate) const ALL: [Self; 62] = [
-        Self::LosesTheLastOfABatch,
-        Self::TurnsBatchesAround,
-        Self::MakesDeltasFacts,
-        Self::AppendsWhenTheReceiptIsPolled,
-        Self::NeverSettlesReceipts,
-        Self::CountsReceiptsFromZero,
-        Self::TakesEmptyBodiesForMissing,
-        Self::TakesAnEmptyBatchForARecord,
-        Self::MixesJournals,
-        Self::LosesCase,
-        Self::CutsLongNames,
-        Self::HasNoLimits,
-        Self::IsAlwaysFull,
-        Self::StaysFull,
-        Self::HidesTheLastRecord,
-        Self::ForgetsEpochs,
-        Self::ForgetsTimes,
-        Self::IgnoresTheRecordLimit,
-        Self::IgnoresTheByteLimit,
-        Self::ReadsFromTheStart,
-        Self::ReadsUnknownJournals,
-        Self::ReadsTrimmedRecords,
-        Self::WakesNobody,
-        Self::WakesForAppendsOnly,
-        Self::WaitsForNothing,
-        Self::IgnoresEpochs,
-        Self::ClaimsHeldJournals,
-        Self::NeverExpires,
-        Self::GoesByTheWallClock,
-        Self::ExpiresOneMomentEarly,
-        Self::RenewsNothing,
-        Self::FencesWhatRanOut,
-        Self::ListsNothingAsExpired,
-        Self::ListsTooMuchAsExpired,
-        Self::ClaimsClosedJournals,
-        Self::ReusesEpochs,
-        Self::ListsTheNewestEpochOnly,
-        Self::BeginsNoJournal,
-        Self::TrimsNothing,
-        Self::TrimsOneTooMany,
-        Self::KeepsForEver,
-        Self::KeepsForNoTime,
-        Self::SweepsNothing,
-        Self::SweepsWhatHasNoTime,
-        Self::DeletesNothing,
-        Self::DeletesHeldJournals,
-        Self::DeletesTheValueToo,
-        Self::CountsNoBytes,
-        Self::IgnoresExpectations,
-        Self::ForgetsTimeToLive,
-        Self::LivesOneMomentLess,
-        Self::GivesVersionOne,
-        Self::RemovesNothing,
-        Self::ListsBackwards,
-        Self::ListsFromTheStart,
-        Self::ListsWithoutLimit,
-        Self::ListsByPrefixWithoutItsEnd,
-        Self::TellsNoWatch,
-        Self::TellsOneWatch,
-        Self::TellsEveryWatch,
-        Self::TellsOfRefusedPuts,
-        Self::TellsWaitingWatchesOnly,
-    ];
-}
+use super::lie::Lie;
 
 /// A store in memory that tells one lie.
 #[derive(Debug)]
@@ -343,6 +205,67 @@ impl Store for Liar {
         })
     }
 
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        Box::pin(async move {
+            match self.lie {
+                Lie::ListsNoJournals => Ok(Vec::new()),
+                Lie::ListsJournalsBackwards => {
+                    let mut all = self.inner.journals(after, limit).await?;
+                    all.reverse();
+                    Ok(all)
+                }
+                Lie::ListsJournalsFromTheStart => {
+                    let mut all = self.inner.journals(None, limit).await?;
+                    all.retain(|name| after.is_none_or(|after| name > after));
+                    Ok(all)
+                }
+                Lie::ListsJournalsWithoutLimit => self.inner.journals(after, usize::MAX).await,
+                _ => self.inner.journals(after, limit).await,
+            }
+        })
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let (mut info, mut records) = (info.clone(), records.to_vec());
+            match self.lie {
+                Lie::RestoresOverAnother => self.inner.delete(journal).await?,
+                Lie::RestoresTimesAnew => records.iter_mut().for_each(|record| record.time = Time(1)),
+                Lie::RestoresFactsOnly => records.iter_mut().for_each(|record| record.class = Class::Fact),
+                Lie::RestoresTheNewestEpochOnly => {
+                    info.epochs.drain(..info.epochs.len().saturating_sub(1));
+                    info.epochs.iter_mut().for_each(|start| start.first = 1);
+                    let epoch = info.epochs.first().map_or(0, |start| start.epoch);
+                    records.iter_mut().for_each(|record| record.epoch = epoch);
+                }
+                Lie::RestoresFromTheFirst => {
+                    info.first = records.first().map_or(1, |record| record.seq.max(4));
+                }
+                Lie::ShowsUnfinishedRestores => {
+                    info.tail.last = records.last().map_or(info.tail.last, |record| record.seq);
+                }
+                Lie::RestoresAsGivenBack => info.driven = false,
+                Lie::RestoresAsDriven => info.driven = !info.tail.closed,
+                Lie::RestoresAsOpen => (info.tail.closed, info.goes) = (false, None),
+                Lie::RestoresForEver => info.goes = None,
+                Lie::RestoresAnything => {
+                    let restored = self.inner.restore(journal, &info, &records).await;
+                    return match restored {
+                        Err(error) if *error.kind() == ErrorKind::Corrupt => Ok(()),
+                        restored => restored,
+                    };
+                }
+                _ => {}
+            }
+            self.inner.restore(journal, &info, &records).await
+        })
+    }
+
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(async move {
             let keep = match self.lie {
@@ -370,6 +293,7 @@ impl Store for Liar {
         Box::pin(async move {
             match self.lie {
                 Lie::DeletesNothing => return Ok(()),
+                Lie::KeepsUnfinishedRestores if self.inner.info(journal).await?.is_none() => return Ok(()),
                 Lie::DeletesTheValueToo => {
                     self.inner.remove(journal.as_str(), Expect::Any).await?;
                 }

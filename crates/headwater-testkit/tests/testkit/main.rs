@@ -3,8 +3,10 @@
 
 mod balancer;
 mod behaviour;
+mod copying;
 mod disk;
 #[cfg(unix)]
 mod engines;
 mod liar;
+mod lie;
 mod oracle;

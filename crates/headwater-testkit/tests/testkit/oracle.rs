@@ -42,7 +42,7 @@ fn tail(last: u64) -> Tail {
 
 fn info(last: u64) -> JournalInfo {
     let epochs = vec![EpochStart { epoch: 1, first: 1 }];
-    JournalInfo { first: 1, tail: tail(last), epochs, bytes: 0, goes: None }
+    JournalInfo { first: 1, tail: tail(last), epochs, bytes: 0, goes: None, driven: true }
 }
 
 /// Epoch 1 has claimed, and appended so many facts and then deltas; nothing is durable.

@@ -18,7 +18,7 @@ const MAX_NAME: usize = 4 << 10;
 const URGENT_BYTES: usize = 1 << 20;
 
 /// What a record that waits takes apart from its body.
-const RECORD_OVERHEAD: usize = 96;
+pub(super) const RECORD_OVERHEAD: usize = 96;
 
 /// What came of asking for a lease.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Core {
         self.names.get(name).copied().ok_or_else(|| Error::unknown(name))
     }
 
-    fn journal_mut(&mut self, name: &JournalId) -> Result<(u64, &mut Journal)> {
+    pub(super) fn journal_mut(&mut self, name: &JournalId) -> Result<(u64, &mut Journal)> {
         let number = self.number(name)?;
         let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
         Ok((number, journal))
@@ -137,7 +137,7 @@ impl Core {
     }
 
     /// Refuses a write until the one after it begins to be written.
-    fn busy(&self, waiting: usize, room: usize) -> Error {
+    pub(super) fn busy(&self, waiting: usize, room: usize) -> Error {
         self.room.close();
         let message = format!(
             "{waiting} bytes wait to be written and at most {room} may: the disk is too slow; wait for room and try again"
@@ -154,22 +154,17 @@ impl Core {
         now: Monotonic,
     ) -> Result<Claim> {
         self.running()?;
-        if name.as_str().len() > MAX_NAME {
-            return Err(Error::too_large("name of a journal", name.as_str().len(), MAX_NAME));
-        }
+        check_name(name)?;
         let number = match self.names.get(name) {
             Some(number) => *number,
-            None => {
-                self.counters.journal += 1;
-                let number = self.counters.journal;
-                self.names.insert(name.clone(), number);
-                self.journals.insert(number, Box::new(Journal::new(name.clone(), self.active.number)));
-                number
-            }
+            None => self.begin_journal(name),
         };
         let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
         if journal.deleting {
             return Ok(Claim::Later(self.flush()?));
+        }
+        if journal.restoring {
+            return Ok(Claim::Later(self.discard(number)));
         }
         if journal.closing || journal.closed.is_some() {
             return Err(Error::closed(name));
@@ -185,6 +180,15 @@ impl Core {
         self.driven.insert(number);
         let batch = self.gather_op(Op::Claimed { journal: number, name: name.clone(), epoch, first });
         Ok(Claim::Given(Lease { journal: name.clone(), epoch, owner, expires, first }, batch))
+    }
+
+    /// A new journal, which nobody knows of yet.
+    pub(super) fn begin_journal(&mut self, name: &JournalId) -> u64 {
+        self.counters.journal += 1;
+        let number = self.counters.journal;
+        self.names.insert(name.clone(), number);
+        self.journals.insert(number, Box::new(Journal::new(name.clone(), self.active.number)));
+        number
     }
 
     /// Makes a lease last longer. That is not written: all leases end with the process.
@@ -251,10 +255,16 @@ impl Core {
         if let Some(held) = journal.held.as_ref().filter(|held| now < held.expires) {
             return Err(Error::held(name, &held.owner, held.expires));
         }
-        journal.deleting = true;
-        // A holder whose lease has run out must not write to what is being deleted.
-        journal.held = None;
-        Ok(Some(self.gather_op(Op::Deleted { journal: number })))
+        Ok(Some(self.discard(number)))
+    }
+
+    pub(super) fn discard(&mut self, number: u64) -> Arc<Batch> {
+        if let Some(journal) = self.journals.get_mut(&number) {
+            journal.deleting = true;
+            // A holder whose lease has run out must not write to what is being deleted.
+            journal.held = None;
+        }
+        self.gather_op(Op::Deleted { journal: number })
     }
 
     /// Puts a value.
@@ -328,4 +338,9 @@ impl Core {
         }
         self.forget_idle(number);
     }
+}
+
+pub(super) fn check_name(name: &JournalId) -> Result<()> {
+    let length = name.as_str().len();
+    if length > MAX_NAME { Err(Error::too_large("name of a journal", length, MAX_NAME)) } else { Ok(()) }
 }

@@ -13,6 +13,7 @@ use crate::{
         segment::{Reading, Source, ValueAt},
         values::Stored,
     },
+    restore::page_of,
 };
 
 /// One step of a read.
@@ -109,6 +110,16 @@ impl Core {
 
     pub(in crate::embedded) fn info(&self, name: &JournalId) -> Option<JournalInfo> {
         self.known(name).ok().map(|(_, journal)| journal.info())
+    }
+
+    /// Names of journals in their order. They are looked through rather than kept in order: only tools ask.
+    pub(in crate::embedded) fn journals_after(
+        &self,
+        after: Option<&JournalId>,
+        limit: usize,
+    ) -> Vec<JournalId> {
+        let known = self.journals.values().filter(|journal| journal.is_known()).map(|journal| &journal.name);
+        page_of(known, after, limit)
     }
 
     /// Journals whose drivers have died.

@@ -191,7 +191,8 @@ fn encode_summary(index: &SegmentIndex) -> Vec<u8> {
         out.push(
             u8::from(part.name.is_some())
                 | u8::from(part.deleted) << 1
-                | u8::from(part.closed.is_some()) << 2,
+                | u8::from(part.closed.is_some()) << 2
+                | u8::from(part.restoring) << 3,
         );
         put_time(&mut out, part.closed.flatten());
         put_varint(&mut out, part.epochs.len() as u64);
@@ -235,6 +236,7 @@ fn decode_summary(mut input: Input<'_>) -> Option<SegmentIndex> {
             epochs,
             deleted: flags & 2 != 0,
             closed: (flags & 4 != 0).then_some(goes),
+            restoring: flags & 8 != 0,
             released: input.varint()?,
             trimmed: input.varint()?,
             last: input.varint()?,

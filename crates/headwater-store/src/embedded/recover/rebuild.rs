@@ -43,6 +43,7 @@ struct Found {
     closed: Option<Option<Time>>,
     trimmed: u64,
     deleted: bool,
+    restoring: bool,
     /// A sequence that it had reached.
     last: u64,
     /// Pieces with their last sequence.
@@ -75,6 +76,7 @@ impl Rebuild {
             found.closed = found.closed.or(part.closed);
             found.trimmed = found.trimmed.max(part.trimmed);
             found.deleted |= part.deleted;
+            found.restoring |= part.restoring;
             found.last = found.last.max(part.last);
             if part.shows_extent() {
                 self.suspects.clear(*number);
@@ -112,12 +114,19 @@ impl Rebuild {
             .into_iter()
             .map(|sealed| (sealed.number, Arc::new(sealed)))
             .collect();
+        let mut unfinished = Vec::new();
         for (number, found) in std::mem::take(&mut self.journals) {
             if found.deleted {
                 self.core_stale.extend(&found.segments);
-                continue;
+            } else if found.restoring && found.epochs.is_empty() {
+                unfinished.push((number, found));
+            } else {
+                self.add_journal(number, found, &mut core);
             }
-            self.add_journal(number, found, &mut core);
+        }
+        // Last, when all damage is known.
+        for (number, found) in unfinished {
+            self.add_unfinished(number, found, &mut core);
         }
         for (key, (part, segment)) in std::mem::take(&mut self.values) {
             if let ValuePart::Put { version, expires, offset, length } = part {
@@ -208,6 +217,18 @@ impl Rebuild {
             );
         }
         core.journals.insert(number, Box::new(journal));
+    }
+
+    /// Removes a journal whose restore did not come to its end. With damage it may be one whose end was lost: then it stays.
+    fn add_unfinished(&mut self, number: u64, found: Found, core: &mut Core) {
+        let since = found.segments.first().copied().unwrap_or_default();
+        match found.name {
+            Some(name) if self.damages.is_empty() => core.discard_unfinished(number, name, since),
+            name => {
+                let what = format!("journal number {number} was not restored to its end, or that is damaged");
+                self.lost(since, what, name);
+            }
+        }
     }
 
     /// Notes what a segment has lost.

@@ -225,9 +225,9 @@ impl Wanted {
             Frame::Records(Records { journal, first, count, .. }) => {
                 self.journals.get(&journal).is_some_and(|(kept, _)| first + count > *kept)
             }
-            Frame::Claimed { journal, .. } | Frame::Closed { journal, .. } => {
-                self.journals.contains_key(&journal)
-            }
+            Frame::Claimed { journal, .. }
+            | Frame::Closed { journal, .. }
+            | Frame::Restoring { journal, .. } => self.journals.contains_key(&journal),
             Frame::Released { journal, epoch, .. } => {
                 self.journals.get(&journal).is_some_and(|(_, newest)| epoch >= *newest)
             }

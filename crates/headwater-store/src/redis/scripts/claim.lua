@@ -1,4 +1,4 @@
--- KEYS: journal, leases, names, numbers. ARGV: time, name, owner, time to live, nonce.
+-- KEYS: journal, leases, names, numbers, staged, unfinished. ARGV: time, name, owner, time to live, nonce.
 local now = time(ARGV[1])
 local h = header(KEYS[1], now)
 if h then
@@ -15,6 +15,9 @@ else
   redis.call('HSET', KEYS[1], 'n', epoch, 'e', epoch, 's', '1', 'o', ARGV[3], 'x', expires, 'g', '', 'f', '1', 'l', '0',
     't', '0', 'r', '0', 'p', epoch .. ':1', 'c', ARGV[5])
   redis.call('ZADD', KEYS[3], 0, ARGV[2])
+  -- A restore of that name that was not completed is passed by.
+  redis.call('UNLINK', KEYS[5])
+  redis.call('ZREM', KEYS[6], ARGV[2])
 end
 redis.call('ZADD', KEYS[2], expires, ARGV[2])
 return {1, header(KEYS[1], now)}

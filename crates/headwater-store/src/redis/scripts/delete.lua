@@ -1,6 +1,8 @@
--- KEYS: journal, stream, leases, going, names. ARGV: time, name, channel, node.
+-- KEYS: journal, stream, leases, going, names, staged, unfinished. ARGV: time, name, channel, node.
 local now = time(ARGV[1])
 local h = header(KEYS[1], now)
+redis.call('UNLINK', KEYS[6])
+redis.call('ZREM', KEYS[7], ARGV[2])
 if not h then return false end
 if h[3] == '1' and tonumber(h[5]) > now then return h end
 redis.call('UNLINK', KEYS[1], KEYS[2])

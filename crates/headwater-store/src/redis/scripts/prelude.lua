@@ -9,11 +9,21 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- The next epoch or version. It is never less than the time, so that one that the server forgot is not used again.
+-- The next epoch or version. It is never less than the time, so that one that the server forgot is not used again. It may
+-- be larger than what a number of this language holds exactly: the server adds.
 local function next_number(key, now)
-  local n = math.max(tonumber(redis.call('GET', key) or '0') + 1, now * 1024)
-  redis.call('SET', key, text(n))
-  return text(n)
+  redis.call('INCR', key)
+  local n = redis.call('GET', key)
+  if tonumber(n) < now * 1024 then
+    n = text(now * 1024)
+    redis.call('SET', key, n)
+  end
+  return n
+end
+
+-- Whether one positive number is larger than another, both as text.
+local function larger(a, b)
+  return #a > #b or (#a == #b and a > b)
 end
 
 -- number, epoch, state, owner, expires, goes, first, last, total, trimmed, epochs, nonce, now

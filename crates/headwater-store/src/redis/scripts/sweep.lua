@@ -1,5 +1,5 @@
--- KEYS: going, names, expiring, keys. ARGV: time, most, channel, node, the beginnings of the keys of journals, streams and
--- values.
+-- KEYS: going, names, expiring, keys, unfinished. ARGV: time, most, channel, node, the beginnings of the keys of journals,
+-- streams, values and staged streams.
 local now, most, bytes, numbers, values = time(ARGV[1]), tonumber(ARGV[2]), 0, {}, 0
 local over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now), 'LIMIT', 0, most)
 for _, name in ipairs(over) do
@@ -22,6 +22,10 @@ for _, name in ipairs(gone) do
   values = values + redis.call('UNLINK', ARGV[7] .. name)
   redis.call('ZREM', KEYS[3], name)
   redis.call('ZREM', KEYS[4], name)
+end
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', text(now), 'LIMIT', 0, most)) do
+  redis.call('UNLINK', ARGV[8] .. name)
+  redis.call('ZREM', KEYS[5], name)
 end
 local more = (#over >= most or #gone >= most) and 1 or 0
 return {numbers, values, text(bytes), more}

@@ -54,6 +54,7 @@ async fn begins(s: Subject) -> Outcome {
         epochs: vec![EpochStart { epoch: lease.epoch, first: 1 }],
         bytes: 0,
         goes: None,
+        driven: true,
     };
     same("the info", s.store.info(&lease.journal).await?, Some(expected))
 }

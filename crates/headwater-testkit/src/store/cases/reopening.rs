@@ -9,6 +9,7 @@ use super::super::{
     Home, Subject,
     check::{Failure, Outcome, TTL, holds, refused, refused_with, same, texts},
 };
+use super::restoring::Foreign;
 
 pub(in super::super) struct Case {
     pub(in super::super) name: &'static str,
@@ -29,6 +30,7 @@ pub(in super::super) const CASES: &[Case] = &[
     Case { name: "an old epoch is refused after opening again", run: |h| Box::pin(fenced(h)) },
     Case { name: "cursors lead to the same records after opening again", run: |h| Box::pin(cursors(h)) },
     Case { name: "many journals and long ones are whole after opening again", run: |h| Box::pin(many(h)) },
+    Case { name: "restored journals are the same after opening again", run: |h| Box::pin(restored(h)) },
     Case { name: "opening again and again changes nothing", run: |h| Box::pin(again(h)) },
 ];
 
@@ -237,6 +239,39 @@ async fn many(h: &Home<'_>) -> Outcome {
     same("the long one's bodies", s.bodies(&long.journal).await?, expected.clone())?;
     let page = s.store.read(&long.journal, 1_500, ReadLimit { records: 2, bytes: 1 << 20 }).await?;
     same("its middle", texts(&page.records), expected.into_iter().skip(1_500).take(2).collect())
+}
+
+async fn restored(h: &Home<'_>) -> Outcome {
+    let s = h.open().await;
+    let lease = s.claim("another").await?;
+    s.store.release(&lease).await?;
+    let driven = Foreign::new(lease.epoch + 1_000);
+    let mut closed = Foreign::new(lease.epoch + 5_000);
+    (closed.info.driven, closed.info.tail.closed) = (false, true);
+    closed.info.goes = Some(s.now().after(TTL * 2));
+    let mut waiting = Foreign::new(lease.epoch + 3_000);
+    waiting.info.driven = false;
+    driven.restore(&*s.store, &"driven".into(), 3).await?;
+    closed.restore(&*s.store, &"closed".into(), 100).await?;
+    waiting.restore(&*s.store, &"waiting".into(), 1).await?;
+    let piece = driven.records.get(..5).unwrap_or_default();
+    s.store.restore(&"unfinished".into(), &driven.info, piece).await?;
+    drop(s);
+    for _ in 0..2 {
+        let s = h.open().await;
+        driven.is_in(&*s.store, &"driven".into()).await?;
+        closed.is_in(&*s.store, &"closed".into()).await?;
+        waiting.is_in(&*s.store, &"waiting".into()).await?;
+        same("the expired journals", s.store.expired(10).await?, vec!["driven".into()])?;
+        same("an unfinished one", s.store.info(&"unfinished".into()).await?, None)?;
+        s.store.sweep().await?;
+    }
+    let s = h.open().await;
+    driven.restore(&*s.store, &"unfinished".into(), 4).await?;
+    driven.is_in(&*s.store, &"unfinished".into()).await?;
+    let next = s.claim("waiting").await?;
+    holds("the next epoch is higher than all", next.epoch > lease.epoch + 5_011)?;
+    same("where it goes on", next.first, 11)
 }
 
 async fn again(h: &Home<'_>) -> Outcome {

@@ -1,0 +1,56 @@
+//! `headwater store check`: reads everything and names what is damaged.
+
+use std::{io::Write as _, path::Path, sync::Arc};
+
+use headwater_store::{
+    embedded::{Folder, check as check_files},
+    survey::{Depth, Survey},
+};
+
+use super::location::{Location, failed};
+use crate::{
+    failure::{Failure, Verdict},
+    style,
+};
+
+pub(super) async fn check(location: &Location) -> Result<Verdict, Failure> {
+    if location.is_folder() { check_folder(location.folder()?) } else { check_any(location).await }
+}
+
+/// Reads every byte of the files, also of what no store would show.
+fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
+    let files =
+        Folder::unchanged(folder).map_err(|error| Failure::reading(&folder.display().to_string(), error))?;
+    let report = check_files(Arc::new(files)).map_err(|error| failed(folder, &error))?;
+    let mut out = style::stdout(false);
+    writeln!(out, "{}", style::printable(&report.to_string()))?;
+    out.flush()?;
+    Ok(Verdict::at_fault_if(!report.is_good()))
+}
+
+/// Reads every journal and value as a server would.
+async fn check_any(location: &Location) -> Result<Verdict, Failure> {
+    let store = location.open().await?;
+    let survey = Survey::of(&*store, Depth::Everything)
+        .await
+        .map_err(|error| Failure::new(format!("cannot read {location}: {error}")))?;
+    let mut out = style::stdout(false);
+    let values = survey.values.values().map(|values| values.count).sum();
+    writeln!(
+        out,
+        "{} with {}, {}",
+        style::count(survey.journals.total(), "journal"),
+        style::count(survey.records, "record"),
+        style::count(values, "value"),
+    )?;
+    for problem in &survey.problems {
+        writeln!(out, "damaged: {}", style::printable(problem))?;
+    }
+    let left = survey.faults - survey.problems.len() as u64;
+    if left > 0 {
+        writeln!(out, "and {} more", style::thousands(left))?;
+    }
+    writeln!(out, "{}", if survey.is_good() { "good" } else { "damaged: restore the store from a copy" })?;
+    out.flush()?;
+    Ok(Verdict::at_fault_if(!survey.is_good()))
+}

@@ -1,0 +1,140 @@
+//! `headwater store copy`: moves runs and sessions to another store.
+
+use std::{
+    io::Write as _,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use headwater_store::copy::{CopyCounts, CopyOptions, CopyProgress, CopyReport, copy};
+use serde_json::{Value, json};
+
+use super::location::Location;
+use crate::{
+    failure::{Failure, Verdict},
+    style,
+};
+
+/// Copy all runs, sessions and other values into another store, and read them back to compare.
+///
+/// Cursors and tokens that clients hold stay valid. A folder must not be in use by a server; other sources may be: what is
+/// written meanwhile is missing in the target until it is copied once more with --update. To move with little downtime, copy
+/// while the server runs, stop it, copy with --update, and start it on the target. The exit code is 1 if something could
+/// not be copied.
+#[derive(Debug, Args)]
+pub(crate) struct Copy {
+    /// The store to read: a folder or a URL.
+    from: Location,
+    /// The store to write, which must be empty: a folder or a URL.
+    to: Location,
+    /// Bring an earlier copy up to date: what has changed is copied again, and what the source no longer has is removed.
+    #[arg(long)]
+    update: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Copy {
+    pub(super) async fn run(&self) -> Result<Verdict, Failure> {
+        let Self { from, to, .. } = self;
+        if from.is_same(to) {
+            return Err(Failure::new(format!(
+                "{from} cannot be copied into itself: name another store to write"
+            )));
+        }
+        let source = from.open().await?;
+        let target = to.open_or_begin().await?;
+        let options = CopyOptions { update: self.update, ..CopyOptions::default() };
+        let shown = Mutex::new(Instant::now());
+        let report = copy(&*source, &*target, &options, |progress| show(&shown, progress))
+            .await
+            .map_err(|error| Failure::new(format!("cannot copy {from} to {to}: {error}")))?;
+        let mut out = style::stdout(self.json);
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &as_json(&report))?;
+            writeln!(out)?;
+        } else {
+            self.print(&mut out, &report)?;
+        }
+        out.flush()?;
+        Ok(Verdict::at_fault_if(!report.is_good()))
+    }
+
+    fn print(&self, out: &mut impl std::io::Write, report: &CopyReport) -> Result<(), Failure> {
+        let records = style::count(report.records, "record");
+        writeln!(out, "journals  {}, with {records}", counts(&report.journals))?;
+        writeln!(out, "values    {}", counts(&report.values))?;
+        let bytes = style::thousands(report.bytes);
+        writeln!(out, "copied    {bytes} bytes, read back and compared; digest {}", report.digest)?;
+        for problem in &report.problems {
+            writeln!(out, "failed    {}", style::printable(&problem.to_string()))?;
+        }
+        let failed = report.journals.failed + report.values.failed;
+        let left = failed - report.problems.len() as u64;
+        if left > 0 {
+            writeln!(out, "          and {} more", style::thousands(left))?;
+        }
+        if report.active > 0 {
+            let runs = style::count(report.active, "run");
+            writeln!(
+                out,
+                "active    {runs} had a driver: if a server still uses {}, stop it and copy with --update",
+                self.from
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// How often a copy that takes long says how far it is.
+const SHOWN_EVERY: Duration = Duration::from_secs(2);
+
+fn show(shown: &Mutex<Instant>, progress: CopyProgress) {
+    let Ok(mut last) = shown.lock() else { return };
+    if last.elapsed() < SHOWN_EVERY {
+        return;
+    }
+    *last = Instant::now();
+    let count = style::thousands;
+    let CopyProgress { journals, journals_total, values, bytes } = progress;
+    let of_all = format!("{} of {} journals", count(journals), count(journals_total));
+    style::note(&format!("{of_all}, {}, {} MiB copied", style::count(values, "value"), count(bytes >> 20)));
+}
+
+fn counts(counts: &CopyCounts) -> String {
+    let mut text = format!("{} copied", style::thousands(counts.copied));
+    for (number, what) in
+        [(counts.unchanged, "unchanged"), (counts.removed, "removed"), (counts.failed, "failed")]
+    {
+        if number > 0 {
+            text.push_str(&format!(", {} {what}", style::thousands(number)));
+        }
+    }
+    text
+}
+
+fn as_json(report: &CopyReport) -> Value {
+    let counts = |counts: &CopyCounts| {
+        json!({
+            "copied": counts.copied,
+            "unchanged": counts.unchanged,
+            "removed": counts.removed,
+            "failed": counts.failed,
+        })
+    };
+    let problems = report
+        .problems
+        .iter()
+        .map(|problem| json!({ "what": problem.what, "code": problem.code, "message": problem.message }));
+    json!({
+        "journals": counts(&report.journals),
+        "values": counts(&report.values),
+        "records": report.records,
+        "bytes": report.bytes,
+        "active": report.active,
+        "digest": report.digest.to_string(),
+        "problems": problems.collect::<Vec<_>>(),
+    })
+}

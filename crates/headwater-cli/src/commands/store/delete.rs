@@ -1,0 +1,66 @@
+//! `headwater store delete-run`: removes a run, whether or not it can be read.
+
+use std::{io::Write as _, path::Path};
+
+use headwater_store::{Embedded, Expect, Store as _};
+use serde::Deserialize;
+
+use super::location::failed;
+use crate::{
+    failure::{Failure, Verdict},
+    style,
+};
+
+/// How many values are looked at in one go.
+const PAGE: usize = 16;
+
+/// Values that belong to a run name it.
+#[derive(Deserialize)]
+struct OfRun {
+    run: String,
+}
+
+pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
+    let store = Embedded::open(folder).map_err(|error| failed(folder, &error))?;
+    let failed = |error: headwater_store::Error| failed(folder, &error);
+    let journal = run.into();
+    let there = store.info(&journal).await.map_err(failed)?.is_some();
+    let (mut removed, mut damaged) = (0_u64, 0_u64);
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.list("", after.as_deref(), PAGE).await.map_err(failed)?;
+        for (key, value) in &page {
+            let named = key.split('/').any(|part| part == run);
+            // Nothing but the name of its run is looked for, so what cannot be read otherwise does not matter.
+            let of_run = || serde_json::from_slice::<OfRun>(&value.bytes).is_ok_and(|value| value.run == run);
+            if named || of_run() {
+                store.remove(key, Expect::Any).await.map_err(failed)?;
+                removed += 1;
+            } else if value.damaged {
+                damaged += 1;
+            }
+        }
+        match page.last() {
+            Some((key, _)) => after = Some(key.clone()),
+            None => break,
+        }
+    }
+    // After the values: a command that was interrupted still finds the run when it is repeated.
+    store.delete(&journal).await.map_err(failed)?;
+    store.flush().await.map_err(failed)?;
+    let mut out = style::stdout(false);
+    if !there && removed == 0 {
+        writeln!(out, "there is no run {} in {}", style::printable(run), folder.display())?;
+        out.flush()?;
+        return Ok(Verdict::AtFault);
+    }
+    writeln!(out, "removed run {}: its journal and {removed} values", style::printable(run))?;
+    if damaged > 0 {
+        writeln!(
+            out,
+            "kept {damaged} damaged values that may belong to any run: `headwater store check` names them"
+        )?;
+    }
+    out.flush()?;
+    Ok(Verdict::Sound)
+}

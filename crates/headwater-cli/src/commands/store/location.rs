@@ -1,0 +1,116 @@
+//! Which store a command is about.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
+
+use headwater_store::{Embedded, ErrorKind, Store};
+
+use crate::{
+    config::{Layers, Settings, StoreUrl},
+    failure::Failure,
+    serve::store::connect,
+};
+
+/// A store that outlives the command: a folder, or what the setting `store` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Location(StoreUrl);
+
+impl FromStr for Location {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+        let is_url = scheme.is_some_and(|scheme| {
+            // One letter is a drive of Windows.
+            scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
+        });
+        Self::new(if is_url { text.parse()? } else { StoreUrl::File(PathBuf::from(text)) })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            StoreUrl::File(folder) => write!(f, "{}", folder.display()),
+            url => url.fmt(f),
+        }
+    }
+}
+
+impl Location {
+    fn new(url: StoreUrl) -> Result<Self, String> {
+        match url {
+            StoreUrl::Memory => Err("a store in memory ends with its server: name another one".to_owned()),
+            url => Ok(Self(url)),
+        }
+    }
+
+    /// The store that is named, or that of the settings.
+    pub(super) fn or_settings(named: Option<&Self>) -> Result<Self, Failure> {
+        if let Some(named) = named {
+            return Ok(named.clone());
+        }
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let settings = Settings::of(&Layers::gather(Vec::new(), environment, None)?)?;
+        Self::new(settings.store)
+            .map_err(|why| Failure::new(format!("the settings keep runs in memory: {why}")))
+    }
+
+    /// The folder of a store that is there: a command that looks at a store begins none.
+    pub(super) fn folder(&self) -> Result<&Path, Failure> {
+        match &self.0 {
+            StoreUrl::File(folder) if folder.is_dir() => Ok(folder),
+            StoreUrl::File(folder) => {
+                Err(Failure::new(format!("cannot read {}: there is no such folder", folder.display())))
+            }
+            _ => Err(Failure::new(format!("{self} is not a folder: this command takes one"))),
+        }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self.0, StoreUrl::File(_))
+    }
+
+    /// Whether two names are those of one store.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let place = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        match (&self.0, &other.0) {
+            (StoreUrl::File(one), StoreUrl::File(other)) => place(one) == place(other),
+            (one, other) => one == other,
+        }
+    }
+
+    /// Opens a store that is there.
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, Failure> {
+        if self.is_folder() {
+            self.folder()?;
+        }
+        self.open_or_begin().await
+    }
+
+    /// Opens a store, or begins one in an empty place.
+    pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, Failure> {
+        match &self.0 {
+            StoreUrl::File(folder) => match Embedded::open(folder) {
+                Ok(store) => Ok(Arc::new(store)),
+                Err(error) => Err(failed(folder, &error)),
+            },
+            StoreUrl::Memory => Err(Failure::new("a store in memory ends with its server")),
+            shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
+        }
+    }
+}
+
+pub(super) fn failed(folder: &Path, error: &headwater_store::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Locked => {
+            Failure::new(format!("the store in {} is in use: stop its server first", folder.display()))
+        }
+        _ => Failure::new(format!("cannot read the store in {}: {error}", folder.display())),
+    }
+}

@@ -1,0 +1,112 @@
+//! `headwater store stats`: how much is in a store.
+
+use std::{fs, io::Write, path::Path};
+
+use headwater_store::{
+    Time,
+    survey::{Depth, Survey},
+};
+use serde_json::{Value, json};
+
+use super::location::Location;
+use crate::{
+    failure::{Failure, Verdict},
+    style,
+};
+
+pub(super) async fn stats(location: &Location, json: bool) -> Result<Verdict, Failure> {
+    let store = location.open().await?;
+    let survey = Survey::of(&*store, Depth::Counts)
+        .await
+        .map_err(|error| Failure::new(format!("cannot read {location}: {error}")))?;
+    let space = if location.is_folder() { Some(space_of(location.folder()?)?) } else { None };
+    let mut out = style::stdout(json);
+    if json {
+        serde_json::to_writer_pretty(&mut out, &as_json(&survey, space))?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, &survey, space)?;
+    }
+    out.flush()?;
+    Ok(Verdict::at_fault_if(!survey.is_good()))
+}
+
+/// The bytes of all files of a folder.
+fn space_of(folder: &Path) -> Result<u64, Failure> {
+    let size =
+        || -> std::io::Result<u64> { fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum() };
+    size().map_err(|error| Failure::reading(&folder.display().to_string(), error))
+}
+
+fn print(out: &mut impl Write, survey: &Survey, space: Option<u64>) -> Result<(), Failure> {
+    let count = style::thousands;
+    let journals = survey.journals;
+    writeln!(
+        out,
+        "journals  {}: {} active, {} waiting, {} closed ({} kept for ever)",
+        count(journals.total()),
+        count(journals.active),
+        count(journals.waiting),
+        count(journals.closed),
+        count(journals.kept),
+    )?;
+    writeln!(
+        out,
+        "records   {}, {} bytes, {} in the largest journal",
+        count(survey.records),
+        count(survey.record_bytes),
+        count(survey.largest_journal),
+    )?;
+    if let (Some(oldest), Some(newest)) = (survey.oldest, survey.newest) {
+        writeln!(out, "          oldest {}, youngest journal {}", date(oldest), date(newest))?;
+    }
+    for (kind, values) in &survey.values {
+        let expiring = match values.expiring {
+            0 => String::new(),
+            expiring => format!(", {} expire", count(expiring)),
+        };
+        let bytes = count(values.bytes);
+        writeln!(
+            out,
+            "values    {} of {}, {bytes} bytes{expiring}",
+            count(values.count),
+            style::printable(kind)
+        )?;
+    }
+    if let Some(space) = space {
+        writeln!(out, "space     {} bytes", count(space))?;
+    }
+    for problem in &survey.problems {
+        writeln!(out, "damaged   {}", style::printable(problem))?;
+    }
+    Ok(())
+}
+
+fn as_json(survey: &Survey, space: Option<u64>) -> Value {
+    let journals = survey.journals;
+    let values = survey.values.iter().map(|(kind, values)| {
+        let counts = json!({ "count": values.count, "bytes": values.bytes, "expiring": values.expiring });
+        (kind.clone(), counts)
+    });
+    json!({
+        "journals": {
+            "total": journals.total(),
+            "active": journals.active,
+            "waiting": journals.waiting,
+            "closed": journals.closed,
+            "kept": journals.kept,
+        },
+        "records": survey.records,
+        "recordBytes": survey.record_bytes,
+        "largestJournal": survey.largest_journal,
+        "oldest": survey.oldest.map(date),
+        "newest": survey.newest.map(date),
+        "values": values.collect::<serde_json::Map<_, _>>(),
+        "space": space,
+        "problems": survey.problems,
+    })
+}
+
+fn date(time: Time) -> String {
+    headwater_protocol::rfc3339(time.0)
+}

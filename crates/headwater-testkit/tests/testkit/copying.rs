@@ -1,0 +1,73 @@
+//! A copy is read back, and a survey looks at everything: both notice a store that is not right.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use headwater_store::{
+    Class, Expect, Memory, Store,
+    copy::{CopyOptions, copy},
+    survey::{Depth, Survey},
+};
+
+use super::{liar::Liar, lie::Lie};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn fill(store: &dyn Store) {
+    for run in 0..5_usize {
+        let lease = store.claim(&format!("run {run}").into(), "driver", MINUTE).await.unwrap();
+        for n in 0..=run {
+            let class = if n % 2 == 0 { Class::Fact } else { Class::Delta };
+            store.append(&lease, class, &[Bytes::from(vec![7; 10 + n])]).unwrap().await.unwrap();
+        }
+        if run % 2 == 0 {
+            store.close(&lease, Some(MINUTE)).await.unwrap();
+        }
+        let next = store.claim(&format!("run {run}").into(), "driver", MINUTE).await;
+        assert!(next.is_err(), "it is held or closed");
+        store.put(&format!("value/{run}"), "x".into(), Expect::Any, None).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn target_that_keeps_something_else_is_noticed() {
+    let from = Memory::new();
+    fill(&from).await;
+    let lies = [
+        Lie::RestoresTimesAnew,
+        Lie::RestoresFactsOnly,
+        Lie::RestoresAsGivenBack,
+        Lie::RestoresAsOpen,
+        Lie::RestoresForEver,
+        Lie::HidesTheLastRecord,
+        Lie::ForgetsEpochs,
+        Lie::ForgetsTimes,
+    ];
+    for lie in [Lie::None].into_iter().chain(lies) {
+        let to = Liar::around(Arc::new(Memory::new()), lie);
+        let report = copy(&from, &to, &CopyOptions::default(), |_| {}).await.unwrap();
+        let expected = lie == Lie::None;
+        assert_eq!(report.is_good(), expected, "{lie:?}: {report:?}");
+        assert_eq!(report.problems.is_empty(), expected, "{lie:?}");
+    }
+}
+
+#[tokio::test]
+async fn store_that_misses_something_is_surveyed_as_faulty() {
+    let lies =
+        [Lie::HidesTheLastRecord, Lie::ForgetsEpochs, Lie::ListsTheNewestEpochOnly, Lie::CountsNoBytes];
+    for lie in [Lie::None].into_iter().chain(lies) {
+        let inner = Arc::new(Memory::new());
+        fill(&*inner).await;
+        inner.release(&inner.claim(&"waits".into(), "driver", MINUTE).await.unwrap()).await.unwrap();
+        let lease = inner.claim(&"waits".into(), "driver", MINUTE).await.unwrap();
+        inner.append(&lease, Class::Fact, &["x".into()]).unwrap().await.unwrap();
+        inner.release(&lease).await.unwrap();
+        let lease = inner.claim(&"waits".into(), "driver", MINUTE).await.unwrap();
+        inner.append(&lease, Class::Fact, &["y".into()]).unwrap().await.unwrap();
+        inner.release(&lease).await.unwrap();
+        let survey = Survey::of(&Liar::around(inner, lie), Depth::Everything).await.unwrap();
+        assert_eq!(survey.is_good(), lie == Lie::None, "{lie:?}: {:?}", survey.problems);
+        assert_eq!(survey.faults, survey.problems.len() as u64);
+    }
+}
