@@ -59,7 +59,7 @@ impl Table {
     }
 
     /// Prints the table of the rows that were found, and writes it into the document on demand. A row that was not found
-    /// stays as it is there. Nothing is compared: these are figures of one machine.
+    /// stays as it is there. Nothing is compared: counts and figures are those of the last long run.
     pub(crate) fn update(&self, root: &Path, found: &[String], write: bool) -> Result<(), Failure> {
         let text = self.text(root)?;
         let place = self.place(&text)?;

@@ -37,7 +37,12 @@ fn skewed_clocks_neither_steal_nor_strand_runs(kind: Kind) {
         let expected = cluster.undisturbed().await;
         for node in 0..cluster.len() {
             let runs = cluster.begin(node, &format!("skewed-{node}"), RUNS, 1).await;
-            cluster.judge_all(runs, &expected).await;
+            let readers = cluster.judge_all(runs, &expected).await;
+            // A machine under load may pause a node for longer than its lease, but not in every run.
+            assert!(
+                readers.iter().any(|reader| reader.retracted == 0),
+                "the runs of node {node} are taken away"
+            );
         }
         // And each one's runs are taken over, however early its clock says it is.
         for node in 0..cluster.len() {

@@ -30,6 +30,7 @@ mod restarts;
 mod server;
 mod soak;
 #[path = "../cli/table.rs"]
+#[allow(dead_code, reason = "the other suites use all of it")]
 mod table;
 mod vendors;
 

@@ -69,7 +69,7 @@ fn half_load_grows_nothing(kind: Kind) {
     }
     held(
         "seconds at half load, runs kept for 3 s",
-        600,
+        seconds,
         "memory, connections and engine flat, at most 8 connections per node, no error",
     );
 }
