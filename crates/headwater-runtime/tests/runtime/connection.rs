@@ -132,6 +132,8 @@ impl Store for Connection {
             let mut page = self.store.read(journal, after, limit).await?;
             if let Some((_, records)) = self.unwritten().get(journal)
                 && page.records.last().is_none_or(|record| record.seq == page.tail.last)
+                // Another driver has written in their place.
+                && records.first().is_some_and(|record| record.seq == page.tail.last + 1)
             {
                 page.records.extend(records.iter().filter(|record| record.seq > after).cloned());
                 page.tail.last = records.last().map_or(page.tail.last, |record| record.seq);

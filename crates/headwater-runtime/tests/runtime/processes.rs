@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use headwater_protocol::{EventKind, RunId, RunStatus};
 use headwater_runtime::{AgentBuilder, Answered, Cx, Next, NodeResult, Run, Start, Text};
-use headwater_store::{JournalId, Store as _};
+use headwater_store::{JournalId, ReadLimit, Store as _};
 
 use crate::{
     connection::Connection,
@@ -187,13 +187,12 @@ async fn driver_that_was_cut_off_is_fenced_and_its_readers_go_on_with_the_new_on
     });
     // Two deltas that are seen there and nowhere else.
     talker.speak(2);
-    while talker.said() < 3 {
+    let journal = JournalId::from(run.id().as_str());
+    while connection.read(&journal, kept, ReadLimit::default()).await.unwrap().records.len() < 2 {
         tokio::task::yield_now().await;
     }
-    let here = connection.read(&run.id().as_str().into(), kept, Default::default()).await.unwrap();
-    assert_eq!(here.records.len(), 2);
-    let there = store.info(&JournalId::from(run.id().as_str())).await.unwrap().unwrap();
-    assert_eq!(there.tail.last, kept);
+    let there = store.info(&journal).await.unwrap().unwrap();
+    assert_eq!(there.tail.last, kept, "nobody else sees them");
 
     clock.advance(Duration::from_secs(60));
     assert_eq!(second.agent.tend().await.unwrap().taken_over, [run.id().clone()]);
@@ -201,6 +200,8 @@ async fn driver_that_was_cut_off_is_fenced_and_its_readers_go_on_with_the_new_on
         tokio::task::yield_now().await;
     }
     connection.restore();
+    // Its next renewal tells it.
+    tokio::time::sleep(Duration::from_secs(11)).await;
     first.idle().await;
     talker.speak(8);
     second.idle().await;
