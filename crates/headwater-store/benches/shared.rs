@@ -82,7 +82,7 @@ impl Engine for RedisServer {
     async fn bare(&self, writer: usize, until: Instant) -> u64 {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let packed = vec![b'x'; RECORD * EACH];
+        let packed = text(RECORD * EACH);
         let mut batches = 0;
         while Instant::now() < until {
             let mut pipeline = redis::pipe();
@@ -104,7 +104,7 @@ impl Engine for RedisServer {
     async fn naive(&self, writer: usize, until: Instant) -> u64 {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let (record, mut records) = (vec![b'x'; RECORD], 0);
+        let (record, mut records) = (text(RECORD), 0);
         while Instant::now() < until {
             let mut add = redis::cmd("XADD");
             add.arg(format!("naive:{writer}")).arg("*").arg("p").arg(&record);
@@ -141,7 +141,7 @@ impl Engine for PostgresServer {
             "CREATE TABLE IF NOT EXISTS bare (run int8, last int8, packed bytea, PRIMARY KEY (run, last))";
         // Two that make it at the same time may meet: then it is there.
         let _ = client.batch_execute(make).await;
-        let packed = vec![b'x'; RECORD * EACH];
+        let packed = text(RECORD * EACH);
         let packed: Vec<&[u8]> = vec![&packed; RUNS];
         let runs: Vec<i64> = (0..RUNS).map(|run| (writer * RUNS + run) as i64).collect();
         let mut batches = 0;
@@ -164,7 +164,7 @@ impl Engine for PostgresServer {
         let make =
             "CREATE TABLE IF NOT EXISTS chunks (run int8, seq int8, chunk bytea, PRIMARY KEY (run, seq))";
         let _ = client.batch_execute(make).await;
-        let (record, mut records) = (vec![b'x'; RECORD], 0_i64);
+        let (record, mut records) = (text(RECORD), 0_i64);
         let insert = client.prepare("INSERT INTO chunks VALUES ($1, $2, $3)").await.unwrap();
         while Instant::now() < until {
             client.execute(&insert, &[&(writer as i64), &records, &record]).await.unwrap();
@@ -185,9 +185,18 @@ impl Engine for PostgresServer {
 
     fn bytes(&self) -> u64 {
         let size = "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
-                    WHERE nspname = 'headwater' AND relkind = 'r'";
+                    WHERE nspname = 'headwater' AND relname IN ('journals', 'entries')";
         self.query("headwater", size).trim().parse().unwrap()
     }
+}
+
+/// Letters that no engine compresses to nothing.
+fn text(length: usize) -> Vec<u8> {
+    let next = |state: &mut u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some(b'a' + ((*state >> 33) % 26) as u8)
+    };
+    (0..length).scan(7_u64, |state, _| next(state)).collect()
 }
 
 async fn connect(url: &str) -> tokio_postgres::Client {
@@ -216,7 +225,8 @@ async fn measure<E: Engine>(server: &E) -> usize {
     let stores = join_all((0..3).map(|_| server.open())).await;
     for nodes in 1..=3 {
         let until = Instant::now() + Duration::from_secs(SECONDS);
-        let batches: u64 = join_all((0..nodes).map(|node| server.bare(node, until))).await.iter().sum();
+        let writers = (0..nodes).map(|node| server.bare(nodes * 10 + node, until));
+        let batches: u64 = join_all(writers).await.iter().sum();
         let bare = batches as f64 * (RUNS * EACH) as f64 / SECONDS as f64;
 
         let (size, pids) = (server.bytes(), server.pids());
@@ -261,7 +271,7 @@ async fn measure<E: Engine>(server: &E) -> usize {
 
 /// Appends rounds of records to all runs of a node until a moment.
 async fn append(store: &Arc<dyn Store>, node: usize, nodes: usize, until: Instant, appended: &AtomicU64) {
-    let body = Bytes::from(vec![b'x'; RECORD]);
+    let body = Bytes::from(text(RECORD));
     let claims = (0..RUNS).map(|run| {
         let journal: JournalId = format!("{nodes}/{node}/{run}").into();
         async move { store.claim(&journal, "bench", TTL).await.unwrap() }
