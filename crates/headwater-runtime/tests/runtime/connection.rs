@@ -197,6 +197,19 @@ impl Store for Connection {
         self.store.expired(limit)
     }
 
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        self.store.journals(after, limit)
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        self.store.restore(journal, info, records)
+    }
+
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
         self.store.get(key)
     }
