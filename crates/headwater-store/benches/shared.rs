@@ -85,7 +85,9 @@ impl Engine for RedisServer {
         let packed = text(RECORD * EACH);
         let mut batches = 0;
         while Instant::now() < until {
+            // As a transaction: a server reads a long pipeline in pieces, and would fsync after each of them.
             let mut pipeline = redis::pipe();
+            pipeline.atomic();
             for run in 0..RUNS {
                 pipeline
                     .cmd("XADD")
