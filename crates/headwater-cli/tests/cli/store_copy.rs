@@ -36,7 +36,7 @@ fn frames(body: &str) -> Vec<&str> {
     body.split("\n\n").filter(|frame| frame.contains("data:")).collect()
 }
 
-fn cursor<'a>(frame: &'a str) -> &'a str {
+fn cursor(frame: &str) -> &str {
     frame.lines().find_map(|line| line.strip_prefix("id:")).unwrap().trim()
 }
 

@@ -178,9 +178,9 @@ fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
             }
         }
         if seed % 3 == 0 {
-            disk.kill()
+            disk.kill();
         } else {
-            disk.cut_power()
+            disk.cut_power();
         }
         drop(store);
         disk.disarm();
