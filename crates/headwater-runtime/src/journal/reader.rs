@@ -51,12 +51,6 @@ impl From<StoredEvent> for StoredRecord {
     }
 }
 
-/// A delta that was read, or more text of the last one.
-enum Delta<'a> {
-    Event(StoredEvent),
-    Continuation(&'a str),
-}
-
 impl RecordReader {
     /// Reads what readers see of the next record.
     ///
@@ -66,10 +60,14 @@ impl RecordReader {
         let (kind, content) = RecordKind::split(record)?;
         Ok(match kind {
             RecordKind::Event => VisibleRecord::Event(visible(record, self.event(record, content)?)),
-            RecordKind::Continuation => match self.continuation(record, content)? {
-                Delta::Continuation(text) => VisibleRecord::Continuation(text),
-                Delta::Event(stored) => VisibleRecord::Event(visible(record, stored)),
-            },
+            RecordKind::Continuation => {
+                let (base, text) = continuation(record, content)?;
+                if self.continues(base) {
+                    VisibleRecord::Continuation(text)
+                } else {
+                    VisibleRecord::Event(visible(record, self.expand(record, base, text)?))
+                }
+            }
             RecordKind::Answer => VisibleRecord::Answered,
             RecordKind::Effect | RecordKind::Snapshot => VisibleRecord::Hidden,
         })
@@ -158,22 +156,15 @@ impl RecordReader {
         self.last == Some(base) && self.bases.get(base).is_some_and(|base| base.event.may_grow())
     }
 
-    fn continuation<'a>(&mut self, record: &headwater_store::Record, content: &'a [u8]) -> Result<Delta<'a>> {
-        let Some((base, text)) = read_continuation(record.seq, content) else {
-            return Err(unreadable(record.seq, &"it continues nothing"));
-        };
-        if self.continues(base) {
-            return Ok(Delta::Continuation(text));
-        }
+    /// The delta that a continuation stands for.
+    fn expand(&mut self, record: &headwater_store::Record, base: u64, text: &str) -> Result<StoredEvent> {
         let Some(known) = self.bases.get(base) else {
-            return Err(unreadable(
-                record.seq,
-                &format_args!("it continues record {base}, which was not read"),
-            ));
+            let why = format!("it continues record {base}, which was not read");
+            return Err(unreadable(record.seq, &why));
         };
         self.last = Some(base);
         let (event, origin) = (known.with_text(text), known.origin.clone());
-        Ok(Delta::Event(StoredEvent { event, origin, emit: None, effect: None }))
+        Ok(StoredEvent { event, origin, emit: None, effect: None })
     }
 
     fn whole(
@@ -185,13 +176,13 @@ impl RecordReader {
         if kind == RecordKind::Event {
             return self.event(record, content);
         }
-        // Nothing is left for the caller to put together.
-        self.last = None;
-        match self.continuation(record, content)? {
-            Delta::Event(stored) => Ok(stored),
-            Delta::Continuation(_) => Err(unreadable(record.seq, &"it continues nothing")),
-        }
+        let (base, text) = continuation(record, content)?;
+        self.expand(record, base, text)
     }
+}
+
+fn continuation<'a>(record: &headwater_store::Record, content: &'a [u8]) -> Result<(u64, &'a str)> {
+    read_continuation(record.seq, content).ok_or_else(|| unreadable(record.seq, &"it continues nothing"))
 }
 
 fn visible(record: &headwater_store::Record, stored: StoredEvent) -> Box<Record> {
