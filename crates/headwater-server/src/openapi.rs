@@ -150,6 +150,7 @@ fn path_parameter(name: &str) -> Value {
         "run" => "The run.",
         "request" => "The question, approval or call that waits.",
         "session" => "The session.",
+        "thread" => "The session, as CopilotKit calls it.",
         "checkpoint" => "The checkpoint.",
         "rest" => {
             "What the client adds: an id, `{id}/stream` to resume, `{run}/stop` to stop, `answer` to answer. It may have slashes."

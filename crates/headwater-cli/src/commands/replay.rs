@@ -6,7 +6,7 @@ use std::{io::Write, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use headwater_protocol::RunId;
-use headwater_runtime::{Agent, AgentFile, Divergence, Entry, Replayed, replay};
+use headwater_runtime::{Agent, AgentFile, Divergence, Entry, RecordReader, Replayed, replay};
 use headwater_store::{Store, embedded::Embedded};
 use serde_json::{Value, json};
 
@@ -169,9 +169,11 @@ async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
                 _ => Failure::new(error.to_string()),
             }
         })?;
+    let mut reader = RecordReader::default();
     for record in &page.records {
-        let body: Value = serde_json::from_slice(&record.body).unwrap_or_default();
-        if let Some(agent) = body.pointer("/effect/begun/agent").and_then(Value::as_str) {
+        let effect = reader.effect(record).map_err(|error| Failure::new(error.to_string()))?;
+        let effect = effect.unwrap_or_default();
+        if let Some(agent) = effect.pointer("/begun/agent").and_then(Value::as_str) {
             return Ok(agent.to_owned());
         }
     }

@@ -116,7 +116,7 @@ fn read_back(address: &str) -> Look {
     let mut client = Client::new(address);
     let mut sessions = BTreeSet::new();
     for agent in agents(&mut client) {
-        let route = format!("/v1/sessions?agent={}&", client::escape(&agent));
+        let route = format!("/v1/sessions?archived=true&agent={}&", client::escape(&agent));
         sessions.extend(listed(&mut client, &route, "sessions", "id"));
     }
     for session in &sessions {

@@ -38,8 +38,12 @@ impl Serialize for UiMessage<'_> {
         if let Some(author) = author {
             map.serialize_entry("author", author)?;
         }
-        let parts: Vec<_> = parts.iter().map(part).collect();
-        map.serialize_entry("parts", &parts)?;
+        let parts = parts.iter().map(|shown| match shown {
+            // As the client itself makes it: what a person wrote never streams.
+            Part::Text(text) if *role == Role::User => json!({ "type": "text", "text": text.text }),
+            shown => part(shown),
+        });
+        map.serialize_entry("parts", &parts.collect::<Vec<_>>())?;
         map.end()
     }
 }

@@ -102,6 +102,15 @@ impl RecordReader {
         })
     }
 
+    /// Reads what replay needs of the next record, alone or beside an event, as JSON; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// When it is not a record of a run.
+    pub fn effect(&mut self, record: &headwater_store::Record) -> Result<Option<serde_json::Value>> {
+        let effect = self.stored(record)?.effect.map(serde_json::to_value);
+        effect.transpose().map_err(|error| unreadable(record.seq, &error))
+    }
+
     /// Reads the next record with all that replay needs of it.
     pub(crate) fn stored(&mut self, record: &headwater_store::Record) -> Result<StoredRecord> {
         let (kind, content) = RecordKind::split(record)?;

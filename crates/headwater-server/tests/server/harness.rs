@@ -218,7 +218,9 @@ fn script() -> Script {
                 .pace(Duration::from_millis(5))
                 .text("slowly but surely ".repeat(20)),
         )
-        .rule(Rule::when(When::input_contains("long")).text("so long ".repeat(1_500)))
+        .rule(
+            Rule::when(When::input_contains("long")).text(format!("{} ", "so-long".repeat(15)).repeat(3_000)),
+        )
         .rule(Rule::always().reasoning("Hm, let me think.").text("You said: {input}, in turn {turn}."))
 }
 

@@ -1,6 +1,6 @@
 //! By what a request is known again, and what of it counts when a turn is done again.
 
-use headwater_runtime::Agent;
+use headwater_runtime::{Agent, RecordReader};
 use headwater_server::{ApiError, Limits, Options};
 use headwater_store::ReadLimit;
 use serde_json::{Value, json};
@@ -161,8 +161,7 @@ async fn a_person_who_stops_a_session_is_named_as_the_reason() {
 /// What a run was begun with.
 async fn begun(agent: &Agent, run: &str) -> Value {
     let page = agent.store().read(&run.into(), 0, ReadLimit::default()).await.unwrap();
-    let first: Value = serde_json::from_slice(&page.records[0].body).unwrap();
-    first["effect"]["begun"].clone()
+    RecordReader::default().effect(&page.records[0]).unwrap().unwrap()["begun"].clone()
 }
 
 /// A router that approves of what the header says, and refuses who is banned.

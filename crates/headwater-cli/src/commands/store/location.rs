@@ -28,7 +28,7 @@ impl FromStr for Location {
             // One letter is a drive of Windows.
             scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
         });
-        Self::new(if is_url { text.parse()? } else { StoreUrl::File(PathBuf::from(text)) })
+        Self::new(if is_url { text.parse()? } else { StoreUrl::File(store_in(PathBuf::from(text))) })
     }
 }
 
@@ -64,9 +64,10 @@ impl Location {
     /// The folder of a store that is there: a command that looks at a store begins none.
     pub(super) fn folder(&self) -> Result<&Path, Failure> {
         match &self.0 {
-            StoreUrl::File(folder) if folder.is_dir() => Ok(folder),
+            StoreUrl::File(folder) if has_store(folder) => Ok(folder),
             StoreUrl::File(folder) => {
-                Err(Failure::new(format!("cannot read {}: there is no such folder", folder.display())))
+                let why = if folder.is_dir() { "there is no store in it" } else { "there is no such folder" };
+                Err(Failure::new(format!("cannot read {}: {why}", folder.display())))
             }
             _ => Err(Failure::new(format!("{self} is not a folder: this command takes one"))),
         }
@@ -104,6 +105,18 @@ impl Location {
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }
+}
+
+/// The store of a data folder, which `serve --data` keeps in `store`, if that is what was named.
+fn store_in(folder: PathBuf) -> PathBuf {
+    let within = folder.join("store");
+    if !has_store(&folder) && has_store(&within) { within } else { folder }
+}
+
+/// Whether a folder has a segment of a store.
+fn has_store(folder: &Path) -> bool {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "seg"))
 }
 
 pub(super) fn failed(folder: &Path, error: &headwater_store::Error) -> Failure {
