@@ -91,8 +91,14 @@ async fn turn_is_edited_and_done_again_while_another_process_answers_the_next_on
     let variant = there.info().await.unwrap().checkpoint.unwrap();
     here.regenerate(&variant).await.unwrap();
     here.settled().await.unwrap();
-    let said: Vec<_> =
-        there.history(None, None, 10).await.unwrap().messages.iter().map(|it| it.plain_text()).collect();
+    let said: Vec<_> = there
+        .history(None, None, 10)
+        .await
+        .unwrap()
+        .messages
+        .iter()
+        .map(headwater_protocol::Message::plain_text)
+        .collect();
     assert_eq!(said, ["eins", "word "]);
 }
 

@@ -210,9 +210,8 @@ impl Pen {
 
 /// Waits for a record, for a moment: that a run has a new driver wakes nobody until it writes.
 async fn wait_a_little(run: &Run, journal: &JournalId, after: u64) -> Result<(), ApiError> {
-    match timeout(POLL, run.agent().store().wait(journal, after)).await {
-        Ok(woken) => drop(woken?),
-        Err(_) => {}
+    if let Ok(woken) = timeout(POLL, run.agent().store().wait(journal, after)).await {
+        woken?;
     }
     Ok(())
 }
