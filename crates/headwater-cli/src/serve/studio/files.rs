@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-C_C4CrX1.js",
+        path: "/assets/index-C4cuyNl8.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-C_C4CrX1.js"),
+        bytes: include_bytes!("assets/index-C4cuyNl8.js"),
     },
     File {
-        path: "/assets/index-sgzf0LR_.css",
+        path: "/assets/index-dk7BnKzS.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-sgzf0LR_.css"),
+        bytes: include_bytes!("assets/index-dk7BnKzS.css"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
