@@ -111,7 +111,9 @@ describe('two pages and a real server', { skip: !binary, timeout: 120_000 }, () 
     await two.send('again');
     await same(4);
     const first = state(two).messages[2]?.id as string;
+    const replaced = state(two).run;
     await one.regenerate();
+    await until(() => [one, two].every((chat) => state(chat).run !== replaced));
     await same(4);
     const variants = await two.variants(first);
     assert.deepEqual(variants.map(({ selected }) => selected), [false, true]);

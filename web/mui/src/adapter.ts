@@ -219,7 +219,7 @@ export function createHeadwaterAdapter({ url, agent, headers, retries = 8, fetch
     async listMessages({ conversationId, cursor, direction }) {
       const response = await retry(() => request(address('', { conversationId, cursor, direction })), retries);
       const page = await response.json();
-      page.messages = page.messages.map((message: ChatMessage) => ({ id: message.id, conversationId, ...message }));
+      page.messages = page.messages.map(({ id, ...rest }: ChatMessage) => ({ id, conversationId, ...rest }));
       // The newest page is asked for when the conversation is opened. MUI takes the page before the first event comes,
       // because that needs another request.
       if (cursor === undefined && !answering.has(conversationId)) void follow(conversationId);

@@ -194,7 +194,8 @@ test('conversation that is opened while a run is active is followed', async () =
     begin(response, frames(0, ...chunks));
     response.end();
   });
-  assert.deepEqual(await adapter.listMessages({ conversationId: 'c1' }), page);
+  const messages = [{ ...message, conversationId: 'c1' }];
+  assert.deepEqual(await adapter.listMessages({ conversationId: 'c1' }), { ...page, messages });
   await until(() => events.some((event) => event.type === 'message-updated' && event.message.status === 'sent'));
   assert.ok(events.length <= 2, 'many chunks are one report');
   assert.deepEqual((events.at(-1) as { message: unknown }).message, {
