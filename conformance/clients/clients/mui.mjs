@@ -45,6 +45,7 @@ class Driver {
   #adapter;
   #chat;
   #mounted = false;
+  #listed = false;
   #sending = null;
   #tools = new Map();
 
@@ -56,7 +57,15 @@ class Driver {
       this.#mounted = true;
       return this.#adapter.subscribe(input);
     };
-    const adapter = { ...this.#adapter, subscribe };
+    // MUI puts the history in the place of all that it shows when it arrives, so a person writes when it is there.
+    const listMessages = async (input) => {
+      try {
+        return await this.#adapter.listMessages(input);
+      } finally {
+        setTimeout(() => (this.#listed = true));
+      }
+    };
+    const adapter = { ...this.#adapter, subscribe, listMessages };
     const Inside = () => {
       this.#chat = useChat();
       return null;
@@ -76,7 +85,7 @@ class Driver {
   }
 
   async send(text) {
-    await until('the provider', () => this.#mounted && this.#chat);
+    await until('the provider and the history', () => this.#mounted && this.#listed && this.#chat);
     const before = this.#chat.messages.length;
     this.#sending = this.#chat.sendMessage({ conversationId: this.#where.session, parts: [{ type: 'text', text }] });
     await until('the message to be sent', () => this.#chat.messages.length > before);
