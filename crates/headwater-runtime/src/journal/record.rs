@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, entry::Emitted};
 use crate::{Error, Result, error::ErrorKind, limits};
 
-/// The format that is written and read: the upper half of the first byte. JSON began with `{`, which is none.
+/// The format that is written and read: the upper half of the first byte.
 const FORMAT: u8 = 1;
 
 /// How many texts may grow at the same time before the oldest needs a new base. A reader keeps as many.
