@@ -272,7 +272,7 @@ fn encode(summary: &RunSummary) -> Result<Bytes> {
 /// What a driver knows about the summary of its run.
 #[derive(Debug, Default)]
 pub(crate) struct SummaryState {
-    /// The version that it wrote or found; 0 if there is none.
+    /// The version that it wrote or found; 0 before the first.
     version: AtomicU64,
     /// Whether it has listed the run.
     listed: AtomicBool,

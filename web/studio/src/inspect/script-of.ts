@@ -109,7 +109,7 @@ export const fileName = (model: string): string => model.replace(/[^\w.-]+/g, '-
 
 const given = (fields: Step): Step => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** A value whose texts are taken as they are: what looks like a place for a part of the request is none. */
+/** A value whose texts are kept literally, also those that look like placeholders for a part of the request. */
 function literal<T>(value: T): T {
   if (typeof value === 'string') return value.replace(/\{(input|turn|attempt|tool\.[^{}]*)\}/g, '{{$1}}') as T;
   if (Array.isArray(value)) return value.map(literal) as T;
