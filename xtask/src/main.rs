@@ -15,6 +15,7 @@ mod pages;
 mod recorded;
 mod report;
 mod responses;
+mod shape;
 mod table;
 mod test;
 mod tools;
@@ -111,6 +112,12 @@ enum Task {
         #[arg(default_value_t = 2)]
         times: u64,
     },
+    /// Print figures about how the code reads, beside their limits
+    Shape {
+        /// Print all places that are over a limit, not only the first of each kind
+        #[arg(long)]
+        all: bool,
+    },
     /// Hold the dialects to their laws on generated runs that no test run has seen
     Laws {
         /// How many runs for each law
@@ -137,6 +144,7 @@ enum Optional {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
+        Task::Shape { all } => shape::run(all),
         Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Attack { write, without } => attack::run(write, &without),

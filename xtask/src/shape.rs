@@ -1,0 +1,186 @@
+//! `cargo xtask shape`: figures about how the code reads, beside their limits.
+
+mod modules;
+mod names;
+mod prose;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use syn::visit::Visit;
+
+use crate::command::Failure;
+use crate::root;
+use source::{SourceCrate, lines_of};
+
+/// Lines that a file may have.
+const FILE_LINES: usize = 600;
+/// Lines that a function may have before it is counted as long.
+const FUNCTION_LINES: usize = 60;
+
+/// A figure beside its limit.
+struct Figure {
+    name: &'static str,
+    value: f64,
+    limit: f64,
+    /// Where to look, when it is over its limit.
+    examples: Vec<String>,
+}
+
+pub(crate) fn run(all: bool) -> Result<ExitCode, Failure> {
+    let root = root();
+    let crates = source::crates(&root)?;
+    let figures = figures(&root, &crates)?;
+    let mut missed = 0;
+    for figure in &figures {
+        let met = figure.value <= figure.limit;
+        missed += usize::from(!met);
+        let mark = if met { "met" } else { "missed" };
+        anstream::println!(
+            "{:44} {:>8.1}   at most {:>6.1}   {mark}",
+            figure.name,
+            figure.value,
+            figure.limit
+        );
+        let shown = if all { figure.examples.len() } else { 5 };
+        for example in figure.examples.iter().take(if met { 0 } else { shown }) {
+            anstream::println!("    {example}");
+        }
+    }
+    anstream::println!("\npublic items per crate:");
+    for source in &crates {
+        anstream::println!("    {:24} {}", source.name, public_items(source));
+    }
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<Figure>, Failure> {
+    let definitions = names::definitions(crates);
+    let shared = names::shared(&definitions);
+    let mut by_count: Vec<_> = shared.iter().collect();
+    by_count.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+    let shared_examples = by_count.iter().map(|(name, all)| {
+        let places: Vec<_> = all.iter().map(|one| names::place(root, &one.file, one.line)).collect();
+        format!("{name}: {}", places.join(", "))
+    });
+    let named = |is: fn(&str) -> bool| {
+        let found = definitions.iter().filter(|definition| is(&definition.name));
+        found
+            .map(|one| format!("{}: {}", one.name, names::place(root, &one.file, one.line)))
+            .collect::<Vec<_>>()
+    };
+    let (participles, shadows) = (named(names::is_participle), named(names::shadows));
+    let circles = crates.iter().flat_map(|source| {
+        modules::circles(source).into_iter().map(|circle| {
+            let mut text =
+                format!("{} {}: {}", source.name, circle.parent.join("::"), circle.modules.join(", "));
+            for (from, to, example) in circle.uses {
+                text = format!("{text}\n        {from} uses {to}: {example}");
+            }
+            text
+        })
+    });
+    let circles: Vec<_> = circles.collect();
+    let large = crates.iter().flat_map(|source| &source.files).filter(|(_, lines)| *lines > FILE_LINES);
+    let large: Vec<_> = large.map(|(file, lines)| names::place(root, file, *lines)).collect();
+    let functions = functions(root, crates);
+    let long: Vec<_> =
+        functions.long.iter().map(|(place, lines)| format!("{place}: {lines} lines")).collect();
+    let prose = prose::findings(root)?;
+    let prose_examples = prose.iter().map(|one| {
+        format!("{}: \"{}\" in: {}", names::place(root, &one.file, one.line), one.phrase, one.text.trim())
+    });
+    Ok(vec![
+        Figure {
+            name: "type names that another type has (%)",
+            value: names::share(&definitions),
+            limit: 10.0,
+            examples: shared_examples.collect(),
+        },
+        Figure {
+            name: "participles as type names",
+            value: participles.len() as f64,
+            limit: 0.0,
+            examples: participles,
+        },
+        Figure {
+            name: "names of the standard library",
+            value: shadows.len() as f64,
+            limit: 0.0,
+            examples: shadows,
+        },
+        Figure { name: "circles of modules", value: circles.len() as f64, limit: 0.0, examples: circles },
+        Figure { name: "files over 600 lines", value: large.len() as f64, limit: 0.0, examples: large },
+        Figure {
+            name: "functions over 60 lines (%)",
+            value: 100.0 * long.len() as f64 / functions.all.max(1) as f64,
+            limit: 1.5,
+            examples: long,
+        },
+        Figure {
+            name: "phrases that readers stumble over",
+            value: prose.len() as f64,
+            limit: 0.0,
+            examples: prose_examples.collect(),
+        },
+    ])
+}
+
+/// The functions of the workspace, and those that are long.
+struct Functions {
+    all: usize,
+    long: BTreeMap<String, usize>,
+}
+
+fn functions(root: &Path, crates: &[SourceCrate]) -> Functions {
+    struct Count<'a> {
+        root: &'a Path,
+        file: &'a Path,
+        found: Functions,
+    }
+    impl Count<'_> {
+        fn take(&mut self, name: &syn::Ident, block: &syn::Block) {
+            self.found.all += 1;
+            let lines = lines_of(block);
+            if lines > FUNCTION_LINES {
+                let place = names::place(self.root, self.file, source::line_of(name));
+                self.found.long.insert(format!("{place} {name}"), lines);
+            }
+        }
+    }
+    impl<'ast> Visit<'ast> for Count<'_> {
+        fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+            self.take(&item.sig.ident, &item.block);
+            syn::visit::visit_item_fn(self, item);
+        }
+        fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+            self.take(&item.sig.ident, &item.block);
+            syn::visit::visit_impl_item_fn(self, item);
+        }
+    }
+    let mut count = Count { root, file: root, found: Functions { all: 0, long: BTreeMap::new() } };
+    for module in crates.iter().flat_map(|source| &source.modules) {
+        count.file = &module.file;
+        module.items.iter().for_each(|item| count.visit_item(item));
+    }
+    count.found
+}
+
+/// The items of a crate that are marked as public.
+fn public_items(source: &SourceCrate) -> usize {
+    let items = source.modules.iter().flat_map(|module| &module.items);
+    let public = |visibility: &syn::Visibility| matches!(visibility, syn::Visibility::Public(_));
+    items
+        .filter(|item| match item {
+            syn::Item::Struct(item) => public(&item.vis),
+            syn::Item::Enum(item) => public(&item.vis),
+            syn::Item::Trait(item) => public(&item.vis),
+            syn::Item::Fn(item) => public(&item.vis),
+            syn::Item::Const(item) => public(&item.vis),
+            syn::Item::Type(item) => public(&item.vis),
+            _ => false,
+        })
+        .count()
+}

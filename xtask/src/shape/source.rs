@@ -1,0 +1,128 @@
+//! The modules of a crate, read from its files the way the compiler finds them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::spanned::Spanned as _;
+
+use crate::command::Failure;
+
+/// A module: where it is in its crate, and its items without those of its inline tests.
+pub(crate) struct Module {
+    /// The names from the root of the crate; empty for the root.
+    pub(crate) path: Vec<String>,
+    pub(crate) file: PathBuf,
+    pub(crate) items: Vec<syn::Item>,
+}
+
+/// A crate of the workspace.
+pub(crate) struct SourceCrate {
+    pub(crate) name: String,
+    pub(crate) modules: Vec<Module>,
+    /// The files that were read, with their number of lines.
+    pub(crate) files: Vec<(PathBuf, usize)>,
+}
+
+impl SourceCrate {
+    /// Reads the crate in a folder, from its `lib.rs` or `main.rs`.
+    pub(crate) fn read(folder: &Path) -> Result<Self, Failure> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut source = Self { name, modules: Vec::new(), files: Vec::new() };
+        let roots = ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root));
+        let root = roots.iter().find(|root| root.exists()).ok_or_else(|| {
+            Failure::new(format!("{} has neither src/lib.rs nor src/main.rs", folder.display()))
+        })?;
+        source.file(root, Vec::new(), &folder.join("src"))?;
+        Ok(source)
+    }
+
+    /// Reads a file as a module. Its own modules are looked for in `folder`.
+    fn file(&mut self, file: &Path, path: Vec<String>, folder: &Path) -> Result<(), Failure> {
+        let text = fs::read_to_string(file)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
+        let parsed = syn::parse_file(&text)
+            .map_err(|error| Failure::new(format!("cannot parse {}: {error}", file.display())))?;
+        self.files.push((file.to_owned(), text.lines().count()));
+        self.module(file, path, folder, parsed.items)
+    }
+
+    fn module(
+        &mut self,
+        file: &Path,
+        path: Vec<String>,
+        folder: &Path,
+        items: Vec<syn::Item>,
+    ) -> Result<(), Failure> {
+        let mut kept = Vec::new();
+        for item in items {
+            if is_test(attributes(&item)) {
+                continue;
+            }
+            let syn::Item::Mod(module) = item else {
+                kept.push(item);
+                continue;
+            };
+            let name = module.ident.to_string();
+            let mut inner = path.clone();
+            inner.push(name.clone());
+            match module.content {
+                Some((_, items)) => self.module(file, inner, &folder.join(&name), items)?,
+                None => {
+                    let beside = folder.join(format!("{name}.rs"));
+                    let found = if beside.exists() { beside } else { folder.join(&name).join("mod.rs") };
+                    self.file(&found, inner, &folder.join(&name))?;
+                }
+            }
+        }
+        self.modules.push(Module { path, file: file.to_owned(), items: kept });
+        Ok(())
+    }
+}
+
+/// The crates of the workspace, in the order of their names.
+pub(crate) fn crates(root: &Path) -> Result<Vec<SourceCrate>, Failure> {
+    let folder = root.join("crates");
+    let entries = fs::read_dir(&folder)
+        .map_err(|error| Failure::new(format!("cannot list {}: {error}", folder.display())))?;
+    let mut folders: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    folders.push(root.join("xtask"));
+    folders.sort();
+    folders
+        .iter()
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| SourceCrate::read(folder))
+        .collect()
+}
+
+/// The lines that something takes in its file.
+pub(crate) fn lines_of(item: &impl syn::spanned::Spanned) -> usize {
+    let span = item.span();
+    span.end().line.saturating_sub(span.start().line) + 1
+}
+
+/// The line on which something begins.
+pub(crate) fn line_of(item: &impl quote::ToTokens) -> usize {
+    item.span().start().line
+}
+
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")
+    })
+}
+
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Mod(item) => &item.attrs,
+        syn::Item::Fn(item) => &item.attrs,
+        syn::Item::Use(item) => &item.attrs,
+        syn::Item::Impl(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Enum(item) => &item.attrs,
+        syn::Item::Const(item) => &item.attrs,
+        syn::Item::Static(item) => &item.attrs,
+        syn::Item::Trait(item) => &item.attrs,
+        _ => &[],
+    }
+}
