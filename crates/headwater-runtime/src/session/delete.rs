@@ -15,6 +15,7 @@ use crate::{
     agent::AgentInner,
     error::ErrorKind,
     keys::{self, SessionKey},
+    value_pages::ValuePages,
 };
 
 /// How often a run that is being stopped is looked at, if it says nothing.
@@ -95,18 +96,14 @@ impl AgentInner {
     /// When a session of an owner was begun, by the list of the owner's sessions.
     async fn listed_at(&self, session: &SessionKey, owner: Option<&str>) -> Result<Option<u64>> {
         let prefix = keys::sessions_of(&self.owned(owner));
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, prefix.as_str());
+        while let Some(page) = pages.next().await? {
             let mut listed = page.iter().filter_map(|(key, _)| keys::read_listed(&prefix, key));
             if let Some((created, _)) = listed.find(|(_, id)| *id == session.id.as_str()) {
                 return Ok(Some(created));
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(None),
-            }
         }
+        Ok(None)
     }
 
     /// Removes what a deleted session held. Gives whether there is nothing left to be done.
@@ -158,16 +155,13 @@ impl AgentInner {
 
     async fn copies_of(&self, session: &SessionKey) -> Result<Vec<RunId>> {
         let prefix = keys::session_copies(session);
-        let (mut runs, mut after) = (Vec::new(), None::<String>);
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut runs = Vec::new();
+        let mut pages = ValuePages::new(&*self.store, prefix.as_str());
+        while let Some(page) = pages.next().await? {
             let read = page.iter().filter_map(|(key, _)| headwater_store::key::split(&prefix, key));
             runs.extend(read.filter_map(|parts| parts.into_iter().next()).map(RunId::from));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(runs),
-            }
         }
+        Ok(runs)
     }
 
     /// Waits until a run has ended, if it is driven here. Gives whether it has.

@@ -20,6 +20,7 @@ use crate::{
     journal::Begun,
     keys::{self, SESSION_QUEUES, SessionKey},
     run::RunShared,
+    value_pages::ValuePages,
 };
 
 impl AgentInner {
@@ -72,9 +73,8 @@ impl AgentInner {
 
     /// Looks at the sessions whose turns wait or that are being deleted, because the process that would do it may have died.
     pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(SESSION_QUEUES, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, SESSION_QUEUES);
+        while let Some(page) = pages.next().await? {
             for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
                 let Some(session) = keys::read_session_queue(key) else { continue };
                 if self.skipped("session", key).is_some() {
@@ -85,10 +85,6 @@ impl AgentInner {
                     Err(error) => self.skip("session", key, &error),
                     Ok(()) => {}
                 }
-            }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
             }
         }
         self.tend_trees().await

@@ -16,6 +16,7 @@ use crate::{
     id::{fresh_id, fresh_run},
     journal::Invalidated,
     keys,
+    value_pages::ValuePages,
 };
 
 /// What going back has undone.
@@ -241,17 +242,12 @@ impl Session {
         let agent = &self.agent.0;
         let head = self.seen().await?.head;
         let (node, _) = agent.reach(&head, of).await?;
-        let prefix = keys::branches_at(&self.key, node.checkpoint.parent.as_ref());
         let mut ids: Vec<CheckpointId> = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = agent.store.list(&prefix, after.as_deref(), 100).await?;
+        let branches = keys::branches_at(&self.key, node.checkpoint.parent.as_ref());
+        let mut pages = ValuePages::new(&*agent.store, branches);
+        while let Some(page) = pages.next().await? {
             let children = page.iter().filter_map(|(key, _)| keys::read_branch(&self.key, key));
             ids.extend(children.map(|(_, child)| child));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
-            }
         }
         let current = match &head.checkpoint {
             Some(at) => agent.ancestor(agent.node(at).await?, node.turn()).await?,

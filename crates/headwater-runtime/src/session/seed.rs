@@ -48,7 +48,7 @@ impl Agent {
             return Ok(session);
         }
         if let Some(checkpoint) = &head.checkpoint {
-            agent.remove_node(checkpoint).await?;
+            agent.remove_checkpoint(checkpoint).await?;
         }
         Err(exists(&id))
     }

@@ -13,9 +13,6 @@ use super::{
 };
 use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From};
 
-/// How many turns back is looked for what is edited, answered again or gone on from.
-pub(super) const TURNS_BACK: usize = 200;
-
 /// The run that answers a request, and where its reader begins.
 pub(super) async fn place(asked: &Asked) -> Result<Placed, ApiError> {
     let session = existing(asked).await?;
@@ -204,7 +201,7 @@ async fn meant(
     }
     let regenerates = asked.chat.action == Action::Regenerate;
     let found = match message.filter(|message| asked.names(message)) {
-        Some(message) => session.turn_of(message, TURNS_BACK).await?,
+        Some(message) => session.turn_of(message).await?,
         None => None,
     };
     let Some(found) = found else {

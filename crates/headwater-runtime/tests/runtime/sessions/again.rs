@@ -33,16 +33,16 @@ async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
     assert!(one.repeated != other.repeated);
     session.settled().await.unwrap();
     assert_eq!(texts(&session).await, ["uno", "0: uno"]);
-    let found = session.turn_of(&message("uno", Some("a")), 10).await.unwrap().unwrap();
+    let found = session.turn_of(&message("uno", Some("a"))).await.unwrap().unwrap();
     assert_eq!((found.over, found.same, &found.turn.run), (true, true, &one.run));
-    let found = session.turn_of(&message("uno", Some("b")), 10).await.unwrap().unwrap();
+    let found = session.turn_of(&message("uno", Some("b"))).await.unwrap().unwrap();
     assert!(!found.same, "another file is another message");
     let third = session.edit(&one.checkpoint, said("uno", Some("b"))).await.unwrap();
     assert!(!third.repeated);
     session.settled().await.unwrap();
     assert_eq!(session.info().await.unwrap().turns, 1);
     assert_eq!(session.variants(&third.checkpoint).await.unwrap().len(), 3);
-    assert!(session.turn_of(&Message::text("u2", Role::User, "uno"), 10).await.unwrap().is_none());
+    assert!(session.turn_of(&Message::text("u2", Role::User, "uno")).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
     assert_eq!(labels, ["one", "one", "two"]);
     let copy = agent().import_session(document, None, Some("copy")).await.unwrap();
     assert_eq!(texts(&copy).await, texts(&session).await);
-    let first = copy.checkpoints(None, 10).await.unwrap().pop().unwrap();
+    let first = copy.checkpoints(None).await.unwrap().pop().unwrap();
     assert_eq!(copy.variants(&first.id).await.unwrap().len(), 2);
 }
 
