@@ -7,7 +7,7 @@ use headwater_store::{Expect, JournalId};
 
 use super::{
     checkpoint::fresh_tree,
-    head::{Active, Chore, Head, HeadOutline, Live, Seen, UNREADABLE},
+    head::{Active, Chore, Head, HeadOutline, Live, UNREADABLE, VersionedHead},
     unknown_session,
 };
 use crate::{
@@ -34,7 +34,7 @@ impl Agent {
         let session = self.session(id, owner);
         loop {
             // Nothing but the head is read: what belongs to the session may not be readable.
-            let Seen { mut head, version } = match agent.load_head(&session.key).await {
+            let VersionedHead { mut head, version } = match agent.load_head(&session.key).await {
                 Err(error) if error.code() == UNREADABLE => agent.outlined_head(&session.key, owner).await?,
                 seen => seen?,
             }
@@ -69,7 +69,7 @@ impl AgentInner {
         self: &Arc<Self>,
         session: &SessionKey,
         owner: Option<&str>,
-    ) -> Result<Option<Seen>> {
+    ) -> Result<Option<VersionedHead>> {
         let key = keys::session(session);
         // A list has the version of a value whose bytes are damaged.
         let listed = self.store.list(&key, None, 1).await?.into_iter().find(|(listed, _)| *listed == key);
@@ -90,7 +90,7 @@ impl AgentInner {
         for run in outline.live.into_iter().chain(outline.active) {
             head.chores.push(Chore::Close(Live { run: run.run, seq: 0, requests: Vec::new() }));
         }
-        Ok(Some(Seen { head, version: value.version }))
+        Ok(Some(VersionedHead { head, version: value.version }))
     }
 
     /// When a session of an owner was begun, by the list of the owner's sessions.
@@ -108,7 +108,7 @@ impl AgentInner {
 
     /// Removes what a deleted session held. Gives whether there is nothing left to be done.
     pub(super) async fn bury(self: &Arc<Self>, session: &SessionKey) -> Result<bool> {
-        let Some(Seen { head, .. }) = self.load_head(session).await? else { return Ok(true) };
+        let Some(VersionedHead { head, .. }) = self.load_head(session).await? else { return Ok(true) };
         if !head.deleted {
             return Ok(false);
         }
@@ -117,7 +117,7 @@ impl AgentInner {
             Chore::Close(live) => Some(live.run.clone()),
             Chore::Stop { .. } | Chore::Forget { .. } => None,
         }));
-        self.look(session).await?;
+        self.reconcile(session).await?;
         for run in &runs {
             let stopped = Agent(self.clone()).stop(run, Some("its session was deleted")).await;
             match stopped {

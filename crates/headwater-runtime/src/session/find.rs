@@ -24,7 +24,7 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn checkpoints_of(&self, run: &RunId) -> Result<Vec<Checkpoint>> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let mut found: Vec<Checkpoint> = Vec::new();
         let mut next = head.checkpoint;
         for _ in 0..TURNS_BACK {
@@ -53,7 +53,7 @@ impl Session {
         if name.starts_with("cp_") {
             return Ok(name.into());
         }
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let mut next = head.checkpoint;
         // The newest checkpoint of the run that is looked at, and the oldest so far.
         let mut newest: Option<(RunId, CheckpointId)> = None;

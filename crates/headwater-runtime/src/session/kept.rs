@@ -31,6 +31,17 @@ impl AgentInner {
     }
 
     async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
+        if let Some(node) = self.nodes.get(id, value.version) {
+            return Ok(node);
+        }
+        let node = self.decode_node(id, value).await?;
+        if !value.bytes.starts_with(IN_PIECES) {
+            self.nodes.insert(&node, value.version, value.bytes.len());
+        }
+        Ok(node)
+    }
+
+    async fn decode_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
         let unreadable = |error: serde_json::Error| {
             let message =
                 format!("checkpoint {id} cannot be read: {error}: delete its session, or mend the store");
@@ -109,6 +120,13 @@ impl AgentInner {
         self.store.remove(&keys::checkpoint(id), Expect::Any).await?;
         self.remove_all(&keys::checkpoint_pieces(id)).await
     }
+}
+
+/// What keeps a new node, in as few values as possible. The store may find them too large: [`AgentInner::put_node`] then
+/// tries smaller ones.
+pub(super) fn largest_node_writes(node: &Node) -> Result<Vec<WriteOp>> {
+    let [largest, ..] = PIECES;
+    Ok(node_writes(node, &encode(node)?, largest))
 }
 
 /// What keeps a new node: what leads from its message to it, its pieces, and last the checkpoint itself, so that a reader

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Session,
     checkpoint::{Input, Node},
-    head::{Doing, Head, Said, Seen},
+    head::{Doing, Head, Said, VersionedHead},
     turn::Sent,
 };
 use crate::{Result, agent::AgentInner, keys, value_pages::ValuePages};
@@ -33,7 +33,7 @@ impl Session {
         if keys.is_empty() {
             return Ok(None);
         }
-        let Seen { head, .. } = self.seen().await?;
+        let VersionedHead { head, .. } = self.load().await?;
         match self.last_turn_of(&head, keys, None).await? {
             Some(last) => Ok(Some(last)),
             None => self.requested(&head, keys).await,
@@ -47,7 +47,7 @@ impl Session {
     /// As [`Session::info`].
     pub async fn turn_of(&self, message: &Message) -> Result<Option<FoundTurn>> {
         let agent = &self.agent.0;
-        let Seen { head, .. } = self.seen().await?;
+        let VersionedHead { head, .. } = self.load().await?;
         let found =
             |run: &RunId, checkpoint: &CheckpointId, queued: bool, over: bool, said: &Said| FoundTurn {
                 turn: Sent {
@@ -55,6 +55,7 @@ impl Session {
                     checkpoint: checkpoint.clone(),
                     queued,
                     repeated: true,
+                    has_begun: false,
                     session: self.clone(),
                 },
                 over,
@@ -95,6 +96,7 @@ impl Session {
             checkpoint: checkpoint.clone(),
             queued: !head.queue.is_empty(),
             repeated: true,
+            has_begun: false,
             session: self.clone(),
         };
         let newest = head.queue.back().or(head.active.as_ref());

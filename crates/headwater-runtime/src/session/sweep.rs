@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, RunId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 
 use super::{
     chain::Branch,
@@ -43,9 +43,14 @@ pub(super) struct Marked {
 impl AgentInner {
     /// Notes that a tree has something to let go.
     pub(super) async fn note_sweep(&self, tree: &str) -> Result<()> {
-        let value = format!("{}/{}", self.now().saturating_add(GRACE), self.name);
-        self.store.put(&keys::tree_sweep(tree), value.into(), Expect::Any, None).await?;
+        self.store.write(None, vec![self.sweep_write(tree)]).await?;
         Ok(())
+    }
+
+    /// What notes that a tree has something to let go.
+    pub(super) fn sweep_write(&self, tree: &str) -> WriteOp {
+        let value = format!("{}/{}", self.now().saturating_add(GRACE), self.name);
+        WriteOp::Put { key: keys::tree_sweep(tree), bytes: value.into(), expect: Expect::Any, ttl: None }
     }
 
     pub(super) async fn unnote_sweep(&self, tree: &str) -> Result<()> {

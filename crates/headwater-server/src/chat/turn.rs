@@ -151,7 +151,7 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
                     branch::send(asked, session, previous, turn).await?
                 }
                 Some(session) => session.send(standing(asked, &session, turn, shown).await?).await?,
-                None => begin(asked, &asked.served.client.history(prior)).await?.send(turn).await?,
+                None => begin(asked, &asked.served.client.history(prior), turn).await?,
             }
         }
     };
@@ -296,8 +296,8 @@ async fn placed(asked: &Asked, sent: Sent) -> Result<Placed, ApiError> {
     Ok(Placed { sent: Some(sent.clone()), ..Placed::at(agent.run(sent.run), from) })
 }
 
-/// Begins a session, with what the page has of the conversation.
-async fn begin(asked: &Asked, prior: &[Message]) -> Result<Session, ApiError> {
+/// Begins a session with its first turn, after what the page has of the conversation.
+async fn begin(asked: &Asked, prior: &[Message], turn: Turn) -> Result<Sent, ApiError> {
     let agent = &asked.served.agent;
     let owner = Some(asked.owner());
     let id = match &asked.chat.session {
@@ -305,19 +305,16 @@ async fn begin(asked: &Asked, prior: &[Message]) -> Result<Session, ApiError> {
         None => derived(asked).await?,
     };
     if prior.is_empty() {
-        return Ok(match id {
-            Some(id) => agent.open_session(id, owner).await?,
-            None => agent.new_session(owner).await?,
-        });
+        return Ok(agent.send_to(id.as_deref(), owner, turn).await?);
     }
-    match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
-        Ok(session) => Ok(session),
+    let session = match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
         // Begun by the same request at the same time.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
-            Ok(asked.session(id.as_deref().unwrap_or_default()))
+            asked.session(id.as_deref().unwrap_or_default())
         }
-        Err(error) => Err(error.into()),
-    }
+        begun => begun?,
+    };
+    Ok(session.send(turn).await?)
 }
 
 /// What a person says, and all that the run needs beside it.

@@ -46,6 +46,41 @@ async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
 }
 
 #[tokio::test]
+async fn turn_of_message_is_found_on_the_branch_where_the_session_stands() {
+    let agent = agent();
+    let session = agent.new_session(None).await.unwrap();
+    let message = |id: &str| Message::text(id, Role::User, "the same");
+    let say = async |id: &str| {
+        let sent = session.send(Turn::new("the same").message(message(id))).await.unwrap();
+        session.settled().await.unwrap();
+        sent
+    };
+    let first = say("first").await;
+    // Further back than any walk over checkpoints went.
+    for number in 0..230 {
+        say(&format!("number {number}")).await;
+    }
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!((found.over, found.same, &found.turn.checkpoint), (true, true, &first.checkpoint));
+    let fork = session.fork(&found.turn.checkpoint, Some("fork")).await.unwrap();
+    assert!(fork.turn_of(&message("first")).await.unwrap().is_some(), "a fork has what it was forked with");
+    assert!(fork.turn_of(&message("number 3")).await.unwrap().is_none(), "and nothing that came later");
+
+    let again = session.regenerate(&first.checkpoint).await.unwrap();
+    session.settled().await.unwrap();
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!(found.turn.checkpoint, again.checkpoint, "of two variants the one where the session stands");
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none());
+    session.select(&first.checkpoint).await.unwrap();
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!(found.turn.checkpoint, first.checkpoint);
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_some());
+
+    session.roll_back(&first.checkpoint).await.unwrap();
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none(), "what was rolled back is gone");
+}
+
+#[tokio::test]
 async fn a_turn_is_regenerated_once_for_one_key() {
     let session = agent().new_session(None).await.unwrap();
     send(&session, "zero").await;
@@ -122,7 +157,7 @@ async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
     assert_eq!(labels, ["one", "one", "two"]);
     let copy = agent().import_session(document, None, Some("copy")).await.unwrap();
     assert_eq!(texts(&copy).await, texts(&session).await);
-    let first = copy.checkpoints(None).await.unwrap().pop().unwrap();
+    let first = copy.checkpoints(None, 10).await.unwrap().pop().unwrap();
     assert_eq!(copy.variants(&first.id).await.unwrap().len(), 2);
 }
 
