@@ -36,6 +36,7 @@ pub use control::Answered;
 pub(crate) use control::client_request;
 pub(crate) use control::taken_back;
 pub use drivers::DrivenRun;
+pub(crate) use drivers::Seat;
 pub use list::{RunFilter, RunPage, RunPlace};
 pub use question::{OpenQuestion, QuestionPage};
 pub(crate) use run::unknown as unknown_run;
@@ -46,7 +47,8 @@ pub use tend::Tended;
 pub(crate) use tend::stopped;
 
 use crate::{
-    Error, Result, SessionOptions, WhenBusy, Workflow, error::ErrorKind, workflow::is_content_version,
+    Error, Result, SessionOptions, WhenBusy, Workflow, error::ErrorKind, session::NodeCache,
+    workflow::is_content_version,
 };
 
 /// An agent. Cheap to clone; all clones are one.
@@ -95,6 +97,7 @@ pub(crate) struct AgentInner {
     drivers: Arc<Mutex<drivers::Drivers>>,
     resuming: resuming::Resuming,
     skipped: Mutex<skip::Skipped>,
+    pub(crate) nodes: NodeCache,
 }
 
 #[derive(Debug)]

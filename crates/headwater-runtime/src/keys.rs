@@ -6,7 +6,7 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use headwater_protocol::{CheckpointId, RequestId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, MessageId, RequestId, RunId, SessionId};
 use headwater_store::key::{join, split};
 use sha2::{Digest as _, Sha256};
 
@@ -287,6 +287,27 @@ pub(crate) fn checkpoint_piece(id: &CheckpointId, piece: usize) -> String {
     join("checkpoint-piece", &[id.as_str(), &format!("{piece:06}")])
 }
 
+/// The turns of a tree by the messages that began them.
+pub(crate) fn message_turns_in_tree(tree: &str) -> String {
+    join("message-turn", &[tree])
+}
+
+/// The checkpoints of the turns that a message began: several where a turn was repeated. Pages choose the ids of messages,
+/// of any length, so they are hashed.
+pub(crate) fn message_turns(tree: &str, message: &MessageId) -> String {
+    let short: Vec<u8> = Sha256::digest(message.as_str()).iter().copied().take(18).collect();
+    join("message-turn", &[tree, &URL_SAFE_NO_PAD.encode(short)])
+}
+
+pub(crate) fn message_turn(tree: &str, message: &MessageId, checkpoint: &CheckpointId) -> String {
+    let of = join("", &[checkpoint.as_str()]);
+    message_turns(tree, message) + of.strip_prefix('/').unwrap_or(&of)
+}
+
+pub(crate) fn read_message_turn(tree: &str, message: &MessageId, key: &str) -> Option<CheckpointId> {
+    read_checkpoint_of(&message_turns(tree, message), key)
+}
+
 pub(crate) fn summary(at: &CheckpointId) -> String {
     join("summary", &[at.as_str()])
 }
@@ -373,6 +394,9 @@ mod tests {
             summary_claim(&point),
             tree_sweep(id),
             sessions_in_tree(id),
+            message_turns_in_tree(id),
+            message_turns("cp_1", &id.into()),
+            message_turn("cp_1", &id.into(), &"cp_1.x".into()),
         ]
     }
 
@@ -415,7 +439,10 @@ mod tests {
             prop_assert_eq!(read_inbox(&stop(&run)), Some((run.clone(), None)));
             prop_assert_eq!(read_waiting(&waiting(7, &run)), Some((7, run.clone())));
             prop_assert_eq!(read_checkpoint(&checkpoint(&point)), Some(point.clone()));
-            prop_assert_eq!(read_summary(&summary(&point)), Some(point));
+            prop_assert_eq!(read_summary(&summary(&point)), Some(point.clone()));
+            let message = MessageId::from(id.as_str());
+            let key = message_turn(&other, &message, &point);
+            prop_assert_eq!(read_message_turn(&other, &message, &key), Some(point));
             prop_assert_eq!(read_tree_sweep(&tree_sweep(&other)), Some(other.clone()));
             let tag = OwnerTag::new(owner.as_deref());
             let listed = listed_run(&tag, 7, &run);

@@ -27,6 +27,7 @@ mod run;
 mod seeing;
 mod session;
 mod usage;
+mod value_pages;
 mod workflow;
 
 pub use agent::{

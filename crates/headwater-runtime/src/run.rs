@@ -10,7 +10,7 @@ mod show;
 mod visit;
 mod walk;
 
-pub(crate) use close::finish;
+pub(crate) use close::{RunEnd, RunTrace, finish};
 pub(crate) use drive::{Driven, drive};
 pub(crate) use execute::{Executed, execute};
 pub(crate) use inbox::{Sent, request_id};

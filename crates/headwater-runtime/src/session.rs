@@ -1,7 +1,8 @@
 //! Sessions: conversations of turns, with a checkpoint after each, to go back to and to branch from.
 //!
 //! A session is one value, its head, which points into a tree of checkpoints that never change. Every change is a
-//! compare-and-set of the head; what remains to be done after it is written there too, and done by whoever looks next.
+//! compare-and-set of the head; what remains to be done after it is written there too, and done when the session is next
+//! reconciled: by whatever changes it, by the driver of its run, or by recovery. Reading changes nothing.
 
 mod budget;
 mod chain;
@@ -15,12 +16,13 @@ mod history;
 mod idempotency;
 mod kept;
 mod list;
-mod look;
 mod moves;
+mod node_cache;
 mod options;
 mod position;
 mod progress;
 mod queue;
+mod reconcile;
 mod reopen;
 mod repeat;
 mod retire;
@@ -35,10 +37,12 @@ pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
 use checkpoint::{Input, Node, fresh_tree};
 pub use document::SessionDocument;
 pub use find::TurnOfRun;
-use head::{Head, Seen};
+use head::Head;
+pub(crate) use head::VersionedHead;
 pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
 pub use moves::{RolledBack, Variant};
+pub(crate) use node_cache::NodeCache;
 pub use options::{SessionOptions, WhenBusy};
 pub use queue::QueuedMessage;
 pub use repeat::FoundTurn;
@@ -141,11 +145,11 @@ impl Agent {
         check_name(&session.id)?;
         if self.0.load_head(&session.key).await?.is_none() {
             let head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
-            if self.0.create_head(&head).await? {
+            if self.0.create_head(&head).await?.is_some() {
                 return Ok(session);
             }
         }
-        session.seen().await?;
+        session.load().await?;
         Ok(session)
     }
 
@@ -175,7 +179,7 @@ impl Session {
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         self.agent.0.info(head).await
     }
 
@@ -192,7 +196,7 @@ impl Session {
     /// As [`Session::info`].
     pub async fn checkpoints(&self, before: Option<u64>, limit: usize) -> Result<Vec<Checkpoint>> {
         let agent = &self.agent.0;
-        let retired = self.seen().await?.head.retired;
+        let retired = self.load().await?.head.retired;
         let mut next = self.at(None, before).await?;
         let mut found = Vec::new();
         while let Some(node) = next.filter(|node| found.len() < limit && node.turn() > retired) {
@@ -207,7 +211,7 @@ impl Session {
 
     /// Where a run began that goes on now, and the message that it answers, if it is one that answers a message.
     pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
         Ok(match going.map(|active| active.doing) {
             Some(head::Doing::Message(said)) => Some((head.checkpoint, said.message)),
@@ -220,7 +224,7 @@ impl Session {
     /// # Errors
     /// [`ErrorKind::UnknownCheckpoint`], and as [`Session::info`].
     pub async fn checkpoint(&self, id: &CheckpointId) -> Result<Checkpoint> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         Ok(self.agent.0.reach(&head, id).await?.0.checkpoint)
     }
 
@@ -229,7 +233,7 @@ impl Session {
     /// # Errors
     /// As [`Session::checkpoint`].
     pub async fn input(&self, id: &CheckpointId) -> Result<TurnInput> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         Ok(match self.agent.0.reach(&head, id).await?.0.input {
             Input::Message(said) => TurnInput::Message(Box::new(said.message)),
             Input::Answers(given) => {
@@ -266,7 +270,7 @@ impl Session {
     /// A node, or its ancestor at a turn; none is the beginning.
     async fn at(&self, at: Option<&CheckpointId>, turn: Option<u64>) -> Result<Option<Node>> {
         let agent = &self.agent.0;
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let node = match (at, &head.checkpoint) {
             (Some(at), _) => agent.reach(&head, at).await?.0,
             (None, Some(at)) => agent.node(at).await?,
@@ -279,10 +283,31 @@ impl Session {
         }
     }
 
-    /// Brings the session up to date.
-    async fn seen(&self) -> Result<Seen> {
+    /// The head as it is. Nothing is written: what a process that died left to be done is done by [`Session::reconcile`].
+    pub(super) async fn load(&self) -> Result<VersionedHead> {
         let agent = &self.agent.0;
-        agent.look(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
+        let load = async || {
+            let head = agent.load_head(&self.key).await?.filter(|loaded| !loaded.head.deleted);
+            head.ok_or_else(|| unknown_session(&self.id))
+        };
+        let loaded = load().await?;
+        let Some(active) = loaded.head.active.as_ref().filter(|active| agent.is_settling(&active.run)) else {
+            return Ok(loaded);
+        };
+        // Its readers were told the end of the turn, and expect to find it here.
+        agent.wait_until_settled(&active.run).await;
+        load().await
+    }
+
+    /// Brings the session up to date: does what a change of its head left to be done, ends a turn whose run has ended, and
+    /// begins the next one. That is done by the driver of a run and by recovery too; here it is done by whatever is about to
+    /// change the session.
+    ///
+    /// # Errors
+    /// As [`Session::info`], and why a turn cannot begin.
+    async fn reconcile(&self) -> Result<VersionedHead> {
+        let agent = &self.agent.0;
+        agent.reconcile(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
     }
 }
 

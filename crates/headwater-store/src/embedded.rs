@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -82,6 +82,11 @@ struct Shared {
     log: Mutex<Log>,
     /// Wakes the writer.
     wake: Condvar,
+    /// How many callers are gathering changes for one commit.
+    gathering: AtomicUsize,
+    /// Whether the writer waits for them, and what tells it that they have gathered.
+    writer_waits: AtomicBool,
+    gathered: Condvar,
     quit: AtomicBool,
     lists: ListCache,
     handles: Arc<Handles>,
@@ -176,6 +181,9 @@ impl Shared {
             core: Mutex::new(core),
             log: Mutex::new(log),
             wake: Condvar::new(),
+            gathering: AtomicUsize::new(0),
+            writer_waits: AtomicBool::new(false),
+            gathered: Condvar::new(),
             quit: AtomicBool::new(false),
             lists: ListCache::default(),
             handles,

@@ -63,5 +63,5 @@ pub use postgres::PostgresStore;
 #[cfg(feature = "redis")]
 pub use redis::RedisStore;
 pub use secret::Secret;
-pub use store::{Limits, Pending, Store, Swept};
+pub use store::{Limits, Pending, Store, Swept, WriteOp, together};
 pub use value::{Expect, Value, Watch};

@@ -40,6 +40,9 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 /// * **What others see.** Processes that share a store see facts and deltas after the commit; only readers in the process
 ///   that appended a delta see it before. If that process loses its lease before the commit, its readers of those deltas get
 ///   [`Unavailable`](crate::ErrorKind::Unavailable) and begin again with their cursors.
+/// * **Several changes in order.** [`write`](Store::write) makes its changes one after the other, after the records that
+///   it is told to come after: a crash keeps a beginning of them. There is no such promise between calls that are made side
+///   by side, because a store behind a network sends them over several connections.
 /// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
 ///
 /// `headwater_testkit::store::behaviour` holds any store to this.
@@ -152,6 +155,37 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Removes a value if it is what one expects; durable when done. Gives whether there was one.
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool>;
 
+    /// Makes several changes in order, and after the records of a receipt of this store. Durable when done; after a crash a
+    /// beginning of records and changes is there. Gives the versions of the values that were put, and 0 for the others.
+    ///
+    /// A store with one log writes all of it in one commit, which is why this is better than one call after the other.
+    ///
+    /// # Errors
+    /// That of the first change that fails, as its own call would give it. The changes before it were made, and none after it.
+    fn write<'a>(&'a self, after: Option<Receipt>, changes: Vec<WriteOp>) -> Pending<'a, Vec<u64>> {
+        Box::pin(async move {
+            if let Some(after) = after {
+                after.await?;
+            }
+            let mut versions = Vec::with_capacity(changes.len());
+            for change in changes {
+                versions.push(match change {
+                    WriteOp::Put { key, bytes, expect, ttl } => self.put(&key, bytes, expect, ttl).await?,
+                    WriteOp::Remove { key, expect } => self.remove(&key, expect).await.map(|_| 0)?,
+                    WriteOp::Close { lease, keep } => self.close(&lease, keep).await.map(|()| 0)?,
+                });
+            }
+            Ok(versions)
+        })
+    }
+
+    /// Asks the store to begin no commit until [`release_commit`](Store::release_commit), so that what is called in between
+    /// goes into one. It is a hint, and the store does not heed it for long. Use [`together`], which cannot forget the release.
+    fn hold_commit(&self) {}
+
+    /// Ends a [`hold_commit`](Store::hold_commit).
+    fn release_commit(&self) {}
+
     /// Values whose keys begin with a prefix, ordered by key, after a key. One whose stored bytes are damaged is listed with
     /// its version and without bytes ([`Value::damaged`]), so that it can be named and removed.
     fn list<'a>(
@@ -180,6 +214,55 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn limits(&self) -> Limits {
         Limits::default()
     }
+}
+
+/// One of several changes that [`Store::write`] makes in order.
+#[derive(Debug, Clone)]
+pub enum WriteOp {
+    /// [`Store::put`].
+    Put {
+        /// The key.
+        key: String,
+        /// The value.
+        bytes: Bytes,
+        /// What must be there.
+        expect: Expect,
+        /// How long it is kept; for ever without.
+        ttl: Option<Duration>,
+    },
+    /// [`Store::remove`].
+    Remove {
+        /// The key.
+        key: String,
+        /// What must be there.
+        expect: Expect,
+    },
+    /// [`Store::close`].
+    Close {
+        /// The lease of the journal.
+        lease: Lease,
+        /// How long the journal is kept; for ever without.
+        keep: Option<Duration>,
+    },
+}
+
+/// Polls a future so that all that one poll calls goes into one commit, where the store can do that: calls that are made
+/// side by side then cost one fsync.
+pub async fn together<F: Future>(store: &dyn Store, future: F) -> F::Output {
+    /// Released also when the future panics.
+    struct Hold<'a>(&'a dyn Store);
+    impl Drop for Hold<'_> {
+        fn drop(&mut self) {
+            self.0.release_commit();
+        }
+    }
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|cx| {
+        store.hold_commit();
+        let _hold = Hold(store);
+        future.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// The largest sizes that a store takes.

@@ -12,7 +12,7 @@ use headwater_tools::{Tool, Tools};
 use tokio::sync::OnceCell;
 
 use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, resuming::Resuming};
-use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind};
+use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind, session::NodeCache};
 
 /// An agent that is being put together. See [`Agent::builder`].
 #[derive(Debug, Default)]
@@ -193,6 +193,7 @@ impl AgentBuilder {
             drivers: self.drivers,
             resuming: self.resuming,
             skipped: Mutex::default(),
+            nodes: NodeCache::default(),
         })))
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use headwater_protocol::{
     Event, MessageStarted, Role, RunId, RunStarted, RunState, RunStatus, StructuredInvalidated,
 };
-use headwater_store::{Lease, Receipt};
+use headwater_store::{Expect, Lease, Receipt, WriteOp, together};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
@@ -19,9 +19,13 @@ use crate::{
     error::ErrorKind,
     journal::{Beginning, Begun, Effect, History, Journal},
     keys,
-    run::{Driven, RunShared, Walk, drive},
+    run::{Driven, RunEnd, RunShared, Walk, drive},
     seeing,
+    session::VersionedHead,
 };
+
+/// How long a reader of a session waits at most for a turn that has told its end to be put away.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// The runs that this process drives, by their names.
 #[derive(Debug, Default)]
@@ -42,6 +46,10 @@ pub(super) struct Driver {
     wake: Arc<Notify>,
     pub(super) task: Option<AbortHandle>,
     pub(super) run: Weak<RunShared>,
+    /// The head of the run's session with the turn that the run is, if this process has begun it.
+    turn: Option<Arc<VersionedHead>>,
+    /// Tells when the run is no longer driven here.
+    left: Arc<Notify>,
     since: Instant,
 }
 
@@ -49,7 +57,7 @@ pub(super) struct Driver {
 /// when the lease is, so that a process never drives a run twice and never takes over a run from itself, whatever the
 /// store says about the lease.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(crate) struct Seat {
     drivers: Arc<Mutex<Drivers>>,
     pub(super) run: RunId,
     wake: Arc<Notify>,
@@ -58,7 +66,9 @@ pub(super) struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
-        drivers.all.remove(&self.run);
+        if let Some(driver) = drivers.all.remove(&self.run) {
+            driver.left.notify_waiters();
+        }
     }
 }
 
@@ -102,6 +112,33 @@ impl AgentInner {
         self.drivers().all.contains_key(run)
     }
 
+    /// Whether this process drives a run that has told its end, or that it waits, and writes what the run leaves.
+    pub(crate) fn is_settling(&self, run: &RunId) -> bool {
+        let driven = self.drivers().all.get(run).and_then(|driver| driver.run.upgrade());
+        driven.is_some_and(|run| !run.phase.is_driven())
+    }
+
+    /// Waits until a run is no longer driven here, for a while.
+    pub(crate) async fn wait_until_settled(&self, run: &RunId) {
+        let Some(left) = self.drivers().all.get(run).map(|driver| driver.left.clone()) else { return };
+        let mut left = std::pin::pin!(left.notified());
+        left.as_mut().enable();
+        if self.drives(run) {
+            let _ = tokio::time::timeout(SETTLING, left).await;
+        }
+    }
+
+    /// The head of the session with the turn that a run is, where this process has begun it.
+    pub(crate) fn begun_turn_of(&self, run: &RunId) -> Option<Arc<VersionedHead>> {
+        self.drivers().all.get(run)?.turn.clone()
+    }
+
+    pub(crate) fn forget_turn(&self, run: &RunId) {
+        if let Some(driver) = self.drivers().all.get_mut(run) {
+            driver.turn = None;
+        }
+    }
+
     /// The newest snapshot of a run that this process drives.
     pub(super) fn snapshot_of(&self, run: &RunId) -> Option<u64> {
         let run = self.drivers().all.get(run)?.run.upgrade()?;
@@ -109,7 +146,7 @@ impl AgentInner {
     }
 
     /// Takes the place of a run among the drivers; nothing if it is taken.
-    pub(super) fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
+    pub(crate) fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
         let mut drivers = self.drivers();
         if drivers.all.contains_key(run) {
             return Ok(None);
@@ -119,29 +156,57 @@ impl AgentInner {
             return Err(Error::new(ErrorKind::Busy, message));
         }
         let wake = Arc::new(Notify::new());
-        let driver = Driver { wake: wake.clone(), task: None, run: Weak::new(), since: Instant::now() };
+        let driver = Driver {
+            wake: wake.clone(),
+            task: None,
+            run: Weak::new(),
+            turn: None,
+            left: Arc::default(),
+            since: Instant::now(),
+        };
         drivers.all.insert(run.clone(), driver);
         Ok(Some(Seat { drivers: self.drivers.clone(), run: run.clone(), wake }))
     }
 
     /// Begins a run: it is durable when this returns.
     pub(crate) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
-        let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
+        self.workflow_version(&begun.workflow, &begun.version)?;
         let Some(seat) = self.seat(&run)? else { return Err(exists(&run)) };
         let lease = self.fresh_journal(&run).await?;
+        self.begin_in(seat, lease, begun, None).await
+    }
+
+    /// Begins a run in a journal that was made for it, as the turn of a session whose head has it already.
+    pub(crate) async fn begin_in(
+        self: &Arc<Self>,
+        seat: Seat,
+        lease: Lease,
+        begun: Begun,
+        turn: Option<VersionedHead>,
+    ) -> Result<()> {
+        let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
         let journal = self.journal(lease.clone(), Beginning::default());
-        let shared = Arc::new(RunShared::new(run, self.clone(), begun, journal, History::default()));
-        if let Err(error) = self.write_beginning(&shared, &workflow).await {
+        let shared =
+            Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, History::default()));
+        if let Err(error) = together(&*self.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
-                // It can never begin. Should this fail, recovery deletes it when the lease has run out.
-                let _ = self.store.release(&lease).await;
-                let _ = self.store.delete(&lease.journal).await;
+                // It can never begin.
+                self.discard_journal(&lease).await;
             }
             return Err(error);
+        }
+        if let Some(driver) = self.drivers().all.get_mut(&seat.run) {
+            driver.turn = turn.map(Arc::new);
         }
         let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
         self.spawn(seat, shared, walk, Vec::new(), false);
         Ok(())
+    }
+
+    /// Deletes the journal of a run that never began. Should this fail, recovery deletes it when the lease has run out.
+    pub(crate) async fn discard_journal(&self, lease: &Lease) {
+        let _ = self.store.release(lease).await;
+        let _ = self.store.delete(&lease.journal).await;
     }
 
     async fn write_beginning(&self, shared: &RunShared, workflow: &Workflow) -> Result<()> {
@@ -164,9 +229,9 @@ impl AgentInner {
                 ..Default::default()
             }))?;
         }
-        self.note_running(shared).await?;
-        last.await?;
-        Ok(())
+        // All of it in one commit.
+        let last = async { last.await.map_err(Error::from) };
+        futures_util::try_join!(self.note_running(shared), last).map(drop)
     }
 
     pub(super) fn journal(&self, lease: Lease, beginning: Beginning) -> Journal {
@@ -174,7 +239,7 @@ impl AgentInner {
     }
 
     /// Makes the journal of a new run: a name that was given by somebody may be taken.
-    async fn fresh_journal(&self, run: &RunId) -> Result<Lease> {
+    pub(crate) async fn fresh_journal(&self, run: &RunId) -> Result<Lease> {
         use headwater_store::ErrorKind::{Closed, Held};
         match self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await {
             Ok(lease) if lease.first == 1 => Ok(lease),
@@ -210,7 +275,10 @@ impl AgentInner {
         seeing::run_started(&shared, resumed);
         let span = seeing::run_span(&shared, resumed);
         let weak = Arc::downgrade(&shared);
-        let task = tokio::spawn(self.clone().work(seat, shared, walk, recorded, resumed).instrument(span));
+        let (agent, store) = (self.clone(), self.store.clone());
+        // What a run writes in one go is one commit: its end with all that it leaves, above all.
+        let work = async move { together(&*store, agent.work(seat, shared, walk, recorded, resumed)).await };
+        let task = tokio::spawn(work.instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {
             (driver.task, driver.run) = (Some(task.abort_handle()), weak);
         }
@@ -296,7 +364,10 @@ impl AgentInner {
             self.told_end(shared, since);
         }
         let settled = match driven {
-            Ok(Driven::Ended) => self.ended(shared).await,
+            Ok(Driven::Ended(end)) => match self.put_away(shared, end).await {
+                Ok(false) => self.ended(shared).await,
+                put => put.map(drop),
+            },
             Ok(Driven::Waiting { until }) => self.waiting(shared, until).await,
             Err(error) if error.kind() == ErrorKind::TooLarge => self.end_without_event(shared, &error).await,
             Err(error) if is_fenced(&error) => {
@@ -327,6 +398,39 @@ impl AgentInner {
     pub(super) async fn end_without_event(self: &Arc<Self>, shared: &RunShared, error: &Error) -> Result<()> {
         tracing::error!(run = %shared.id, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
         self.ended(shared).await
+    }
+
+    /// Writes all that a run leaves, in one commit with its end where the store can do that. Returns `false` where too
+    /// little is known here, or something was changed meanwhile: then it is read back. The end is durable in both cases.
+    async fn put_away(self: &Arc<Self>, shared: &RunShared, end: RunEnd) -> Result<bool> {
+        let RunEnd { told, trace } = end;
+        // Questions are closed one by one.
+        let known = shared.journal.is_drained() && shared.replay().asked.is_empty();
+        let of_turn = match shared.begun.session_key() {
+            None => Some(Vec::new()),
+            // Why it cannot be written is told when it is read back.
+            Some(_) if known => self.turn_end_writes(shared, told.last(), trace).await.unwrap_or(None),
+            Some(_) => None,
+        };
+        let Some(mut writes) = of_turn.filter(|_| known) else {
+            told.await?;
+            return Ok(false);
+        };
+        writes.extend(self.end_writes(shared)?);
+        writes.push(WriteOp::Remove { key: keys::stop(&shared.id), expect: Expect::Any });
+        // The journal is closed last: until then the run is found again if this process dies.
+        let (lease, keep) = (shared.journal.lease().clone(), Some(self.options.keep));
+        writes.push(WriteOp::Close { lease, keep });
+        shared.phase.release();
+        match self.store.write(Some(told), writes).await {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                headwater_store::ErrorKind::Conflict { .. } | headwater_store::ErrorKind::TooLarge => {
+                    Ok(false)
+                }
+                _ => Err(error.into()),
+            },
+        }
     }
 
     /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if

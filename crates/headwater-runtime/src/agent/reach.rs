@@ -11,8 +11,6 @@ use crate::{
     keys,
 };
 
-/// How many turns back the beginning of a run is looked for in its session.
-const TURNS_BACK: usize = 200;
 /// How many messages of a conversation are told again at most.
 const MESSAGES: usize = 1_000;
 
@@ -153,15 +151,7 @@ impl Run {
             messages.push(message);
             return Ok(messages);
         }
-        let mut begins = None;
-        for checkpoint in session.checkpoints(None, TURNS_BACK).await? {
-            if checkpoint.run == *self.id() {
-                begins = Some(checkpoint);
-            } else if begins.is_some() {
-                break;
-            }
-        }
-        let Some(first) = begins else { return Ok(Vec::new()) };
+        let Some(first) = session.checkpoints_of(self.id()).await?.pop() else { return Ok(Vec::new()) };
         let mut messages = match &first.parent {
             Some(parent) => session.history(Some(parent), None, MESSAGES).await?.messages,
             None => Vec::new(),

@@ -48,6 +48,7 @@ impl AgentInner {
             drivers: Default::default(),
             resuming: Default::default(),
             skipped: Default::default(),
+            nodes: Default::default(),
         })
     }
 }

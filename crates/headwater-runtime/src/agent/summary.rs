@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use headwater_protocol::{RunId, RunStatus, SessionId, Usage};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentInner, Run, run::unknown};
@@ -114,8 +114,8 @@ impl AgentInner {
         futures_util::try_join!(self.put_summary(shared, &summary), self.uncount(&summary)).map(drop)
     }
 
-    /// Writes the summary of a run that has ended.
-    pub(super) async fn note_end(&self, shared: &RunShared) -> Result<()> {
+    /// The summary of a run that has ended.
+    fn end_summary(&self, shared: &RunShared) -> RunSummary {
         let (status, code) = shared.journal.with_state(|state| {
             let run = state.run();
             (run.status, run.error.as_ref().and_then(|error| error.code.clone()))
@@ -127,7 +127,24 @@ impl AgentInner {
             ended => (ended, None),
         };
         let summary = self.summarise(shared, status);
-        let summary = RunSummary { error, ended: Some(summary.updated), ..summary };
+        RunSummary { error, ended: Some(summary.updated), ..summary }
+    }
+
+    /// What writes the summary of a run that has ended, if no other process has written one.
+    pub(super) fn end_writes(&self, shared: &RunShared) -> Result<[WriteOp; 3]> {
+        let summary = self.end_summary(shared);
+        let ttl = Some(self.options.keep);
+        let (key, bytes) = (keys::run(&summary.run), encode(&summary)?);
+        Ok([
+            WriteOp::Put { key, bytes, expect: shared.summary.expect(), ttl },
+            WriteOp::Put { key: self.listed_run(&summary), bytes: Bytes::new(), expect: Expect::Any, ttl },
+            WriteOp::Remove { key: active_run(&summary), expect: Expect::Any },
+        ])
+    }
+
+    /// Writes the summary of a run that has ended.
+    pub(super) async fn note_end(&self, shared: &RunShared) -> Result<()> {
+        let summary = self.end_summary(shared);
         let listed = self.listed_run(&summary);
         let keep = Some(self.options.keep);
         let list = async { Ok(self.store.put(&listed, Bytes::new(), Expect::Any, keep).await?) };

@@ -305,7 +305,7 @@ async fn write_takeover(shared: &RunShared, open: Vec<OpenAttempt>, end: Option<
     }
     last.await?;
     match end {
-        Some(end) => crate::run::finish(shared, end).await,
+        Some(end) => crate::run::finish(shared, end).await?.await.map(drop).map_err(Error::from),
         None => {
             shared.journal.close_reserve();
             Ok(())

@@ -162,6 +162,11 @@ impl Journal {
         Ok(self.shared.store.room().await?)
     }
 
+    /// Whether the store has taken all records so far: what is written next comes after them.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.inner().queue.is_empty()
+    }
+
     /// Lets the end of the run, or the records of a takeover, use the reserve.
     pub(crate) fn open_reserve(&self) {
         self.inner().reserve_open = true;

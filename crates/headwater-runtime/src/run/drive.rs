@@ -9,7 +9,7 @@ use headwater_protocol::{
 use headwater_store::Expect;
 use tokio::sync::Notify;
 
-use super::{Ended, EntryState, Executed, NodeRun, RunShared, Walk, execute, finish};
+use super::{Ended, EntryState, Executed, NodeRun, RunEnd, RunShared, RunTrace, Walk, execute, finish};
 use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How far a run came.
 #[derive(Debug)]
 pub(crate) enum Driven {
-    Ended,
+    Ended(RunEnd),
     /// It waits for somebody, until then at most.
     Waiting {
         until: u64,
@@ -42,6 +42,7 @@ struct Driver {
     entries: HashMap<Visit, EntryState>,
     parked: Vec<(Visit, Vec<RequestId>)>,
     failures: HashMap<Visit, u32>,
+    trace: RunTrace,
     /// Whether something may have been sent to the run.
     look: bool,
 }
@@ -65,6 +66,7 @@ pub(crate) async fn drive(
         entries: HashMap::new(),
         parked: Vec::new(),
         failures: HashMap::new(),
+        trace: RunTrace::default(),
         look: resumed,
     };
     let driven = match driver.replay(recorded) {
@@ -180,6 +182,7 @@ impl Driver {
     fn enter_all(&mut self) -> Result<()> {
         while let Some(visit) = self.walk.next_visit() {
             drop(self.run.journal.effect(&Effect::Entered { visit: visit.clone() })?);
+            self.trace.entered(&visit);
             let entry = self.walk.enter(&visit)?;
             self.entries.insert(visit, entry.clone());
             self.start(entry, Duration::ZERO)?;
@@ -278,6 +281,7 @@ impl Driver {
         let info = left.error.as_ref().map(|error| self.run.error_info(error));
         let told = info.map(|error| Event::Error(ErrorEvent { error, ..Default::default() }));
         let told = told.map(|event| (&origin, event));
+        self.trace.left(&left);
         drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
         self.run.replay().parks.remove(&node.name);
         self.entries.remove(&node.visit);
@@ -378,6 +382,7 @@ impl Driver {
         if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
             drop(self.run.say(checkpoint)?);
         }
+        self.run.phase.settle();
         self.run.say(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }))?.await?;
         Ok(Driven::Waiting { until })
     }
@@ -421,7 +426,7 @@ impl Driver {
         self.run.cancel.cancel();
         // Models and tools that are under way are dropped before the end is written.
         self.executing.clear();
-        finish(&self.run, end).await?;
-        Ok(Driven::Ended)
+        let told = finish(&self.run, end).await?;
+        Ok(Driven::Ended(RunEnd { told, trace: std::mem::take(&mut self.trace) }))
     }
 }

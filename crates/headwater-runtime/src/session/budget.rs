@@ -14,7 +14,7 @@ use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 
 use super::{checkpoint::Node, head::Head, history::messages};
-use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys};
+use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys, value_pages::ValuePages};
 
 /// How long a process may take to sum up before another one tries, in case it has died.
 const CLAIM: Duration = Duration::from_secs(60);
@@ -202,15 +202,11 @@ impl AgentInner {
     /// The checkpoints of a tree at which there are summaries.
     pub(super) async fn summaries_of(&self, tree: &str) -> Result<Vec<CheckpointId>> {
         let mut found = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&keys::summaries(tree), after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, keys::summaries(tree));
+        while let Some(page) = pages.next().await? {
             found.extend(page.iter().filter_map(|(key, _)| keys::read_summary(key)));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(found),
-            }
         }
+        Ok(found)
     }
 
     pub(super) async fn remove_summary(&self, at: &CheckpointId) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What an owner changes about a session without a turn: its label, and whether it is archived.
 
-use super::{Session, SessionInfo, head::Seen, look::short};
+use super::{Session, SessionInfo, head::VersionedHead, reconcile::short};
 use crate::{Error, Result, error::ErrorKind};
 
 impl Session {
@@ -26,7 +26,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Input, message).with_code("label.invalid"));
         }
         loop {
-            let Seen { mut head, version } = self.seen().await?;
+            let VersionedHead { mut head, version } = self.reconcile().await?;
             if let Some(label) = label {
                 head.own_label = Some(short(label.to_owned()));
             }

@@ -235,6 +235,11 @@ impl Node {
         self.checkpoint.turn
     }
 
+    /// The tree that it is in: the name of a checkpoint begins with it.
+    pub(crate) fn tree(&self) -> &str {
+        self.id().as_str().rsplit_once('.').map_or("", |(tree, _)| tree)
+    }
+
     pub(crate) fn parent(&self) -> Link {
         Link { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
     }

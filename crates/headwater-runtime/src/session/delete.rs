@@ -7,7 +7,7 @@ use headwater_store::{Expect, JournalId};
 
 use super::{
     checkpoint::fresh_tree,
-    head::{Active, Chore, Head, HeadOutline, Live, Seen, UNREADABLE},
+    head::{Active, Chore, Head, HeadOutline, Live, UNREADABLE, VersionedHead},
     unknown_session,
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     agent::AgentInner,
     error::ErrorKind,
     keys::{self, SessionKey},
+    value_pages::ValuePages,
 };
 
 /// How often a run that is being stopped is looked at, if it says nothing.
@@ -33,7 +34,7 @@ impl Agent {
         let session = self.session(id, owner);
         loop {
             // Nothing but the head is read: what belongs to the session may not be readable.
-            let Seen { mut head, version } = match agent.load_head(&session.key).await {
+            let VersionedHead { mut head, version } = match agent.load_head(&session.key).await {
                 Err(error) if error.code() == UNREADABLE => agent.outlined_head(&session.key, owner).await?,
                 seen => seen?,
             }
@@ -68,7 +69,7 @@ impl AgentInner {
         self: &Arc<Self>,
         session: &SessionKey,
         owner: Option<&str>,
-    ) -> Result<Option<Seen>> {
+    ) -> Result<Option<VersionedHead>> {
         let key = keys::session(session);
         // A list has the version of a value whose bytes are damaged.
         let listed = self.store.list(&key, None, 1).await?.into_iter().find(|(listed, _)| *listed == key);
@@ -89,29 +90,25 @@ impl AgentInner {
         for run in outline.live.into_iter().chain(outline.active) {
             head.chores.push(Chore::Close(Live { run: run.run, seq: 0, requests: Vec::new() }));
         }
-        Ok(Some(Seen { head, version: value.version }))
+        Ok(Some(VersionedHead { head, version: value.version }))
     }
 
     /// When a session of an owner was begun, by the list of the owner's sessions.
     async fn listed_at(&self, session: &SessionKey, owner: Option<&str>) -> Result<Option<u64>> {
         let prefix = keys::sessions_of(&self.owned(owner));
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, prefix.as_str());
+        while let Some(page) = pages.next().await? {
             let mut listed = page.iter().filter_map(|(key, _)| keys::read_listed(&prefix, key));
             if let Some((created, _)) = listed.find(|(_, id)| *id == session.id.as_str()) {
                 return Ok(Some(created));
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(None),
-            }
         }
+        Ok(None)
     }
 
     /// Removes what a deleted session held. Gives whether there is nothing left to be done.
     pub(super) async fn bury(self: &Arc<Self>, session: &SessionKey) -> Result<bool> {
-        let Some(Seen { head, .. }) = self.load_head(session).await? else { return Ok(true) };
+        let Some(VersionedHead { head, .. }) = self.load_head(session).await? else { return Ok(true) };
         if !head.deleted {
             return Ok(false);
         }
@@ -120,7 +117,7 @@ impl AgentInner {
             Chore::Close(live) => Some(live.run.clone()),
             Chore::Stop { .. } | Chore::Forget { .. } => None,
         }));
-        self.look(session).await?;
+        self.reconcile(session).await?;
         for run in &runs {
             let stopped = Agent(self.clone()).stop(run, Some("its session was deleted")).await;
             match stopped {
@@ -158,16 +155,13 @@ impl AgentInner {
 
     async fn copies_of(&self, session: &SessionKey) -> Result<Vec<RunId>> {
         let prefix = keys::session_copies(session);
-        let (mut runs, mut after) = (Vec::new(), None::<String>);
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut runs = Vec::new();
+        let mut pages = ValuePages::new(&*self.store, prefix.as_str());
+        while let Some(page) = pages.next().await? {
             let read = page.iter().filter_map(|(key, _)| headwater_store::key::split(&prefix, key));
             runs.extend(read.filter_map(|parts| parts.into_iter().next()).map(RunId::from));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(runs),
-            }
         }
+        Ok(runs)
     }
 
     /// Waits until a run has ended, if it is driven here. Gives whether it has.

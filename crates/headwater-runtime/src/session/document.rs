@@ -15,9 +15,9 @@ use super::{
     budget::is_instruction,
     checkpoint::{Change, Input, Link, Node, fresh_checkpoint, fresh_tree},
     head::Head,
-    look::short,
     moves::exists,
     position::HistoryHash,
+    reconcile::short,
     sweep::Marked,
 };
 use crate::{
@@ -182,7 +182,7 @@ impl Session {
     /// As [`Session::info`].
     pub async fn export(&self) -> Result<SessionDocument> {
         let agent = &self.agent.0;
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let mut nodes: Vec<Node> =
             agent.nodes_of(&head.tree).await?.0.into_iter().map(|(node, _)| node).collect();
         let known: HashMap<_, _> = nodes.iter().map(|node| (node.id(), node)).collect();
@@ -272,7 +272,7 @@ impl Agent {
         for Left { parent, child, tip } in &variants {
             agent.note_branch(&session.key, parent.as_ref(), child, tip).await?;
         }
-        if agent.create_head(&head).await? {
+        if agent.create_head(&head).await?.is_some() {
             return Ok(session);
         }
         for Left { parent, child, .. } in &variants {

@@ -2,7 +2,7 @@
 
 use headwater_protocol::{CheckpointId, RunId};
 
-use super::{Input, Session, checkpoint::unknown};
+use super::{Checkpoint, Input, Session, checkpoint::unknown};
 use crate::Result;
 
 /// Which checkpoint of a run is meant. A run that waited for answers has several: one for its message, and one for each
@@ -15,7 +15,32 @@ pub enum TurnOfRun {
     Last,
 }
 
+/// How many turns back the checkpoints of a run are looked for.
+const TURNS_BACK: usize = 200;
+
 impl Session {
+    /// The checkpoints of a run among the last turns on the way to where the session stands, newest first.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn checkpoints_of(&self, run: &RunId) -> Result<Vec<Checkpoint>> {
+        let head = self.load().await?.head;
+        let mut found: Vec<Checkpoint> = Vec::new();
+        let mut next = head.checkpoint;
+        for _ in 0..TURNS_BACK {
+            let Some(id) = next else { break };
+            let node = self.agent.0.node(&id).await?;
+            let is_of_run = node.checkpoint.run == *run;
+            // The turns of a run follow each other.
+            if node.turn() <= head.retired || (!found.is_empty() && !is_of_run) {
+                break;
+            }
+            next = node.checkpoint.parent.clone();
+            found.extend(Some(node.checkpoint).filter(|_| is_of_run));
+        }
+        Ok(found)
+    }
+
     /// The checkpoint that a name stands for, on the way to where the session stands: the id of a checkpoint, the id of a
     /// message of its turn, or `latest`.
     ///
@@ -28,7 +53,7 @@ impl Session {
         if name.starts_with("cp_") {
             return Ok(name.into());
         }
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let mut next = head.checkpoint;
         // The newest checkpoint of the run that is looked at, and the oldest so far.
         let mut newest: Option<(RunId, CheckpointId)> = None;

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::GivenAnswer;
@@ -157,9 +157,9 @@ pub(super) struct RunOutline {
     pub(super) run: RunId,
 }
 
-/// A head as it was seen.
+/// A head as it was read or written, with its version.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct VersionedHead {
     pub(crate) head: Head,
     pub(crate) version: u64,
 }
@@ -205,7 +205,7 @@ impl Head {
 }
 
 impl AgentInner {
-    pub(crate) async fn load_head(&self, session: &SessionKey) -> Result<Option<Seen>> {
+    pub(crate) async fn load_head(&self, session: &SessionKey) -> Result<Option<VersionedHead>> {
         let value = self.store.get(&keys::session(session)).await;
         let value = value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
         let Some(value) = value else { return Ok(None) };
@@ -218,17 +218,18 @@ impl AgentInner {
                 format!("session {session} belongs to agent `{}`, this is `{}`", head.agent, self.name);
             return Err(Error::new(ErrorKind::Foreign, message).with_code("session.foreign"));
         }
-        Ok(Some(Seen { head, version: value.version }))
+        Ok(Some(VersionedHead { head, version: value.version }))
     }
 
-    /// Begins a session. Gives whether there was none of that name.
+    /// Begins a session. Gives the version of its head; none if there is a session of that name.
     ///
     /// It is listed before it is there: a name in a list that leads nowhere is passed over, a session that is in no list
     /// would never be found.
-    pub(crate) async fn create_head(&self, head: &Head) -> Result<bool> {
-        self.enlist(head).await?;
-        if self.put_head(head, Expect::Absent).await? {
-            return Ok(true);
+    pub(crate) async fn create_head(&self, head: &Head) -> Result<Option<u64>> {
+        let mut writes = self.list_writes(head);
+        writes.push(head_write(head, Expect::Absent)?);
+        if let Some(version) = self.write_head(head, writes).await? {
+            return Ok(Some(version));
         }
         let there = match self.store.get(&keys::session(&head.key())).await {
             Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
@@ -236,30 +237,32 @@ impl AgentInner {
         };
         let there = there.and_then(|value| crate::codec::decode::<Head>(&value.bytes).ok());
         self.delist(head, there.as_ref()).await?;
-        Ok(false)
+        Ok(None)
     }
 
     /// Changes a head, if nobody has since it was seen. Gives whether it did.
     pub(crate) async fn swap(&self, mut head: Head, version: u64) -> Result<bool> {
         head.updated = self.now();
-        self.put_head(&head, Expect::Version(version)).await
+        Ok(self.put_head(&head, version).await?.is_some())
     }
 
     /// Says which turns of a session cannot be gone back to any more. That is no change which anyone made.
     pub(super) async fn retire(&self, mut head: Head, version: u64, retired: u64) -> Result<bool> {
         head.retired = retired;
-        self.put_head(&head, Expect::Version(version)).await
+        Ok(self.put_head(&head, version).await?.is_some())
     }
 
-    async fn put_head(&self, head: &Head, expect: Expect) -> Result<bool> {
-        let bytes = serde_json::to_vec(head).map_err(|error| {
-            Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))
-        })?;
-        debug_assert!(crate::codec::decode::<Head>(&bytes).is_ok(), "a head that cannot be read back");
-        match self.store.put(&keys::session(&head.key()), bytes.into(), expect, None).await {
-            Ok(_) => Ok(true),
+    /// Puts a head in the place of one of that version. Gives its own version; none if another head is there.
+    pub(super) async fn put_head(&self, head: &Head, version: u64) -> Result<Option<u64>> {
+        self.write_head(head, vec![head_write(head, Expect::Version(version))?]).await
+    }
+
+    /// Makes changes of which the last one puts a head.
+    async fn write_head(&self, head: &Head, writes: Vec<WriteOp>) -> Result<Option<u64>> {
+        match self.store.write(None, writes).await {
+            Ok(versions) => Ok(versions.last().copied()),
             Err(error) => match error.kind() {
-                headwater_store::ErrorKind::Conflict { .. } => Ok(false),
+                headwater_store::ErrorKind::Conflict { .. } => Ok(None),
                 headwater_store::ErrorKind::TooLarge => {
                     let message = format!(
                         "session {} cannot take that: with the messages that wait for their turn it is larger than the \
@@ -272,6 +275,15 @@ impl AgentInner {
             },
         }
     }
+}
+
+/// The change that puts a head.
+pub(super) fn head_write(head: &Head, expect: Expect) -> Result<WriteOp> {
+    let bytes = serde_json::to_vec(head).map_err(|error| {
+        Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))
+    })?;
+    debug_assert!(crate::codec::decode::<Head>(&bytes).is_ok(), "a head that cannot be read back");
+    Ok(WriteOp::Put { key: keys::session(&head.key()), bytes: bytes.into(), expect, ttl: None })
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

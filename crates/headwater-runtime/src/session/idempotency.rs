@@ -68,6 +68,7 @@ impl Session {
             checkpoint: claim.checkpoint.clone(),
             queued,
             repeated: true,
+            has_begun: false,
             session: self.clone(),
         }))
     }

@@ -2,23 +2,19 @@
 
 use bytes::Bytes;
 use headwater_protocol::CheckpointId;
-use headwater_store::{Expect, Value};
-use serde::Deserialize;
+use headwater_store::{Expect, Value, WriteOp};
 
 use super::{
-    checkpoint::{Node, unknown},
+    checkpoint::{Input, Node, unknown},
     head::UNREADABLE,
 };
-use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys};
+use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys, value_pages::ValuePages};
 
 /// The most that is put into one value, and what is tried if the store takes less.
 const PIECES: [usize; 4] = [512 << 10, 128 << 10, 32 << 10, 8 << 10];
 
-/// What stands for a checkpoint that has several values.
-#[derive(Debug, Deserialize)]
-struct InPieces {
-    pieces: usize,
-}
+/// What a value begins with that stands for a checkpoint in several values; then comes their number. No JSON begins so.
+const IN_PIECES: &[u8] = b"pieces:";
 
 impl AgentInner {
     /// A checkpoint as it is kept.
@@ -35,14 +31,26 @@ impl AgentInner {
     }
 
     async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
+        if let Some(node) = self.nodes.get(id, value.version) {
+            return Ok(node);
+        }
+        let node = self.decode_node(id, value).await?;
+        if !value.bytes.starts_with(IN_PIECES) {
+            self.nodes.insert(&node, value.version, value.bytes.len());
+        }
+        Ok(node)
+    }
+
+    async fn decode_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
         let unreadable = |error: serde_json::Error| {
             let message =
                 format!("checkpoint {id} cannot be read: {error}: delete its session, or mend the store");
             Error::new(ErrorKind::Store, message).with_code(UNREADABLE)
         };
-        let Ok(InPieces { pieces: count }) = crate::codec::decode(&value.bytes) else {
+        let Some(count) = value.bytes.strip_prefix(IN_PIECES) else {
             return crate::codec::decode(&value.bytes).map_err(unreadable);
         };
+        let count: usize = crate::codec::decode(count).map_err(unreadable)?;
         let mut whole = Vec::new();
         for piece in 0..count {
             let piece = self.store.get(&keys::checkpoint_piece(id, piece)).await;
@@ -54,11 +62,9 @@ impl AgentInner {
 
     /// The nodes of a tree with their versions, in no order, and those that cannot be read.
     pub(crate) async fn nodes_of(&self, tree: &str) -> Result<(Vec<(Node, u64)>, Vec<CheckpointId>)> {
-        let prefix = keys::checkpoints(tree);
         let (mut nodes, mut unreadable) = (Vec::new(), Vec::new());
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, keys::checkpoints(tree));
+        while let Some(page) = pages.next().await? {
             for (key, value) in &page {
                 let Some(id) = keys::read_checkpoint(key) else { continue };
                 match self.read_node(&id, value).await {
@@ -69,54 +75,26 @@ impl AgentInner {
                     Err(error) => return Err(error),
                 }
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok((nodes, unreadable)),
-            }
         }
+        Ok((nodes, unreadable))
     }
 
-    /// Keeps a node. Whoever comes second finds the same there.
+    /// Keeps a node. A process that comes second finds the same there.
     pub(crate) async fn put_node(&self, node: &Node) -> Result<()> {
         let bytes = encode(node)?;
-        let mut most = PIECES.into_iter();
-        loop {
-            let Some(size) = most.next() else {
-                let message =
-                    format!("checkpoint {} has {} bytes, more than the store takes", node.id(), bytes.len());
-                return Err(Error::new(ErrorKind::Limit, message).with_code("session.too-large"));
+        for size in PIECES {
+            let Err(error) = self.store.write(None, node_writes(node, &bytes, size)).await else {
+                return Ok(());
             };
-            let put = if bytes.len() <= size {
-                self.store.put(&keys::checkpoint(node.id()), bytes.clone(), Expect::Absent, None).await
-            } else {
-                self.put_in_pieces(node.id(), &bytes, size).await
-            };
-            match put {
-                Err(error) => match error.kind() {
-                    headwater_store::ErrorKind::Conflict { .. } => return Ok(()),
-                    headwater_store::ErrorKind::TooLarge => {}
-                    _ => return Err(error.into()),
-                },
-                Ok(_) => return Ok(()),
+            match error.kind() {
+                headwater_store::ErrorKind::Conflict { .. } => return Ok(()),
+                headwater_store::ErrorKind::TooLarge => {}
+                _ => return Err(error.into()),
             }
         }
-    }
-
-    /// The pieces first: who finds the checkpoint finds them all.
-    async fn put_in_pieces(
-        &self,
-        id: &CheckpointId,
-        bytes: &Bytes,
-        size: usize,
-    ) -> headwater_store::Result<u64> {
-        let mut count = 0;
-        for piece in bytes.chunks(size) {
-            let key = keys::checkpoint_piece(id, count);
-            self.store.put(&key, bytes.slice_ref(piece), Expect::Any, None).await?;
-            count += 1;
-        }
-        let stands = format!(r#"{{"pieces":{count}}}"#);
-        self.store.put(&keys::checkpoint(id), stands.into(), Expect::Absent, None).await
+        let message =
+            format!("checkpoint {} has {} bytes, more than the store takes", node.id(), bytes.len());
+        Err(Error::new(ErrorKind::Limit, message).with_code("session.too-large"))
     }
 
     /// Puts a node in the place of one that was seen, unless that has changed.
@@ -129,10 +107,52 @@ impl AgentInner {
         }
     }
 
-    pub(crate) async fn remove_node(&self, id: &CheckpointId) -> Result<()> {
+    pub(crate) async fn remove_node(&self, node: &Node) -> Result<()> {
+        self.remove_checkpoint(node.id()).await?;
+        if let Some(key) = index_key(node) {
+            self.store.remove(&key, Expect::Any).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a checkpoint that cannot be read, or that no message began. What leads to it is not removed.
+    pub(crate) async fn remove_checkpoint(&self, id: &CheckpointId) -> Result<()> {
         self.store.remove(&keys::checkpoint(id), Expect::Any).await?;
         self.remove_all(&keys::checkpoint_pieces(id)).await
     }
+}
+
+/// What keeps a new node, in as few values as possible. The store may find them too large: [`AgentInner::put_node`] then
+/// tries smaller ones.
+pub(super) fn largest_node_writes(node: &Node) -> Result<Vec<WriteOp>> {
+    let [largest, ..] = PIECES;
+    Ok(node_writes(node, &encode(node)?, largest))
+}
+
+/// What keeps a new node: what leads from its message to it, its pieces, and last the checkpoint itself, so that a reader
+/// that finds it finds all of it.
+fn node_writes(node: &Node, bytes: &Bytes, size: usize) -> Vec<WriteOp> {
+    let put = |key, bytes, expect| WriteOp::Put { key, bytes, expect, ttl: None };
+    let mut writes: Vec<_> =
+        index_key(node).into_iter().map(|key| put(key, Bytes::new(), Expect::Any)).collect();
+    let whole = if bytes.len() <= size {
+        bytes.clone()
+    } else {
+        let pieces = bytes.chunks(size).enumerate();
+        writes.extend(pieces.map(|(number, piece)| {
+            put(keys::checkpoint_piece(node.id(), number), bytes.slice_ref(piece), Expect::Any)
+        }));
+        let count = bytes.len().div_ceil(size).to_string();
+        [IN_PIECES, count.as_bytes()].concat().into()
+    };
+    writes.push(put(keys::checkpoint(node.id()), whole, Expect::Absent));
+    writes
+}
+
+/// The value that leads from the message that began a turn to its checkpoint.
+fn index_key(node: &Node) -> Option<String> {
+    let Input::Message(said) = &node.input else { return None };
+    Some(keys::message_turn(node.tree(), &said.message.id, node.id()))
 }
 
 fn encode(node: &Node) -> Result<Bytes> {

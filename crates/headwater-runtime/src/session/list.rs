@@ -1,13 +1,13 @@
 //! Whose sessions there are: a list for each owner, newest first, kept beside the heads.
 
 use headwater_protocol::{MessageId, SessionId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 
 use super::{
     SessionInfo,
     checkpoint::Input,
-    head::{Doing, Head, Seen, UNREADABLE},
-    look::{label, short},
+    head::{Doing, Head, UNREADABLE, VersionedHead},
+    reconcile::{label, short},
 };
 use crate::{
     Agent, Error, Result,
@@ -154,7 +154,7 @@ impl Head {
 
 impl AgentInner {
     /// What is known about a session of a list. One whose checkpoint is lost cannot be read.
-    async fn info_of(&self, Seen { head, version }: Seen) -> Result<SessionInfo> {
+    async fn info_of(&self, VersionedHead { head, version }: VersionedHead) -> Result<SessionInfo> {
         let session = head.key();
         match self.info(head).await {
             Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => {
@@ -211,14 +211,11 @@ impl AgentInner {
         })
     }
 
-    /// Lists a session for its owner, and among those that share its tree of checkpoints.
-    pub(super) async fn enlist(&self, head: &Head) -> Result<()> {
-        let (listed, shared) = (self.list_key(head), keys::session_in_tree(&head.tree, &head.key()));
-        futures_util::try_join!(
-            self.store.put(&listed, self.name.clone().into(), Expect::Any, None),
-            self.store.put(&shared, self.name.clone().into(), Expect::Any, None),
-        )?;
-        Ok(())
+    /// What lists a session for its owner, and among those that share its tree of checkpoints.
+    pub(super) fn list_writes(&self, head: &Head) -> Vec<WriteOp> {
+        let listed = [self.list_key(head), keys::session_in_tree(&head.tree, &head.key())];
+        let put = |key| WriteOp::Put { key, bytes: self.name.clone().into(), expect: Expect::Any, ttl: None };
+        listed.map(put).to_vec()
     }
 
     /// Takes a session out of the lists, unless one that is there needs them.

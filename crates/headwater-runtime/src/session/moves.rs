@@ -1,12 +1,14 @@
 //! Going back, branching, and doing a turn again: each is one compare-and-set of the head, whatever the length.
 
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
+use headwater_store::Expect;
 
 use super::{
     Session,
     checkpoint::{Checkpoint, GivenAnswer, Input, Node, fresh_checkpoint, unknown},
-    head::{Active, Chore, Doing, Head, Seen},
+    head::{Active, Chore, Doing, Head, VersionedHead},
     idempotency::Claim,
+    reconcile::TurnBegin,
     repeat::says_the_same,
     turn::{Sent, Turn},
 };
@@ -16,6 +18,7 @@ use crate::{
     id::{fresh_id, fresh_run},
     journal::Invalidated,
     keys,
+    value_pages::ValuePages,
 };
 
 /// What going back has undone.
@@ -54,7 +57,7 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`].
     pub async fn roll_back_to_start(&self) -> Result<RolledBack> {
-        match self.seen().await?.head.checkpoint {
+        match self.reconcile().await?.head.checkpoint {
             Some(_) => self.back_to(|_| Ok(None)).await,
             None => Ok(RolledBack::default()),
         }
@@ -71,7 +74,7 @@ impl Session {
     async fn back_to(&self, to: impl Fn(&Node) -> Result<Option<CheckpointId>>) -> Result<RolledBack> {
         let agent = &self.agent.0;
         loop {
-            let Seen { mut head, version } = self.idle().await?;
+            let VersionedHead { mut head, version } = self.idle().await?;
             let tip = self.tip(&head).await?;
             let to = match to(&tip)? {
                 Some(to) => Some(agent.on_chain(&head, &to).await?),
@@ -86,7 +89,7 @@ impl Session {
             let undone = self.stand_at(&mut head, tip, to.as_ref()).await?;
             reopen(&mut head, to.as_ref())?;
             if agent.swap(head, version).await? {
-                agent.look(&self.key).await?;
+                agent.reconcile(&self.key).await?;
                 return Ok(undone);
             }
         }
@@ -99,7 +102,7 @@ impl Session {
     /// [`ErrorKind::SessionExists`] when there is a session of that name, [`ErrorKind::UnknownCheckpoint`].
     pub async fn fork(&self, at: &CheckpointId, name: Option<&str>) -> Result<Session> {
         let agent = &self.agent.0;
-        let seen = self.seen().await?;
+        let seen = self.reconcile().await?;
         let (node, _) = agent.reach(&seen.head, at).await?;
         let id: SessionId = match name {
             Some(name) => name.into(),
@@ -113,10 +116,10 @@ impl Session {
         head.checkpoint = Some(at.clone());
         head.turn = node.turn();
         reopen(&mut head, Some(&node))?;
-        if !agent.create_head(&head).await? {
+        if agent.create_head(&head).await?.is_none() {
             return Err(exists(&id));
         }
-        agent.look(&head.key()).await?;
+        agent.reconcile(&head.key()).await?;
         Ok(self.agent.session(id, self.owner.as_deref()))
     }
 
@@ -204,7 +207,7 @@ impl Session {
     ) -> Result<Sent> {
         let agent = &self.agent.0;
         loop {
-            let Seen { mut head, version } = self.seen().await?;
+            let VersionedHead { mut head, version } = self.reconcile().await?;
             if let Some(sent) = self.last_turn_of(&head, now.keys(), says).await? {
                 return Ok(sent);
             }
@@ -225,10 +228,11 @@ impl Session {
             };
             agent.note_branch(&self.key, parent.as_ref().map(Node::id), node.id(), tip.id()).await?;
             self.stand_at(&mut head, tip, parent.as_ref()).await?;
-            head.active = Some(active.clone());
-            if agent.swap(head, version).await? {
-                agent.look(&self.key).await?;
-                return Ok(self.sent(active));
+            let (run, checkpoint) = (active.run.clone(), active.checkpoint.clone());
+            head.active = Some(active);
+            match agent.begin_turn(head, Expect::Version(version)).await? {
+                TurnBegin::Conflict => {}
+                begin => return Ok(self.sent_as(run, checkpoint, begin)),
             }
         }
     }
@@ -239,19 +243,14 @@ impl Session {
     /// [`ErrorKind::UnknownCheckpoint`].
     pub async fn variants(&self, of: &CheckpointId) -> Result<Vec<Variant>> {
         let agent = &self.agent.0;
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         let (node, _) = agent.reach(&head, of).await?;
-        let prefix = keys::branches_at(&self.key, node.checkpoint.parent.as_ref());
         let mut ids: Vec<CheckpointId> = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = agent.store.list(&prefix, after.as_deref(), 100).await?;
+        let branches = keys::branches_at(&self.key, node.checkpoint.parent.as_ref());
+        let mut pages = ValuePages::new(&*agent.store, branches);
+        while let Some(page) = pages.next().await? {
             let children = page.iter().filter_map(|(key, _)| keys::read_branch(&self.key, key));
             ids.extend(children.map(|(_, child)| child));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
-            }
         }
         let current = match &head.checkpoint {
             Some(at) => agent.ancestor(agent.node(at).await?, node.turn()).await?,
@@ -281,7 +280,7 @@ impl Session {
     pub async fn select(&self, variant: &CheckpointId) -> Result<RolledBack> {
         let agent = &self.agent.0;
         loop {
-            let Seen { mut head, version } = self.idle().await?;
+            let VersionedHead { mut head, version } = self.idle().await?;
             let (_, to) = agent.reach(&head, variant).await?;
             if head.checkpoint.as_ref() == Some(&to) {
                 return Ok(RolledBack::default());
@@ -298,7 +297,7 @@ impl Session {
             head.turn = to.turn();
             reopen(&mut head, Some(&to))?;
             if agent.swap(head, version).await? {
-                agent.look(&self.key).await?;
+                agent.reconcile(&self.key).await?;
                 return Ok(undone);
             }
         }
@@ -359,8 +358,8 @@ impl Session {
     }
 
     /// The head, when nothing is going.
-    async fn idle(&self) -> Result<Seen> {
-        let seen = self.seen().await?;
+    async fn idle(&self) -> Result<VersionedHead> {
+        let seen = self.reconcile().await?;
         if seen.head.active.is_some() { Err(self.busy()) } else { Ok(seen) }
     }
 

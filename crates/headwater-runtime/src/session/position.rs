@@ -79,7 +79,7 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn is_at(&self, shown: &[Message]) -> Result<bool> {
-        let head = self.seen().await?.head;
+        let head = self.load().await?.head;
         Ok(matches!(self.position(&head, shown).await?, Position::Newest))
     }
 

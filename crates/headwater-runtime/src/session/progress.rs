@@ -1,8 +1,9 @@
-//! How far the run of a turn is, read from its journal: so whoever looks can end a turn, also of a process that died.
+//! How far the run of a turn is. The process that drove it knows; any other reads it from the journal, so that the turn of
+//! a process that died can be ended.
 
 use std::collections::BTreeMap;
 
-use headwater_protocol::{Event, Record, RequestId, RunId, RunState, StructuredUpdate};
+use headwater_protocol::{Event, Record, RequestId, RunId, RunState, RunStatus, StructuredUpdate};
 use headwater_store::{JournalId, ReadLimit, Store};
 use serde_json::{Map, Value};
 
@@ -13,6 +14,7 @@ use super::{
 use crate::{
     Result,
     journal::{Answer, Begun, Effect, RecordReader},
+    run::RunTrace,
 };
 
 /// How far the run of a turn is.
@@ -103,6 +105,27 @@ impl Progress {
         progress.half = progress.last < total;
         progress.untouched = total > 0 && progress.last == total;
         Ok(progress)
+    }
+
+    /// That of a run which this process began and drove to its end: as [`Progress::read`] would read it, without reading.
+    pub(crate) fn of_ended(state: &RunState, last: u64, time: u64, trace: RunTrace) -> Self {
+        let status = match state.run().status {
+            RunStatus::Finished => Some(CheckpointStatus::Finished),
+            RunStatus::Failed => Some(CheckpointStatus::Failed),
+            RunStatus::Cancelled => Some(CheckpointStatus::Cancelled),
+            _ => None,
+        };
+        let RunTrace { workflow, position, state: written } = trace;
+        Self {
+            last,
+            status,
+            time,
+            workflow,
+            position,
+            before: Some(Default::default()),
+            after: (state.clone(), written),
+            ..Self::default()
+        }
     }
 
     fn apply(&mut self, record: Option<Record>) {

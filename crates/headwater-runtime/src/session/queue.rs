@@ -8,7 +8,7 @@ use headwater_protocol::{CheckpointId, Message, Part, RunId, TextPart};
 
 use super::{
     Sent, Session,
-    head::{Active, Chore, Doing, Head, Said, Seen},
+    head::{Active, Chore, Doing, Head, Said, VersionedHead},
 };
 use crate::{Error, Result, agent::unknown_run, error::ErrorKind};
 
@@ -34,7 +34,7 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn queue(&self) -> Result<Vec<QueuedMessage>> {
-        Ok(self.seen().await?.head.queue.iter().filter_map(queued).collect())
+        Ok(self.load().await?.head.queue.iter().filter_map(queued).collect())
     }
 
     /// Gives a message that waits another text. Its files and its place stay.
@@ -77,9 +77,16 @@ impl Session {
                 Some(checkpoint)
             })
             .await?;
-        let head = self.seen().await?.head;
+        let head = self.reconcile().await?.head;
         let queued = head.queue.iter().any(|turn| turn.run == *run);
-        Ok(Sent { run: run.clone(), checkpoint, queued, repeated: false, session: self.clone() })
+        Ok(Sent {
+            run: run.clone(),
+            checkpoint,
+            queued,
+            repeated: false,
+            has_begun: false,
+            session: self.clone(),
+        })
     }
 
     /// Changes the queue where a message waits.
@@ -89,7 +96,7 @@ impl Session {
         change: impl Fn(&mut Head, usize) -> Option<T>,
     ) -> Result<T> {
         loop {
-            let Seen { mut head, version } = self.seen().await?;
+            let VersionedHead { mut head, version } = self.reconcile().await?;
             let at = head.queue.iter().position(|turn| turn.run == *run);
             let Some(changed) = at.and_then(|at| change(&mut head, at)) else {
                 return Err(self.not_queued(&head, run).await?);

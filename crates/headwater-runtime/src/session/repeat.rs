@@ -1,15 +1,15 @@
 //! Finding what was sent before: by the keys of its request, or by the page's id of the message.
 
-use headwater_protocol::{CheckpointId, Message, Part, RunId};
+use headwater_protocol::{CheckpointId, Message, MessageId, Part, RunId};
 use serde_json::Value;
 
 use super::{
     Session,
-    checkpoint::Input,
-    head::{Doing, Head, Said, Seen},
+    checkpoint::{Input, Node},
+    head::{Doing, Head, Said, VersionedHead},
     turn::Sent,
 };
-use crate::Result;
+use crate::{Result, agent::AgentInner, keys, value_pages::ValuePages};
 
 /// A turn that was found by the id of the message that began it.
 #[derive(Debug, Clone)]
@@ -33,21 +33,21 @@ impl Session {
         if keys.is_empty() {
             return Ok(None);
         }
-        let Seen { head, .. } = self.seen().await?;
+        let VersionedHead { head, .. } = self.load().await?;
         match self.last_turn_of(&head, keys, None).await? {
             Some(last) => Ok(Some(last)),
             None => self.requested(&head, keys).await,
         }
     }
 
-    /// The newest turn that a message began, among those that wait for their turn, the one that is going, and the last
-    /// ones at which the session stood.
+    /// The newest turn that a message began, among those that wait for their turn, the one that is active, and those on the
+    /// way to where the session stands.
     ///
     /// # Errors
     /// As [`Session::info`].
-    pub async fn turn_of(&self, message: &Message, back: usize) -> Result<Option<FoundTurn>> {
+    pub async fn turn_of(&self, message: &Message) -> Result<Option<FoundTurn>> {
         let agent = &self.agent.0;
-        let Seen { head, .. } = self.seen().await?;
+        let VersionedHead { head, .. } = self.load().await?;
         let found =
             |run: &RunId, checkpoint: &CheckpointId, queued: bool, over: bool, said: &Said| FoundTurn {
                 turn: Sent {
@@ -55,6 +55,7 @@ impl Session {
                     checkpoint: checkpoint.clone(),
                     queued,
                     repeated: true,
+                    has_begun: false,
                     session: self.clone(),
                 },
                 over,
@@ -68,21 +69,11 @@ impl Session {
                 return Ok(Some(found(&turn.run, &turn.checkpoint, queued, false, said)));
             }
         }
-        let mut next = head.checkpoint.clone();
-        for _ in 0..back {
-            let Some(at) = next else { break };
-            let node = agent.node(&at).await?;
-            if node.turn() <= head.retired {
-                break;
-            }
-            if let Input::Message(said) = &node.input
-                && said.message.id == message.id
-            {
-                return Ok(Some(found(&node.checkpoint.run, node.id(), false, true, said)));
-            }
-            next = node.checkpoint.parent;
-        }
-        Ok(None)
+        let node = agent.turn_begun_by(&head, &message.id).await?;
+        Ok(node.and_then(|node| match &node.input {
+            Input::Message(said) => Some(found(&node.checkpoint.run, node.id(), false, true, said)),
+            _ => None,
+        }))
     }
 
     /// The session's last turn, if it has one of some keys, and says what a message says, if one is given. Answers belong
@@ -105,6 +96,7 @@ impl Session {
             checkpoint: checkpoint.clone(),
             queued: !head.queue.is_empty(),
             repeated: true,
+            has_begun: false,
             session: self.clone(),
         };
         let newest = head.queue.back().or(head.active.as_ref());
@@ -136,6 +128,32 @@ impl Session {
             Input::Message(said) if is(said) => Ok(Some(sent(&run, checkpoint))),
             _ => Ok(None),
         }
+    }
+}
+
+impl AgentInner {
+    /// The newest checkpoint on the way to where a session stands whose turn a message began. The index also leads to
+    /// variants and to turns of forks, which do not count.
+    async fn turn_begun_by(&self, head: &Head, message: &MessageId) -> Result<Option<Node>> {
+        let Some(at) = &head.checkpoint else { return Ok(None) };
+        let mut newest: Option<Node> = None;
+        let mut pages = ValuePages::new(&*self.store, keys::message_turns(&head.tree, message));
+        while let Some(page) = pages.next().await? {
+            for id in page.iter().filter_map(|(key, _)| keys::read_message_turn(&head.tree, message, key)) {
+                // One that is being written, or removed.
+                let Some(node) = self.find_node(&id).await? else { continue };
+                let begins = matches!(&node.input, Input::Message(said) if said.message.id == *message);
+                let may_be = begins && node.turn() > head.retired && node.turn() <= head.turn;
+                if !may_be || newest.as_ref().is_some_and(|newest| newest.turn() >= node.turn()) {
+                    continue;
+                }
+                let on_the_way = self.ancestor(self.node(at).await?, node.turn()).await?;
+                if on_the_way.is_some_and(|there| there.id() == node.id()) {
+                    newest = Some(node);
+                }
+            }
+        }
+        Ok(newest)
     }
 }
 

@@ -10,9 +10,9 @@ use super::{
     budget::is_instruction,
     checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint, fresh_tree},
     head::Head,
-    look::{beginning, short},
     moves::exists,
     position::HistoryHash,
+    reconcile::{beginning, short},
 };
 use crate::{
     Agent, Result,
@@ -44,11 +44,11 @@ impl Agent {
         if !messages.is_empty() {
             agent.seed(&mut head, None, messages).await?;
         }
-        if agent.create_head(&head).await? {
+        if agent.create_head(&head).await?.is_some() {
             return Ok(session);
         }
         if let Some(checkpoint) = &head.checkpoint {
-            agent.remove_node(checkpoint).await?;
+            agent.remove_checkpoint(checkpoint).await?;
         }
         Err(exists(&id))
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, RunId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 
 use super::{
     chain::Branch,
@@ -17,6 +17,7 @@ use crate::{
     Result,
     agent::AgentInner,
     keys::{self, SessionKey, TREE_SWEEPS},
+    value_pages::ValuePages,
 };
 
 /// How long after it was left something is let go: whoever was just reading or forking it comes to an end.
@@ -42,9 +43,14 @@ pub(super) struct Marked {
 impl AgentInner {
     /// Notes that a tree has something to let go.
     pub(super) async fn note_sweep(&self, tree: &str) -> Result<()> {
-        let value = format!("{}/{}", self.now().saturating_add(GRACE), self.name);
-        self.store.put(&keys::tree_sweep(tree), value.into(), Expect::Any, None).await?;
+        self.store.write(None, vec![self.sweep_write(tree)]).await?;
         Ok(())
+    }
+
+    /// What notes that a tree has something to let go.
+    pub(super) fn sweep_write(&self, tree: &str) -> WriteOp {
+        let value = format!("{}/{}", self.now().saturating_add(GRACE), self.name);
+        WriteOp::Put { key: keys::tree_sweep(tree), bytes: value.into(), expect: Expect::Any, ttl: None }
     }
 
     pub(super) async fn unnote_sweep(&self, tree: &str) -> Result<()> {
@@ -54,9 +60,8 @@ impl AgentInner {
 
     /// Lets go of what was left in the noted trees long enough ago.
     pub(super) async fn tend_trees(self: &Arc<Self>) -> Result<()> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(TREE_SWEEPS, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, TREE_SWEEPS);
+        while let Some(page) = pages.next().await? {
             for (noted, value) in &page {
                 let text = String::from_utf8_lossy(&value.bytes);
                 let due = text.split_once('/').filter(|(_, agent)| *agent == self.name);
@@ -71,11 +76,8 @@ impl AgentInner {
                     Ok(()) => {}
                 }
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(()),
-            }
         }
+        Ok(())
     }
 
     async fn sweep_noted(&self, tree: &str, noted: &str, version: u64) -> Result<()> {
@@ -119,8 +121,9 @@ impl AgentInner {
         // An unreadable checkpoint is kept while any session of its tree exists.
         if heads.iter().all(|(head, _)| head.deleted) {
             for id in &unreadable {
-                self.remove_node(id).await?;
+                self.remove_checkpoint(id).await?;
             }
+            self.remove_all(&keys::message_turns_in_tree(tree)).await?;
         }
         for (node, _) in lost {
             // The runs of turns that were merged are kept as long as others.
@@ -134,7 +137,7 @@ impl AgentInner {
                     continue;
                 }
             }
-            self.remove_node(node.id()).await?;
+            self.remove_node(node).await?;
         }
         for id in self.summaries_of(tree).await? {
             if !marked.nodes.contains(&id) && !marked.summaries.contains(&id) {
@@ -156,11 +159,9 @@ impl AgentInner {
 
     /// The heads of the sessions that share a tree; none if one of them cannot be read, so that nobody knows what it reaches.
     async fn heads_of(&self, tree: &str) -> Result<Option<Vec<(Head, u64)>>> {
-        let prefix = keys::sessions_in_tree(tree);
         let mut heads = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, keys::sessions_in_tree(tree));
+        while let Some(page) = pages.next().await? {
             for (listed, _) in &page {
                 let Some(session) = keys::read_session_in_tree(tree, listed) else { continue };
                 let value = match self.store.get(&keys::session(&session)).await {
@@ -173,11 +174,8 @@ impl AgentInner {
                     heads.push((head, value.version));
                 }
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(Some(heads)),
-            }
         }
+        Ok(Some(heads))
     }
 
     /// Marks what a session can reach: where it stands, what it is about to do, and the branches that it left.
@@ -209,21 +207,15 @@ impl AgentInner {
         }
         marked.runs.extend(head.live.iter().map(|live| live.run.clone()));
         let session = head.key();
-        let prefix = keys::branches(&session);
         let mut branches: Vec<(String, Option<CheckpointId>, CheckpointId, CheckpointId)> = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, keys::branches(&session));
+        while let Some(page) = pages.next().await? {
             for (key, value) in &page {
                 let place = keys::read_branch(&session, key);
                 let branch = crate::codec::decode::<Branch>(&value.bytes);
                 if let (Some((parent, child)), Ok(branch)) = (place, branch) {
                     branches.push((key.clone(), parent, child, branch.tip));
                 }
-            }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
             }
         }
         let mut reached = Vec::new();

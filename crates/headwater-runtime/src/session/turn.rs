@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
+use headwater_store::Expect;
 
 use super::{
-    Session,
-    head::{Active, Doing, Said, Seen},
+    Session, check_name,
+    checkpoint::fresh_tree,
+    head::{Active, Doing, Head, Said, VersionedHead},
     idempotency::Claim,
     position::Position,
+    reconcile::TurnBegin,
 };
-use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, keys};
+use crate::{
+    Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, id::fresh_id, keys,
+};
 
 /// How long a change of the session is waited for before it is read again: a store may deliver a notification late or not at
 /// all.
@@ -219,6 +224,8 @@ pub struct Sent {
     pub queued: bool,
     /// Whether it had been sent before: nothing was begun by sending it again.
     pub repeated: bool,
+    /// Whether it has begun, as far as its sender knows.
+    pub(super) has_begun: bool,
     pub(super) session: Session,
 }
 
@@ -229,10 +236,12 @@ impl Sent {
     /// When it can never begin, or the store fails.
     pub async fn begun(&self) -> Result<Run> {
         let agent = &self.session.agent.0;
-        // Mostly it has begun already.
+        if self.has_begun {
+            return Ok(self.session.agent.run(self.run.clone()));
+        }
         let mut watches = None;
         loop {
-            let Seen { head, .. } = self.session.seen().await?;
+            let VersionedHead { head, .. } = self.session.reconcile().await?;
             let run = self.session.agent.run(self.run.clone());
             let there = agent.store.info(&self.run.as_str().into()).await?.is_some();
             let going = head.active.iter().chain(&head.queue).any(|turn| turn.run == self.run);
@@ -278,7 +287,7 @@ impl Session {
         let agent = &self.agent.0;
         let when_busy = given.when_busy.or(agent.sessions.when_busy).unwrap_or_default();
         let (busy, run, checkpoint) = loop {
-            let Seen { mut head, version } = self.seen().await?;
+            let VersionedHead { mut head, version } = self.reconcile().await?;
             if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
                 return Ok(sent);
             }
@@ -334,15 +343,21 @@ impl Session {
                     head.queue.push_back(turn);
                 }
             }
+            if busy.is_none() {
+                match agent.begin_turn(head, Expect::Version(version)).await? {
+                    TurnBegin::Conflict => continue,
+                    begin => return Ok(self.sent_as(run, checkpoint, begin)),
+                }
+            }
             if agent.swap(head, version).await? {
                 break (busy, run, checkpoint);
             }
         };
-        agent.look(&self.key).await?;
+        agent.reconcile(&self.key).await?;
         if let (Some(going), WhenBusy::Stop) = (&busy, when_busy) {
             self.stop_run(going, Some("another message came")).await?;
         }
-        Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
+        Ok(Sent { queued: true, ..self.sent_as(run, checkpoint, TurnBegin::Written) })
     }
 
     /// Stops what is going in the session, and gives its run. What was said is kept; what waits for its turn goes on. The
@@ -351,7 +366,7 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn stop(&self, reason: Option<&str>) -> Result<Option<Run>> {
-        match self.seen().await?.head.active {
+        match self.reconcile().await?.head.active {
             Some(active) => self.stop_run(&active.run, reason).await,
             None => Ok(None),
         }
@@ -366,7 +381,7 @@ impl Session {
         let deadline = tokio::time::Instant::now() + ROOM;
         let mut watch = agent.store.watch(&keys::session(&self.key));
         loop {
-            let Seen { mut head, version } = self.seen().await?;
+            let VersionedHead { mut head, version } = self.reconcile().await?;
             if !head.queue.is_empty() {
                 head.queue.clear();
                 agent.swap(head, version).await?;
@@ -396,7 +411,7 @@ impl Session {
     pub async fn settled(&self) -> Result<()> {
         let mut watch = self.agent.0.store.watch(&keys::session(&self.key));
         loop {
-            let head = self.seen().await?.head;
+            let head = self.reconcile().await?.head;
             if head.active.is_none() && head.queue.is_empty() {
                 return Ok(());
             }
@@ -404,14 +419,10 @@ impl Session {
         }
     }
 
-    pub(super) fn sent(&self, turn: Active) -> Sent {
-        Sent {
-            run: turn.run,
-            checkpoint: turn.checkpoint,
-            queued: false,
-            repeated: false,
-            session: self.clone(),
-        }
+    /// A turn that was sent just now.
+    pub(super) fn sent_as(&self, run: RunId, checkpoint: CheckpointId, begin: TurnBegin) -> Sent {
+        let has_begun = begin == TurnBegin::Begun;
+        Sent { run, checkpoint, queued: false, repeated: false, has_begun, session: self.clone() }
     }
 
     pub(super) fn busy(&self) -> Error {
@@ -421,6 +432,43 @@ impl Session {
 }
 
 impl Agent {
+    /// Begins a session with its first turn. A session that is there gets it as its next turn.
+    ///
+    /// # Errors
+    /// As [`Agent::open_session`] and [`Session::send`].
+    pub async fn send_to(
+        &self,
+        id: Option<&str>,
+        owner: Option<&str>,
+        turn: impl Into<Turn>,
+    ) -> Result<Sent> {
+        let given = turn.into();
+        let id = match id {
+            Some(id) => id.to_owned(),
+            None => fresh_id("session")?,
+        };
+        // A request that can come again claims names in the tree of a session, so the session must be there.
+        if !given.requests.is_empty() {
+            return self.open_session(id, owner).await?.send(given).await;
+        }
+        self.check_turn(&given)?;
+        let session = self.session(id, owner);
+        check_name(&session.id)?;
+        if self.0.load_head(&session.key).await?.is_none() {
+            let mut head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
+            let Claim { run, checkpoint } = Claim::fresh(&head.tree)?;
+            let mut said = given.clone().said(&run);
+            said.begun.created = self.0.now();
+            let doing = Doing::Message(Box::new(said));
+            head.active = Some(Active { run: run.clone(), checkpoint: checkpoint.clone(), doing });
+            match self.0.begin_turn(head, Expect::Absent).await? {
+                TurnBegin::Conflict => {}
+                begin => return Ok(session.sent_as(run, checkpoint, begin)),
+            }
+        }
+        session.send(given).await
+    }
+
     /// Refuses a turn that could not begin, before a session is begun for it.
     ///
     /// # Errors

@@ -5,10 +5,7 @@ use headwater_dialects::AnswerRef;
 use headwater_protocol::{CheckpointId, SessionId};
 use headwater_runtime::{ErrorKind, Sent, Session, Turn, WhenBusy};
 
-use super::{
-    Asked,
-    turn::{TURNS_BACK, derived},
-};
+use super::{Asked, turn::derived};
 use crate::{ApiError, Principal, agents::Served};
 
 /// The session of an answer that a request goes on from.
@@ -77,8 +74,8 @@ pub(super) async fn send(
 
 /// Where an answer ended: the first checkpoint of its run after the answers before it.
 async fn checkpoint(session: &Session, previous: &AnswerRef) -> Result<Option<CheckpointId>, ApiError> {
-    let known = session.checkpoints(None, TURNS_BACK).await?;
-    let of_answer = known.into_iter().filter(|it| it.run == previous.run && it.seq > previous.since);
+    let known = session.checkpoints_of(&previous.run).await?;
+    let of_answer = known.into_iter().filter(|it| it.seq > previous.since);
     Ok(of_answer.min_by_key(|it| it.seq).map(|it| it.id))
 }
 

@@ -13,9 +13,6 @@ use super::{
 };
 use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From};
 
-/// How many turns back is looked for what is edited, answered again or gone on from.
-pub(super) const TURNS_BACK: usize = 200;
-
 /// The run that answers a request, and where its reader begins.
 pub(super) async fn place(asked: &Asked) -> Result<Placed, ApiError> {
     let session = existing(asked).await?;
@@ -154,7 +151,7 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
                     branch::send(asked, session, previous, turn).await?
                 }
                 Some(session) => session.send(standing(asked, &session, turn, shown).await?).await?,
-                None => begin(asked, &asked.served.client.history(prior)).await?.send(turn).await?,
+                None => begin(asked, &asked.served.client.history(prior), turn).await?,
             }
         }
     };
@@ -204,7 +201,7 @@ async fn meant(
     }
     let regenerates = asked.chat.action == Action::Regenerate;
     let found = match message.filter(|message| asked.names(message)) {
-        Some(message) => session.turn_of(message, TURNS_BACK).await?,
+        Some(message) => session.turn_of(message).await?,
         None => None,
     };
     let Some(found) = found else {
@@ -299,8 +296,8 @@ async fn placed(asked: &Asked, sent: Sent) -> Result<Placed, ApiError> {
     Ok(Placed { sent: Some(sent.clone()), ..Placed::at(agent.run(sent.run), from) })
 }
 
-/// Begins a session, with what the page has of the conversation.
-async fn begin(asked: &Asked, prior: &[Message]) -> Result<Session, ApiError> {
+/// Begins a session with its first turn, after what the page has of the conversation.
+async fn begin(asked: &Asked, prior: &[Message], turn: Turn) -> Result<Sent, ApiError> {
     let agent = &asked.served.agent;
     let owner = Some(asked.owner());
     let id = match &asked.chat.session {
@@ -308,19 +305,16 @@ async fn begin(asked: &Asked, prior: &[Message]) -> Result<Session, ApiError> {
         None => derived(asked).await?,
     };
     if prior.is_empty() {
-        return Ok(match id {
-            Some(id) => agent.open_session(id, owner).await?,
-            None => agent.new_session(owner).await?,
-        });
+        return Ok(agent.send_to(id.as_deref(), owner, turn).await?);
     }
-    match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
-        Ok(session) => Ok(session),
+    let session = match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
         // Begun by the same request at the same time.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
-            Ok(asked.session(id.as_deref().unwrap_or_default()))
+            asked.session(id.as_deref().unwrap_or_default())
         }
-        Err(error) => Err(error.into()),
-    }
+        begun => begun?,
+    };
+    Ok(session.send(turn).await?)
 }
 
 /// What a person says, and all that the run needs beside it.

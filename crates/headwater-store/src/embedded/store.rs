@@ -1,6 +1,11 @@
 //! The store's trait, on top of the core: locks, waits, reads.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 
@@ -11,7 +16,7 @@ use super::{
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
-    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
+    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, WriteOp, batch::Batch,
 };
 
 impl Embedded {
@@ -37,6 +42,71 @@ impl Embedded {
     async fn wait_for(&self, batch: Arc<Batch>) -> Result<()> {
         self.wake();
         batch.wait().await
+    }
+
+    /// Makes changes in order, in one commit unless there is no room for all of them.
+    async fn write_all(&self, after: Option<Receipt>, changes: Vec<WriteOp>) -> Result<Vec<u64>> {
+        let (mut versions, mut failed, mut last) = (Vec::with_capacity(changes.len()), None, None);
+        let mut changes = VecDeque::from(changes);
+        while let (Some(_), None) = (changes.front(), &failed) {
+            let mut busy = false;
+            {
+                let mut core = self.shared.core();
+                while let Some(change) = changes.front() {
+                    match self.gather(&mut core, change) {
+                        Ok((version, batch)) => {
+                            versions.push(version);
+                            last = batch.or(last);
+                            changes.pop_front();
+                        }
+                        Err(error) if *error.kind() == ErrorKind::Busy => {
+                            busy = true;
+                            break;
+                        }
+                        Err(error) => {
+                            failed = Some(error);
+                            break;
+                        }
+                    }
+                }
+            }
+            self.wake();
+            if busy {
+                self.shared.room.wait().await;
+            }
+        }
+        if let Some(after) = after {
+            after.await?;
+        }
+        if let Some(batch) = last {
+            batch.wait().await?;
+        }
+        match (failed, changes.front()) {
+            (None, _) => Ok(versions),
+            (Some(error), Some(WriteOp::Put { key, .. } | WriteOp::Remove { key, .. })) => {
+                self.refuse(key, error).await
+            }
+            (Some(error), _) => Err(error),
+        }
+    }
+
+    /// Adds a change to the commit that gathers. Gives the version of a value that is put.
+    fn gather(&self, core: &mut Core, change: &WriteOp) -> Result<(u64, Option<Arc<Batch>>)> {
+        let retention = &self.shared.retention;
+        match change {
+            WriteOp::Put { key, bytes, expect, ttl } => {
+                let expires = ttl.map(|ttl| retention.deadline(ttl));
+                let (version, batch) = core.put(key, bytes.clone(), *expect, expires, retention.now())?;
+                Ok((version, Some(batch)))
+            }
+            WriteOp::Remove { key, expect } => {
+                core.remove(key, *expect, retention.now()).map(|(_, batch)| (0, batch))
+            }
+            WriteOp::Close { lease, keep } => {
+                let goes = keep.map(|keep| retention.deadline(keep));
+                core.close(lease, goes).map(|batch| (0, Some(batch)))
+            }
+        }
     }
 
     /// Refuses the write of a value. A conflict is reported only when the write it lost to can be read: the caller's next
@@ -258,6 +328,21 @@ impl Store for Embedded {
                 Ok((was_there, Some(batch))) => self.wait_for(batch).await.map(|()| was_there),
             }
         })
+    }
+
+    fn write<'a>(&'a self, after: Option<Receipt>, changes: Vec<WriteOp>) -> Pending<'a, Vec<u64>> {
+        Box::pin(self.write_all(after, changes))
+    }
+
+    fn hold_commit(&self) {
+        self.shared.gathering.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn release_commit(&self) {
+        let last = self.shared.gathering.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && self.shared.writer_waits.swap(false, Ordering::SeqCst) {
+            self.shared.gathered.notify_one();
+        }
     }
 
     fn list<'a>(

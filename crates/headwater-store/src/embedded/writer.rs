@@ -1,16 +1,20 @@
 //! The thread that writes. While one fsync runs, the next commit gathers.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use super::Shared;
+use super::{Shared, core::Core};
 use crate::{Error, Result};
 
 /// How long nothing must be written before the log is marked as durable to its end.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// How long a commit waits for callers that are gathering changes for it. They do so within one poll of a task, which is
+/// much shorter; a poll that takes longer must not hold up others.
+const GATHER: Duration = Duration::from_micros(500);
 
 /// Starts the writer.
 pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
@@ -47,6 +51,7 @@ fn wait_for_work(shared: &Shared) -> bool {
         }
         let (some, urgent) = core.pending();
         if some && urgent {
+            wait_for_gathering(shared, core);
             return true;
         }
         let timeout = if some {
@@ -70,6 +75,20 @@ fn wait_for_work(shared: &Shared) -> bool {
                 }
             }
         }
+    }
+}
+
+/// Waits until the callers that are gathering changes have called all of them.
+fn wait_for_gathering(shared: &Shared, mut core: MutexGuard<'_, Core>) {
+    let ends = Instant::now() + GATHER;
+    while shared.gathering.load(Ordering::SeqCst) > 0 {
+        let left = ends.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        shared.writer_waits.store(true, Ordering::SeqCst);
+        // A release just before this wakes nobody, and the wait is short.
+        core = shared.gathered.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 

@@ -33,16 +33,51 @@ async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
     assert!(one.repeated != other.repeated);
     session.settled().await.unwrap();
     assert_eq!(texts(&session).await, ["uno", "0: uno"]);
-    let found = session.turn_of(&message("uno", Some("a")), 10).await.unwrap().unwrap();
+    let found = session.turn_of(&message("uno", Some("a"))).await.unwrap().unwrap();
     assert_eq!((found.over, found.same, &found.turn.run), (true, true, &one.run));
-    let found = session.turn_of(&message("uno", Some("b")), 10).await.unwrap().unwrap();
+    let found = session.turn_of(&message("uno", Some("b"))).await.unwrap().unwrap();
     assert!(!found.same, "another file is another message");
     let third = session.edit(&one.checkpoint, said("uno", Some("b"))).await.unwrap();
     assert!(!third.repeated);
     session.settled().await.unwrap();
     assert_eq!(session.info().await.unwrap().turns, 1);
     assert_eq!(session.variants(&third.checkpoint).await.unwrap().len(), 3);
-    assert!(session.turn_of(&Message::text("u2", Role::User, "uno"), 10).await.unwrap().is_none());
+    assert!(session.turn_of(&Message::text("u2", Role::User, "uno")).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn turn_of_message_is_found_on_the_branch_where_the_session_stands() {
+    let agent = agent();
+    let session = agent.new_session(None).await.unwrap();
+    let message = |id: &str| Message::text(id, Role::User, "the same");
+    let say = async |id: &str| {
+        let sent = session.send(Turn::new("the same").message(message(id))).await.unwrap();
+        session.settled().await.unwrap();
+        sent
+    };
+    let first = say("first").await;
+    // Further back than any walk over checkpoints went.
+    for number in 0..230 {
+        say(&format!("number {number}")).await;
+    }
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!((found.over, found.same, &found.turn.checkpoint), (true, true, &first.checkpoint));
+    let fork = session.fork(&found.turn.checkpoint, Some("fork")).await.unwrap();
+    assert!(fork.turn_of(&message("first")).await.unwrap().is_some(), "a fork has what it was forked with");
+    assert!(fork.turn_of(&message("number 3")).await.unwrap().is_none(), "and nothing that came later");
+
+    let again = session.regenerate(&first.checkpoint).await.unwrap();
+    session.settled().await.unwrap();
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!(found.turn.checkpoint, again.checkpoint, "of two variants the one where the session stands");
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none());
+    session.select(&first.checkpoint).await.unwrap();
+    let found = session.turn_of(&message("first")).await.unwrap().unwrap();
+    assert_eq!(found.turn.checkpoint, first.checkpoint);
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_some());
+
+    session.roll_back(&first.checkpoint).await.unwrap();
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none(), "what was rolled back is gone");
 }
 
 #[tokio::test]

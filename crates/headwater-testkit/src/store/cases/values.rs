@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use headwater_store::{ErrorKind, Expect, Value};
+use headwater_store::{Class, ErrorKind, Expect, Value, WriteOp};
 use tokio::task::JoinSet;
 
 use super::super::{
@@ -31,6 +31,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case { name: "values are listed by prefix, in order", run: |s| Box::pin(listed(s)) },
     Case { name: "pages of any size list the same", run: |s| Box::pin(pages(s)) },
+    Case { name: "several changes are made in order, until one fails", run: |s| Box::pin(in_order(s)) },
     Case { name: "values and journals of one name are different things", run: |s| Box::pin(apart(s)) },
 ];
 
@@ -65,6 +66,32 @@ async fn removed(s: Subject) -> Outcome {
     same("the value", s.store.get("key").await?, None)?;
     same("a second removal", s.store.remove("key", Expect::Any).await?, false)?;
     same("the other value", text(&s, "other").await?, Some("y".to_owned()))
+}
+
+async fn in_order(s: Subject) -> Outcome {
+    let put = |key: &str, expect| WriteOp::Put { key: key.to_owned(), bytes: "x".into(), expect, ttl: None };
+    let lease = s.claim("run").await?;
+    let end = s.store.append(&lease, Class::Fact, &["end".into()])?;
+    let changes = vec![
+        put("one", Expect::Absent),
+        put("two", Expect::Absent),
+        WriteOp::Remove { key: "one".to_owned(), expect: Expect::Any },
+        WriteOp::Close { lease: lease.clone(), keep: None },
+    ];
+    let versions = s.store.write(Some(end), changes).await?;
+    same("the number of versions", versions.len(), 4)?;
+    let two = versions.get(1).copied().unwrap_or_default();
+    same("the value that was removed", s.store.get("one").await?, None)?;
+    same("the version", s.store.get("two").await?.map(|value| value.version), Some(two))?;
+    same("the records", s.bodies(&lease.journal).await?, vec!["end".to_owned()])?;
+    let info = s.store.info(&lease.journal).await?;
+    holds("the journal is closed", info.is_some_and(|info| info.tail.closed))?;
+
+    let changes = vec![put("three", Expect::Absent), put("two", Expect::Absent), put("four", Expect::Absent)];
+    let conflict = ErrorKind::Conflict { current: Some(two) };
+    refused("a change that expects something else", s.store.write(None, changes).await, &conflict)?;
+    same("the change before it", text(&s, "three").await?, Some("x".to_owned()))?;
+    same("the change after it", text(&s, "four").await?, None)
 }
 
 async fn puts(s: Subject) -> Outcome {

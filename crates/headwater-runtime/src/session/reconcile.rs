@@ -1,33 +1,48 @@
 //! Bringing a session up to date: what a change of its head left to be done, the turn that has ended, the next one.
 //!
-//! Every step can be done by anyone and twice, and only a compare-and-set of the head makes it count.
+//! Every step can be done by any process and twice, and only a compare-and-set of the head makes it count. Mostly nothing is
+//! left to be done: the process that sends a turn begins it, and the one that drove it writes what it leaves.
 
 use std::{collections::BTreeSet, pin::Pin, sync::Arc};
 
 use headwater_protocol::{CheckpointEvent, Event, Message, RequestId, RunId};
-use headwater_store::{Expect, JournalId};
+use headwater_store::{Expect, JournalId, WriteOp, together};
 
 use super::{
     checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint},
-    head::{Active, Chore, Doing, Head, Said, Seen},
+    head::{Active, Chore, Doing, Head, Said, VersionedHead, head_write},
+    kept::largest_node_writes,
     position::HistoryHash,
     progress::Progress,
 };
 use crate::{
     Agent, Answer, Error, Result,
-    agent::{AgentInner, taken_back},
+    agent::{AgentInner, Seat, taken_back},
     error::ErrorKind,
     journal::Begun,
     keys::{self, SESSION_QUEUES, SessionKey},
-    run::RunShared,
+    run::{RunShared, RunTrace},
+    value_pages::ValuePages,
 };
+
+/// What came of writing a head with a new turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnBegin {
+    /// Another head was there, and nothing was written.
+    Conflict,
+    /// It is durable, and begins as soon as it can.
+    Written,
+    /// Its run has begun.
+    Begun,
+}
 
 impl AgentInner {
     /// Brings a session up to date, and gives how it stands. `None` if there is none of that name, or none any more.
-    pub(crate) async fn look(self: &Arc<Self>, session: &SessionKey) -> Result<Option<Seen>> {
+    pub(crate) async fn reconcile(self: &Arc<Self>, session: &SessionKey) -> Result<Option<VersionedHead>> {
+        let mut waited = false;
         loop {
-            let Some(seen) = self.load_head(session).await? else { return Ok(None) };
-            let Seen { mut head, version } = seen.clone();
+            let Some(loaded) = self.load_head(session).await? else { return Ok(None) };
+            let VersionedHead { mut head, version } = loaded.clone();
             if !head.chores.is_empty() {
                 for chore in std::mem::take(&mut head.chores) {
                     self.do_chore(session, &head.tree, chore).await?;
@@ -39,8 +54,18 @@ impl AgentInner {
                 return Ok(None);
             }
             if let Some(active) = head.active.clone() {
+                // The driver of a run that is driven here does what is left.
+                if self.begun_turn_of(&active.run).is_some() {
+                    if !self.is_settling(&active.run) {
+                        return Ok(Some(loaded));
+                    }
+                    if !std::mem::replace(&mut waited, true) {
+                        self.wait_until_settled(&active.run).await;
+                        continue;
+                    }
+                }
                 if !self.advance(head, version, &active).await? {
-                    return Ok(Some(seen));
+                    return Ok(Some(loaded));
                 }
                 continue;
             }
@@ -51,7 +76,7 @@ impl AgentInner {
                     continue;
                 }
             }
-            let Some(next) = head.queue.pop_front() else { return Ok(Some(seen)) };
+            let Some(next) = head.queue.pop_front() else { return Ok(Some(loaded)) };
             head.leave_waiting();
             head.active = Some(next);
             self.swap(head, version).await?;
@@ -72,9 +97,8 @@ impl AgentInner {
 
     /// Looks at the sessions whose turns wait or that are being deleted, because the process that would do it may have died.
     pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(SESSION_QUEUES, after.as_deref(), 100).await?;
+        let mut pages = ValuePages::new(&*self.store, SESSION_QUEUES);
+        while let Some(page) = pages.next().await? {
             for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
                 let Some(session) = keys::read_session_queue(key) else { continue };
                 if self.skipped("session", key).is_some() {
@@ -86,17 +110,13 @@ impl AgentInner {
                     Ok(()) => {}
                 }
             }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
-            }
         }
         self.tend_trees().await
     }
 
     async fn tend_queue(self: &Arc<Self>, session: &SessionKey, key: &str, version: u64) -> Result<()> {
-        let over = match self.look(session).await? {
-            Some(seen) => seen.head.active.is_none() && seen.head.queue.is_empty(),
+        let over = match self.reconcile(session).await? {
+            Some(found) => found.head.active.is_none() && found.head.queue.is_empty(),
             None => self.bury(session).await?,
         };
         if over {
@@ -163,23 +183,14 @@ impl AgentInner {
             }
         } else if progress.begun.is_none() || progress.half {
             let begun = match &active.doing {
-                Doing::Message(said) => self.begin_said(&head, &active.run, said).await,
+                Doing::Message(said) => match self.run_of_turn(&head, said).await {
+                    Ok(begun) => self.begin(active.run.clone(), begun).await,
+                    Err(error) => Err(error),
+                },
                 Doing::Copy { of, answers, .. } => self.copy_run(&head, of, &active.run, answers).await,
                 Doing::Answer { .. } => Ok(()),
             };
-            return match begun {
-                // Somebody else begins it.
-                Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(false),
-                // A turn that can never begin must not keep the session from others.
-                Err(error) if error.kind() != ErrorKind::Store => {
-                    self.swap(Head { active: None, ..head }, version).await?;
-                    Err(match error.kind() {
-                        ErrorKind::TooLarge => error.with_code("session.too-large"),
-                        _ => error,
-                    })
-                }
-                begun => begun.map(|()| false),
-            };
+            return self.check_begun(begun, head, version).await.map(|()| false);
         }
         if progress.untouched {
             self.go_on(&active.run).await;
@@ -194,15 +205,143 @@ impl AgentInner {
         }
     }
 
+    /// What came of beginning the turn of a head.
+    async fn check_begun(&self, begun: Result<()>, head: Head, version: u64) -> Result<()> {
+        match begun {
+            // Another process begins it.
+            Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(()),
+            // A turn that can never begin must not keep the session from others.
+            Err(error) if error.kind() != ErrorKind::Store => {
+                self.swap(Head { active: None, ..head }, version).await?;
+                Err(match error.kind() {
+                    ErrorKind::TooLarge => error.with_code("session.too-large"),
+                    _ => error,
+                })
+            }
+            begun => begun,
+        }
+    }
+
+    /// Writes a head with a turn that is to begin now, and begins it: with [`Expect::Absent`] if there is no session of that
+    /// name, else if it has that version.
+    ///
+    /// The journal of the run is made at the same time. Should the head not be written, or this process die in between, an
+    /// empty journal is left, which means nothing.
+    pub(super) async fn begin_turn(self: &Arc<Self>, mut head: Head, expect: Expect) -> Result<TurnBegin> {
+        head.updated = self.now();
+        let write = async {
+            match expect {
+                Expect::Version(version) => self.put_head(&head, version).await,
+                _ => self.create_head(&head).await,
+            }
+        };
+        let Some((seat, run, begun)) = self.prepare_turn(&head).await? else {
+            if write.await?.is_none() {
+                return Ok(TurnBegin::Conflict);
+            }
+            self.reconcile(&head.key()).await?;
+            return Ok(TurnBegin::Written);
+        };
+        let made = self.fresh_journal(&run);
+        let (written, made) = together(&*self.store, futures_util::future::join(write, made)).await;
+        let (version, lease) = match (written, made) {
+            (Ok(Some(version)), Ok(lease)) => (version, lease),
+            (Ok(Some(version)), Err(error)) => {
+                drop(seat);
+                return self.check_begun(Err(error), head, version).await.map(|()| TurnBegin::Written);
+            }
+            (written, made) => {
+                if let Ok(lease) = made {
+                    self.discard_journal(&lease).await;
+                }
+                return written.map(|_| TurnBegin::Conflict);
+            }
+        };
+        let turn = VersionedHead { head: head.clone(), version };
+        match self.begin_in(seat, lease, begun, Some(turn)).await {
+            Ok(()) => Ok(TurnBegin::Begun),
+            failed => self.check_begun(failed, head, version).await.map(|()| TurnBegin::Written),
+        }
+    }
+
+    /// What begins the turn of a head that is about to be written; none where something else has to be done first, or
+    /// another process has to do it.
+    async fn prepare_turn(&self, head: &Head) -> Result<Option<(Seat, RunId, Begun)>> {
+        let Some(Active { run, doing: Doing::Message(said), .. }) = &head.active else { return Ok(None) };
+        // To sum up takes a model, and the message must not wait for that to be durable.
+        if !head.chores.is_empty() || !head.queue.is_empty() || self.sessions.summarise.is_some() {
+            return Ok(None);
+        }
+        let Ok(Some(seat)) = self.seat(run) else { return Ok(None) };
+        Ok(Some((seat, run.clone(), self.run_of_turn(head, said).await?)))
+    }
+
     /// Writes the checkpoint of a turn that has ended or waits, and moves the head to it.
     async fn end_turn(
         &self,
-        mut head: Head,
+        head: Head,
         version: u64,
         active: &Active,
         status: CheckpointStatus,
         progress: &Progress,
     ) -> Result<()> {
+        let (after, node) = self.after_turn(head.clone(), active, status, progress).await?;
+        if let Some(node) = node {
+            match self.put_node(&node).await {
+                Err(error) if error.kind() == ErrorKind::Limit => {
+                    // A turn that cannot be kept must not keep the session from others.
+                    let Head { checkpoint, turn, label, .. } = head;
+                    let mut left = Head { checkpoint, turn, label, ..after };
+                    left.leave_waiting();
+                    self.swap(left, version).await?;
+                    return Err(error);
+                }
+                put => put?,
+            }
+            if self.has_retired(&head) {
+                self.note_sweep(&head.tree).await?;
+            }
+        }
+        self.swap(after, version).await?;
+        Ok(())
+    }
+
+    /// What ends the turn of a run that this process has begun and driven to its end: all of it is known here. `None` where it
+    /// is not.
+    pub(crate) async fn turn_end_writes(
+        &self,
+        run: &RunShared,
+        last: u64,
+        trace: RunTrace,
+    ) -> Result<Option<Vec<WriteOp>>> {
+        let Some(turn) = self.begun_turn_of(&run.id) else { return Ok(None) };
+        let VersionedHead { head, version } = &*turn;
+        let Some(active) = head.active.as_ref().filter(|active| active.run == run.id) else {
+            return Ok(None);
+        };
+        let progress = run.journal.with_state(|state| Progress::of_ended(state, last, self.now(), trace));
+        let Some(status) = progress.status else { return Ok(None) };
+        let (mut after, node) = self.after_turn(head.clone(), active, status, &progress).await?;
+        let mut writes = match &node {
+            Some(node) => largest_node_writes(node)?,
+            None => Vec::new(),
+        };
+        if self.has_retired(head) {
+            writes.push(self.sweep_write(&head.tree));
+        }
+        after.updated = self.now();
+        writes.push(head_write(&after, Expect::Version(*version))?);
+        Ok(Some(writes))
+    }
+
+    /// The head after a turn that has ended or waits, and the checkpoint of the turn; none if it is no turn.
+    async fn after_turn(
+        &self,
+        mut head: Head,
+        active: &Active,
+        status: CheckpointStatus,
+        progress: &Progress,
+    ) -> Result<(Head, Option<Node>)> {
         head.active = None;
         head.live = progress.live(&active.run);
         if !matches!(active.doing, Doing::Answer { .. }) {
@@ -213,7 +352,7 @@ impl AgentInner {
             Doing::Message(said) => Input::Message(said.clone()),
             // Nothing was answered: it was stopped, or asked again.
             Doing::Answer { .. } | Doing::Copy { .. } if progress.answers.is_empty() => {
-                return self.swap(head, version).await.map(drop);
+                return Ok((head, None));
             }
             Doing::Answer { .. } | Doing::Copy { .. } => Input::Answers(given()),
         };
@@ -257,31 +396,18 @@ impl AgentInner {
             state: progress.state(),
         };
         self.link(parent.as_ref(), &mut node).await?;
-        match self.put_node(&node).await {
-            Err(error) if error.kind() == ErrorKind::Limit => {
-                // A turn that cannot be kept must not keep the session from others.
-                head.checkpoint.clone_from(&node.checkpoint.parent);
-                head.leave_waiting();
-                self.swap(head, version).await?;
-                return Err(error);
-            }
-            put => put?,
-        }
-        if self.has_retired(&head) {
-            self.note_sweep(&head.tree).await?;
-        }
         head.checkpoint = Some(active.checkpoint.clone());
         head.turn += 1;
         if head.turn == 1 {
-            head.label = node.checkpoint.label.map(short);
+            head.label = node.checkpoint.label.clone().map(short);
         }
-        self.swap(head, version).await?;
-        Ok(())
+        Ok((head, Some(node)))
     }
 
-    async fn begin_said(self: &Arc<Self>, head: &Head, run: &RunId, said: &Said) -> Result<()> {
+    /// What the run of a turn begins with.
+    async fn run_of_turn(&self, head: &Head, said: &Said) -> Result<Begun> {
         let workflow = self.chosen_workflow(said.workflow.as_deref())?;
-        let begun = Begun {
+        Ok(Begun {
             agent: self.name.clone(),
             workflow: workflow.id().to_owned(),
             version: workflow.version().to_owned(),
@@ -291,8 +417,7 @@ impl AgentInner {
             session: Some(head.id.clone()),
             invalidated: head.invalidated.clone(),
             ..said.begun.clone()
-        };
-        self.begin(run.clone(), begun).await
+        })
     }
 
     /// The workflow of a turn.
@@ -308,20 +433,22 @@ impl AgentInner {
 
     /// A run has ended or waits: so has its turn, and the next one may begin.
     ///
-    /// It is boxed because a look may stop a run that waits, whose end is a look again.
+    /// It is boxed because this may stop a run that waits, at whose end a session is reconciled again.
     pub(crate) fn turn_over<'a>(
         self: &'a Arc<Self>,
         run: &'a RunShared,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
         Box::pin(async move {
             let Some(session) = run.begun.session_key() else { return Ok(()) };
-            match self.look(&session).await {
+            // From here on the journal says how far the run is.
+            self.forget_turn(&run.id);
+            match self.reconcile(&session).await {
                 Err(error) if !error.is_store_down() => {
                     // The run is as it should be; the next request for the session is told.
                     self.skip("session", &keys::session_queue(&session), &error);
                     Ok(())
                 }
-                looked => looked.map(drop),
+                reconciled => reconciled.map(drop),
             }
         })
     }
@@ -329,22 +456,11 @@ impl AgentInner {
     /// What readers of a run are told before it ends or waits: the checkpoint that its turn will leave.
     pub(crate) async fn checkpoint_to_be(self: &Arc<Self>, run: &RunShared) -> Result<Option<Event>> {
         let Some(session) = run.begun.session_key() else { return Ok(None) };
-        let Some(seen) = self.load_head(&session).await? else { return Ok(None) };
-        let Head { active: Some(active), turn, deleted: false, .. } = seen.head else { return Ok(None) };
-        let label = match &active.doing {
-            doing if doing.asks_again() => return Ok(None),
-            Doing::Message(said) => label(&Input::Message(said.clone())),
-            _ => None,
-        };
-        Ok((active.run == run.id).then(|| {
-            Event::Checkpoint(CheckpointEvent {
-                checkpoint: active.checkpoint,
-                session: session.id,
-                turn: turn + 1,
-                label,
-                ..Default::default()
-            })
-        }))
+        if let Some(turn) = self.begun_turn_of(&run.id) {
+            return Ok(checkpoint_event(&turn.head, &run.id));
+        }
+        let loaded = self.load_head(&session).await?;
+        Ok(loaded.and_then(|loaded| checkpoint_event(&loaded.head, &run.id)))
     }
 
     /// Answers are about to be sent to a run: if it is of a session, a turn begins.
@@ -356,7 +472,9 @@ impl AgentInner {
     ) -> Result<()> {
         let Some(session) = session else { return Ok(()) };
         loop {
-            let Some(Seen { mut head, version }) = self.look(session).await? else { return Ok(()) };
+            let Some(VersionedHead { mut head, version }) = self.reconcile(session).await? else {
+                return Ok(());
+            };
             match (&head.active, &head.live) {
                 // Another branch of the run goes on: these answers are part of the same turn.
                 (Some(active), _) if active.run == *run => return Ok(()),
@@ -378,6 +496,23 @@ impl AgentInner {
     }
 }
 
+/// The checkpoint that the turn of a run will leave, if the run is the turn of the session.
+fn checkpoint_event(head: &Head, run: &RunId) -> Option<Event> {
+    let active = head.active.as_ref().filter(|active| active.run == *run && !head.deleted)?;
+    let label = match &active.doing {
+        doing if doing.asks_again() => return None,
+        Doing::Message(said) => label_of(said),
+        _ => None,
+    };
+    Some(Event::Checkpoint(CheckpointEvent {
+        checkpoint: active.checkpoint.clone(),
+        session: head.id.clone(),
+        turn: head.turn + 1,
+        label,
+        ..Default::default()
+    }))
+}
+
 /// What people call a session is no longer than this.
 pub(super) fn short(label: String) -> String {
     match label.char_indices().nth(80) {
@@ -389,6 +524,10 @@ pub(super) fn short(label: String) -> String {
 /// What people call a turn: the beginning of what was written.
 pub(super) fn label(input: &Input) -> Option<String> {
     let Input::Message(said) = input else { return None };
+    label_of(said)
+}
+
+fn label_of(said: &Said) -> Option<String> {
     said.label.clone().or_else(|| beginning(&said.message))
 }
 
