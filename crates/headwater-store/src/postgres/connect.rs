@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -34,6 +35,9 @@ const CALLS: usize = 4;
 
 /// A parameter of a statement with its type, so that the server need not be asked for it in a request of its own.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A statement that announces a change to other processes.
+pub(super) type Announcement<'a> = (&'a str, &'a [Parameter<'a>]);
 
 pub(super) struct Pool {
     pub(super) url: PostgresUrl,
@@ -110,9 +114,35 @@ impl Pool {
         sql: &str,
         parameters: &[Parameter<'_>],
     ) -> Answer<Vec<Row>> {
+        self.query_and_announce(lane, doing, sql, parameters, None).await
+    }
+
+    /// Runs one statement, and after it another one that announces what has changed. Both are sent at once, and only the
+    /// first is waited for: an announcement that is lost delays others until they look by themselves.
+    ///
+    /// They are not one transaction, because the server commits transactions with a notification one after the other. Each
+    /// would hold up those of all other processes for as long as the disk takes.
+    pub(super) async fn query_and_announce(
+        &self,
+        lane: Lane<'_>,
+        doing: &'static str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        announcement: Option<Announcement<'_>>,
+    ) -> Answer<Vec<Row>> {
         let slot = self.slot(lane);
         let client = self.client(slot, doing).await?;
-        match tokio::time::timeout(self.timeout, client.query_typed(sql, parameters)).await {
+        let answer = async {
+            let mut answer = pin!(client.query_typed(sql, parameters));
+            let Some((sql, parameters)) = announcement else { return answer.await };
+            tokio::select! {
+                // The order in which they are sent.
+                biased;
+                answer = &mut answer => answer,
+                _ = client.query_typed(sql, parameters) => answer.await,
+            }
+        };
+        match tokio::time::timeout(self.timeout, answer).await {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
                 let fault = fault(doing, &error);

@@ -1,6 +1,6 @@
 //! The engine's calls as statements.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use tokio_postgres::{
@@ -9,7 +9,7 @@ use tokio_postgres::{
 };
 
 use super::{
-    connect::{Lane, Pool},
+    connect::{Lane, Parameter, Pool},
     listen::{self, Listening},
     migrate::LOCK,
     sql::{SWEPT_JOURNALS, SWEPT_VALUES, Sql},
@@ -64,6 +64,21 @@ impl Postgres {
         rows.first().map(|row| Ok((unsigned(column(row, 0)?), column(row, 1)?))).transpose()
     }
 
+    /// Writes or removes a value, and announces it.
+    async fn change_value(
+        &self,
+        key: &str,
+        doing: &'static str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Answer<Vec<Row>> {
+        let payloads = [listen::value(self.node, key)];
+        let payloads = &payloads[..];
+        let announced = [(&self.channel as _, Type::TEXT), (&payloads as _, Type::TEXT_ARRAY)];
+        let announcement = Some((&*self.sql.announce, &announced[..]));
+        self.pool.query_and_announce(Lane::Key(key), doing, sql, parameters, announcement).await
+    }
+
     /// Lets all epochs and versions from now on be higher than a number, and than any of the past.
     async fn set_forward(&self, number: u64) -> Answer<u64> {
         let parameters = [(&LOCK as _, Type::INT8), (&signed(number) as _, Type::INT8)];
@@ -96,8 +111,8 @@ impl Engine for Postgres {
             appends.iter().map(|append| signed(number(append))).collect::<Vec<_>>()
         };
         let (numbers, epochs) = (of(|append| append.number), of(|append| append.epoch));
-        let (firsts, lasts, bytes) =
-            (of(|append| append.first), of(|append| append.last), of(|append| append.bytes));
+        let (firsts, lasts, totals) =
+            (of(|append| append.first), of(|append| append.last), of(|append| append.total));
         let entries: Vec<(u64, &Entry)> = appends
             .iter()
             .flat_map(|append| append.entries.iter().map(|entry| (append.number, entry)))
@@ -108,54 +123,66 @@ impl Engine for Postgres {
         let (entry_numbers, entry_firsts) = (each(|it| it.0), each(|it| it.1.first));
         let (entry_lasts, entry_starts) = (each(|it| it.1.last), each(|it| it.1.start));
         let packed: Vec<&[u8]> = entries.iter().map(|(_, entry)| &*entry.packed).collect();
-        let payloads = listen::journals(self.node, appends.iter().map(|append| append.number));
         let parameters = [
             (&numbers as _, Type::INT8_ARRAY),
             (&epochs as _, Type::INT8_ARRAY),
             (&firsts as _, Type::INT8_ARRAY),
             (&lasts as _, Type::INT8_ARRAY),
-            (&bytes as _, Type::INT8_ARRAY),
+            (&totals as _, Type::INT8_ARRAY),
             (&entry_numbers as _, Type::INT8_ARRAY),
             (&entry_firsts as _, Type::INT8_ARRAY),
             (&entry_lasts as _, Type::INT8_ARRAY),
             (&entry_starts as _, Type::INT8_ARRAY),
             (&packed as _, Type::BYTEA_ARRAY),
-            (&self.channel as _, Type::TEXT),
-            (&payloads as _, Type::TEXT_ARRAY),
             (&self.at() as _, Type::INT8),
         ];
-        let rows = self.pool.query(Lane::Writer, "writing records", &self.sql.commit, &parameters).await?;
-        let mut now = 0;
-        let mut verdicts = Vec::with_capacity(appends.len());
+        let payloads = listen::journals(self.node, appends.iter().map(|append| append.number));
+        let announced = [(&self.channel as _, Type::TEXT), (&payloads as _, Type::TEXT_ARRAY)];
+        let announcement = Some((&*self.sql.announce, &announced[..]));
+        let (lane, doing) = (Lane::Writer, "writing records");
+        let rows =
+            self.pool.query_and_announce(lane, doing, &self.sql.commit, &parameters, announcement).await?;
+        let (mut written, mut now) = (HashSet::new(), 0);
         for row in &rows {
-            let written: bool = column(row, 0)?;
-            verdicts.push(if written { Verdict::Written } else { Verdict::Refused(Refusal::Unknown) });
+            let numbers: Option<Vec<i64>> = column(row, 0)?;
+            written.extend(numbers.into_iter().flatten().map(unsigned));
             now = unsigned(column(row, 1)?);
         }
+        let verdict = |append: &Append| match written.contains(&append.number) {
+            true => Verdict::Written,
+            false => Verdict::Refused(Refusal::Unknown),
+        };
+        let mut verdicts: Vec<Verdict> = appends.iter().map(verdict).collect();
         if verdicts.iter().any(|verdict| *verdict != Verdict::Written) {
             self.refusals(appends, &mut verdicts).await?;
         }
         Ok((verdicts, now))
     }
 
-    async fn read(&self, journal: &JournalId, after: u64, limit: ReadLimit) -> Answer<Option<Stored>> {
+    async fn read_all(&self, wanted: &[(&JournalId, u64)], limit: ReadLimit) -> Answer<Vec<Option<Stored>>> {
+        let names: Vec<&[u8]> = wanted.iter().map(|(journal, _)| journal.as_str().as_bytes()).collect();
+        let afters: Vec<i64> = wanted.iter().map(|(_, after)| signed(*after)).collect();
         let count = i64::try_from(limit.records).unwrap_or(i64::MAX).clamp(1, 4_096);
         let bytes = i64::try_from(limit.bytes).unwrap_or(i64::MAX).min(1 << 40);
         let parameters = [
-            (&journal.as_str().as_bytes() as _, Type::BYTEA),
-            (&signed(after) as _, Type::INT8),
+            (&names as _, Type::BYTEA_ARRAY),
+            (&afters as _, Type::INT8_ARRAY),
             (&count as _, Type::INT8),
             (&bytes as _, Type::INT8),
             (&self.at() as _, Type::INT8),
         ];
         let rows = self.pool.query(Lane::Calls, "reading records", &self.sql.read, &parameters).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        let header = header(row)?;
-        let mut entries = Vec::with_capacity(rows.len());
+        let mut found: Vec<Option<Stored>> = wanted.iter().map(|_| None).collect();
         for row in &rows {
+            let place = usize::try_from(column::<i64>(row, 18)? - 1).unwrap_or(usize::MAX);
+            let Some(found) = found.get_mut(place) else { continue };
+            let stored = match found {
+                Some(stored) => stored,
+                None => found.insert(Stored { header: header(row)?, entries: Vec::new() }),
+            };
             let first: Option<i64> = column(row, 14)?;
             if let Some(first) = first {
-                entries.push(Entry {
+                stored.entries.push(Entry {
                     first: unsigned(first),
                     last: unsigned(column(row, 15)?),
                     start: unsigned(column(row, 16)?),
@@ -163,7 +190,7 @@ impl Engine for Postgres {
                 });
             }
         }
-        Ok(Some(Stored { header, entries }))
+        Ok(found)
     }
 
     async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
@@ -228,7 +255,7 @@ impl Engine for Postgres {
         repeated: bool,
     ) -> Answer<Result<(), Option<Header>>> {
         let name = journal.as_str().as_bytes();
-        let (at, payload) = (self.at(), self.announce_journal());
+        let at = self.at();
         let epoch_number = signed(epoch);
         let name_and_epoch = [(&name as _, Type::BYTEA), (&epoch_number as _, Type::INT8)];
         let rows = match change {
@@ -243,15 +270,15 @@ impl Engine for Postgres {
             Change::Close(keep) => {
                 let keep = keep.map(signed);
                 let [name, epoch] = name_and_epoch;
-                let parameters = [
-                    name,
-                    epoch,
-                    (&keep as _, Type::INT8),
-                    (&at as _, Type::INT8),
+                let announced = [
                     (&self.channel as _, Type::TEXT),
-                    (&payload as _, Type::TEXT),
+                    (&self.announce_journal() as _, Type::TEXT),
+                    name.clone(),
                 ];
-                self.pool.query(Lane::Calls, "closing a journal", &self.sql.close, &parameters).await?
+                let announcement = Some((&*self.sql.announce_journal, &announced[..]));
+                let parameters = [name, epoch, (&keep as _, Type::INT8), (&at as _, Type::INT8)];
+                let (lane, doing) = (Lane::Calls, "closing a journal");
+                self.pool.query_and_announce(lane, doing, &self.sql.close, &parameters, announcement).await?
             }
             Change::Trim { before, bytes } => {
                 let [name, epoch] = name_and_epoch;
@@ -321,7 +348,7 @@ impl Engine for Postgres {
         nonce: u64,
     ) -> Answer<Result<u64, Option<u64>>> {
         let (nonce, ttl) = (nonce.cast_signed(), ttl.map(signed));
-        let (at, payload) = (self.at(), listen::value(self.node, key));
+        let at = self.at();
         let (key_bytes, value) = (key.as_bytes(), &**bytes);
         let mut parameters = vec![
             (&key_bytes as _, Type::BYTEA),
@@ -329,8 +356,6 @@ impl Engine for Postgres {
             (&ttl as _, Type::INT8),
             (&nonce as _, Type::INT8),
             (&at as _, Type::INT8),
-            (&self.channel as _, Type::TEXT),
-            (&payload as _, Type::TEXT),
         ];
         let expected;
         let sql = match expect {
@@ -342,7 +367,7 @@ impl Engine for Postgres {
                 &self.sql.put_version
             }
         };
-        let rows = self.pool.query(Lane::Key(key), "writing a value", sql, &parameters).await?;
+        let rows = self.change_value(key, "writing a value", sql, &parameters).await?;
         if let Some(row) = rows.first() {
             return Ok(Ok(unsigned(column(row, 0)?)));
         }
@@ -355,14 +380,9 @@ impl Engine for Postgres {
 
     async fn remove(&self, key: &str, expect: Expect) -> Answer<Result<bool, Option<u64>>> {
         let current = async || Ok(self.written_by(key).await?.map(|(version, _)| version));
-        let (at, payload) = (self.at(), listen::value(self.node, key));
+        let at = self.at();
         let key_bytes = key.as_bytes();
-        let mut parameters = vec![
-            (&key_bytes as _, Type::BYTEA),
-            (&at as _, Type::INT8),
-            (&self.channel as _, Type::TEXT),
-            (&payload as _, Type::TEXT),
-        ];
+        let mut parameters = vec![(&key_bytes as _, Type::BYTEA), (&at as _, Type::INT8)];
         let expected;
         let sql = match expect {
             Expect::Any => &self.sql.remove_any,
@@ -378,7 +398,7 @@ impl Engine for Postgres {
                 &self.sql.remove_version
             }
         };
-        let rows = self.pool.query(Lane::Key(key), "removing a value", sql, &parameters).await?;
+        let rows = self.change_value(key, "removing a value", sql, &parameters).await?;
         match (rows.first(), expect) {
             (Some(row), _) => Ok(Ok(column(row, 0)?)),
             (None, Expect::Version(_)) => Ok(Err(current().await?)),

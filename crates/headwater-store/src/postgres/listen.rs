@@ -55,7 +55,7 @@ impl Hints for Listening {
     async fn next(&mut self) -> Answer<Hint> {
         while let Some(payload) = self.announced.recv().await {
             let from_this_process = payload.starts_with(&self.node);
-            if let Some(hint) = read(&payload).filter(|_| !from_this_process) {
+            if let Some(hint) = (!from_this_process).then(|| read(&payload)).flatten() {
                 return Ok(hint);
             }
         }

@@ -9,6 +9,8 @@
 pub(super) struct Sql {
     pub(super) commit: String,
     pub(super) read: String,
+    pub(super) announce: String,
+    pub(super) announce_journal: String,
     pub(super) header: String,
     pub(super) headers: String,
     pub(super) tails: String,
@@ -70,38 +72,11 @@ impl Sql {
         let live = |now: &str| format!("(v.expires IS NULL OR v.expires > {now})");
         Self {
             commit: format!(
-                "WITH input AS MATERIALIZED (
-                    SELECT * FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[])
-                        WITH ORDINALITY AS i(number, epoch, first, last, bytes, place)
-                ), moved AS (
-                    UPDATE {s}.journals j SET last = i.last, total = j.total + i.bytes
-                    FROM input i
-                    WHERE j.number = i.number AND j.epoch = i.epoch AND j.state = 1 AND j.last = i.first - 1
-                    RETURNING j.number
-                ), written AS (
-                    INSERT INTO {s}.entries (number, first, last, start, packed)
-                    SELECT e.number, e.first, e.last, e.start, e.packed
-                    FROM unnest($6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::bytea[])
-                        AS e(number, first, last, start, packed)
-                    JOIN moved USING (number)
-                ), announced AS (
-                    SELECT pg_notify($11, payload) FROM unnest($12::text[]) payload
-                )
-                SELECT m.number IS NOT NULL, {now}, (SELECT count(*) FROM announced)
-                FROM input i LEFT JOIN moved m USING (number) ORDER BY i.place",
-                now = now(13),
+                "SELECT written, engine_time FROM {s}.append_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
             ),
-            read: format!(
-                "SELECT {HEADER}, {now} AS now, e.first, e.last, e.start, e.packed
-                 FROM {s}.journals j LEFT JOIN LATERAL (
-                    SELECT first, last, start, packed FROM {s}.entries
-                    WHERE number = j.number AND last > $2 AND start <= $4 + (
-                        SELECT start FROM {s}.entries WHERE number = j.number AND last > $2 ORDER BY last LIMIT 1)
-                    ORDER BY last LIMIT $3
-                 ) e ON true
-                 WHERE j.name = $1 ORDER BY e.last",
-                now = now(5),
-            ),
+            read: format!("SELECT * FROM {s}.read_entries($1, $2, $3, $4, $5)"),
+            announce: "SELECT pg_notify($1, payload) FROM unnest($2) payload".to_owned(),
+            announce_journal: format!("SELECT pg_notify($1, $2 || number) FROM {s}.journals WHERE name = $3"),
             header: format!("SELECT {HEADER}, {} AS now FROM {s}.journals j WHERE j.name = $1", now(2)),
             headers: format!("SELECT {HEADER}, {} AS now FROM {s}.journals j WHERE j.number = ANY($1)", now(2)),
             tails: format!(
@@ -127,10 +102,7 @@ impl Sql {
                 "UPDATE {s}.journals SET state = 0 WHERE name = $1 AND epoch = $2 AND state = 1 RETURNING number"
             ),
             close: format!(
-                "WITH closed AS (
-                    UPDATE {s}.journals SET state = 2, goes = {} + $3 WHERE name = $1 AND epoch = $2 AND state = 1
-                    RETURNING number
-                 ) SELECT number, pg_notify($5, $6 || number) FROM closed",
+                "UPDATE {s}.journals SET state = 2, goes = {} + $3 WHERE name = $1 AND epoch = $2 AND state = 1 RETURNING number",
                 now(4),
             ),
             trim: format!(
@@ -164,21 +136,17 @@ impl Sql {
                 live(&now(2)),
             ),
             put_any: format!(
-                "WITH put AS ({} ON CONFLICT (key) DO UPDATE SET {set_value} RETURNING v.version)
-                 SELECT version, pg_notify($6, $7) FROM put",
+                "{} ON CONFLICT (key) DO UPDATE SET {set_value} RETURNING v.version",
                 insert_value(&now(5)),
             ),
             put_absent: format!(
-                "WITH put AS ({} ON CONFLICT (key) DO UPDATE SET {set_value} WHERE NOT {} RETURNING v.version)
-                 SELECT version, pg_notify($6, $7) FROM put",
+                "{} ON CONFLICT (key) DO UPDATE SET {set_value} WHERE NOT {} RETURNING v.version",
                 insert_value(&now(5)),
                 live(&now(5)),
             ),
             put_version: format!(
-                "WITH put AS (
-                    UPDATE {s}.key_values v SET bytes = $2, version = nextval('{s}.numbers'), expires = {now} + $3, nonce = $4
-                    WHERE v.key = $1 AND v.version = $8 AND {} RETURNING v.version
-                 ) SELECT version, pg_notify($6, $7) FROM put",
+                "UPDATE {s}.key_values v SET bytes = $2, version = nextval('{s}.numbers'), expires = {now} + $3, nonce = $4
+                 WHERE v.key = $1 AND v.version = $6 AND {} RETURNING v.version",
                 live(&now(5)),
                 now = now(5),
             ),
@@ -187,13 +155,11 @@ impl Sql {
                 live(&now(2)),
             ),
             remove_any: format!(
-                "WITH gone AS (DELETE FROM {s}.key_values v WHERE v.key = $1 RETURNING {} AS live)
-                 SELECT live, CASE WHEN live THEN pg_notify($3, $4) END FROM gone",
+                "DELETE FROM {s}.key_values v WHERE v.key = $1 RETURNING {} AS live",
                 live(&now(2)),
             ),
             remove_version: format!(
-                "WITH gone AS (DELETE FROM {s}.key_values v WHERE v.key = $1 AND v.version = $5 AND {} RETURNING true AS live)
-                 SELECT live, pg_notify($3, $4) FROM gone",
+                "DELETE FROM {s}.key_values v WHERE v.key = $1 AND v.version = $3 AND {} RETURNING true AS live",
                 live(&now(2)),
             ),
             list: format!(

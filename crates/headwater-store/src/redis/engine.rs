@@ -10,7 +10,7 @@ use super::{
     connect::{Connections, Lane},
     fault::fault,
     open,
-    reply::{Parts, header},
+    reply::{Parts, header, number},
     scripts::Scripts,
 };
 use crate::{
@@ -142,19 +142,18 @@ impl Engine for Redis {
             .collect();
         let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
         let mut numbers: Vec<(String, Option<&[u8]>)> = Vec::new();
-        for append in appends {
-            let Append { number, epoch, first, last, bytes, entries, .. } = append;
-            for number in [number, epoch, first, last, bytes, &(entries.len() as u64)] {
+        for Append { epoch, first, last, total, entries, .. } in appends {
+            for number in [*epoch, first - 1, *last, *total, entries.len() as u64] {
                 numbers.push((number.to_string(), None));
             }
             for entry in entries {
-                numbers.push((entry.first.to_string(), None));
-                numbers.push((entry.last.to_string(), None));
+                numbers.push((entry_id(entry), None));
                 numbers.push((entry.start.to_string(), Some(&entry.packed)));
             }
         }
-        let at = self.at();
-        let mut words = vec![at.as_bytes(), self.keys.channel.as_bytes(), self.node.as_bytes()];
+        let announced: Vec<String> = appends.iter().map(|append| append.number.to_string()).collect();
+        let (at, announcement) = (self.at(), format!("{}j{}", self.node, announced.join(",")));
+        let mut words = vec![at.as_bytes(), self.keys.channel.as_bytes(), announcement.as_bytes()];
         for (number, packed) in &numbers {
             words.push(number.as_bytes());
             words.extend(packed);
@@ -163,34 +162,29 @@ impl Engine for Redis {
         let reply = self.connections.run(Lane::Writer, "writing records", script, &names, &words).await?;
         let mut parts = Parts::of(reply)?;
         let now = parts.number()?;
-        let mut verdicts = Vec::with_capacity(appends.len());
-        for append in appends {
-            verdicts.push(if parts.number()? == 1 {
-                Verdict::Written
-            } else {
-                append.verdict(self.header_over(Lane::Reads, &append.journal).await?.as_ref())
-            });
+        let mut verdicts = vec![Verdict::Written; appends.len()];
+        while parts.len() > 0 {
+            let place = usize::try_from(parts.number()?).unwrap_or(usize::MAX);
+            if let (Some(append), Some(verdict)) = (appends.get(place), verdicts.get_mut(place)) {
+                *verdict = append.verdict(self.header_over(Lane::Reads, &append.journal).await?.as_ref());
+            }
         }
         Ok((verdicts, now))
     }
 
-    async fn read(&self, journal: &JournalId, after: u64, limit: ReadLimit) -> Answer<Option<Stored>> {
-        let keys = [&*self.keys.journal(journal), &self.keys.stream(journal)];
+    async fn read_all(&self, wanted: &[(&JournalId, u64)], limit: ReadLimit) -> Answer<Vec<Option<Stored>>> {
+        let keys: Vec<String> = wanted
+            .iter()
+            .flat_map(|(journal, _)| [self.keys.journal(journal), self.keys.stream(journal)])
+            .collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let (most, bytes) = (limit.records.clamp(1, 4_096), limit.bytes.clamp(1, 1 << 40));
-        let arguments = [after.to_string(), most.to_string(), bytes.to_string()];
+        let afters = wanted.iter().map(|(_, after)| after.to_string());
+        let arguments: Vec<String> =
+            [most.to_string(), bytes.to_string()].into_iter().chain(afters).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let reply = self.run(Lane::Reads, "reading records", |s| &s.read, &keys, &arguments).await?;
-        let Some(mut parts) = Parts::maybe(reply)? else { return Ok(None) };
-        let Some(header) = header(parts.reply()?)? else { return Ok(None) };
-        let mut entries = Vec::new();
-        for entry in parts {
-            let mut parts = Parts::of(entry)?;
-            let id = parts.text()?;
-            let last = super::reply::number(id.split('-').next().unwrap_or_default().as_bytes())?;
-            let (first, start, packed) = (parts.number()?, parts.number()?, parts.bytes()?.into());
-            entries.push(Entry { first, last, start, packed });
-        }
-        Ok(Some(Stored { header, entries }))
+        Parts::of(reply)?.map(stored).collect()
     }
 
     async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
@@ -400,8 +394,12 @@ impl Engine for Redis {
             .map(|word| Cow::Borrowed(word.as_bytes()))
             .collect();
         let owned = |number: u64| Cow::Owned(number.to_string().into_bytes());
-        for Entry { first, last, start, packed } in &piece.entries {
-            words.extend([owned(*first), owned(*last), owned(*start), Cow::Borrowed(&**packed)]);
+        for entry in &piece.entries {
+            words.extend([
+                Cow::Owned(entry_id(entry).into_bytes()),
+                owned(entry.start),
+                Cow::Borrowed(&*entry.packed),
+            ]);
         }
         if let Some(header) = &piece.complete {
             let (state, goes) = match header.hold {
@@ -434,6 +432,27 @@ impl Engine for Redis {
             listening.map_err(|error| Fault::Unreachable(fault("listening", &error).error().clone()))?;
         Ok(Listening { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
     }
+}
+
+/// The id of an entry in its stream: its last record, and how many it has.
+fn entry_id(entry: &Entry) -> String {
+    format!("{}-{}", entry.last, entry.last + 1 - entry.first)
+}
+
+/// A journal and some of its entries; `None` where there is no such journal.
+fn stored(reply: Reply) -> Answer<Option<Stored>> {
+    let mut parts = Parts::of(reply)?;
+    let Some(header) = header(parts.reply()?)? else { return Ok(None) };
+    let mut entries = Vec::with_capacity(parts.len());
+    for entry in parts {
+        let mut parts = Parts::of(entry)?;
+        let id = parts.text()?;
+        let (last, count) = id.split_once('-').unwrap_or_default();
+        let (last, count) = (number(last.as_bytes())?, number(count.as_bytes())?);
+        let (start, packed) = (parts.number()?, parts.bytes()?.into());
+        entries.push(Entry { first: (last + 1).saturating_sub(count), last, start, packed });
+    }
+    Ok(Some(Stored { header, entries }))
 }
 
 fn names(reply: Reply) -> Answer<Vec<JournalId>> {

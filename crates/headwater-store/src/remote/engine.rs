@@ -86,8 +86,8 @@ pub(crate) struct Append {
     pub(crate) epoch: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
-    /// The bytes of the records' bodies.
-    pub(crate) bytes: u64,
+    /// The bytes of all records of the journal up to the last of these.
+    pub(crate) total: u64,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -225,13 +225,23 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     /// time.
     fn commit(&self, appends: &[Append]) -> impl Future<Output = Answer<(Vec<Verdict>, u64)>> + Send;
 
-    /// The entries after a sequence, the first of which may begin before it. At least one if there is one.
+    /// For each journal the entries after a sequence, the first of which may begin before it. At least one if there is
+    /// one. The limit is for each. The answers are in the same order.
+    fn read_all(
+        &self,
+        wanted: &[(&JournalId, u64)],
+        limit: ReadLimit,
+    ) -> impl Future<Output = Answer<Vec<Option<Stored>>>> + Send;
+
+    /// The same for one journal.
     fn read(
         &self,
         journal: &JournalId,
         after: u64,
         limit: ReadLimit,
-    ) -> impl Future<Output = Answer<Option<Stored>>> + Send;
+    ) -> impl Future<Output = Answer<Option<Stored>>> + Send {
+        async move { Ok(self.read_all(&[(journal, after)], limit).await?.pop().flatten()) }
+    }
 
     fn header(&self, journal: &JournalId) -> impl Future<Output = Answer<Option<Header>>> + Send;
 

@@ -87,22 +87,32 @@ impl<E: Engine> Shared<E> {
         Ok(header)
     }
 
-    /// Fetches the newest records of a journal that readers follow here.
-    pub(super) async fn fetch_journal(&self, journal: &JournalId) {
+    /// Fetches the newest records of journals that readers follow here.
+    pub(super) async fn fetch_journals(&self, journals: &[JournalId]) {
         let limit = ReadLimit { records: 4_096, bytes: self.options.tail_bytes };
-        let Some(after) = self.state().journals.get(journal).map(|local| local.tail.last) else { return };
+        let wanted: Vec<(&JournalId, u64)> = {
+            let state = self.state();
+            let last = |journal| Some((journal, state.journals.get(journal)?.tail.last));
+            journals.iter().filter_map(last).collect()
+        };
         // What cannot be fetched now is found by the next poll.
-        let Ok(stored) = self.engine.read(journal, after, limit).await else { return };
-        let Some(stored) = stored else { return self.state().forget(journal) };
-        if after + 1 < stored.header.first {
-            self.state().observe(journal, &stored.header);
-            return;
-        }
-        match records_after(journal, after, limit, &stored) {
-            Ok(records) => self.state().extend(journal, &stored.header, records, &self.options),
-            // Each reader meets the damage itself.
-            Err(_) => {
-                self.state().observe(journal, &stored.header);
+        let Ok(found) = self.engine.read_all(&wanted, limit).await else { return };
+        for ((journal, after), stored) in wanted.into_iter().zip(found) {
+            let Some(stored) = stored else {
+                self.state().forget(journal);
+                continue;
+            };
+            let records = if after + 1 < stored.header.first {
+                None
+            } else {
+                records_after(journal, after, limit, &stored).ok()
+            };
+            match records {
+                Some(records) => self.state().extend(journal, &stored.header, records, &self.options),
+                // Each reader meets the gap or the damage itself.
+                None => {
+                    self.state().observe(journal, &stored.header);
+                }
             }
         }
     }

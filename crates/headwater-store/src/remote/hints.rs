@@ -7,9 +7,12 @@ use futures_util::{StreamExt as _, stream};
 use super::{Engine, Hint, Hints as _, call::Backoff, store::Shared};
 use crate::JournalId;
 
-/// How many journals one request of a poll is about, and how many are fetched at the same time.
+/// How many journals one request of a poll is about, and how many one request fetches.
 const POLLED_TOGETHER: usize = 500;
 const FETCHED_TOGETHER: usize = 32;
+
+/// How many such requests are under way at the same time.
+const FETCHES: usize = 4;
 
 /// A journal that nobody waits for is forgotten after so many polls.
 const IDLE_POLLS: u32 = 4;
@@ -64,12 +67,9 @@ fn heed<E: Engine>(shared: &Shared<E>, hint: Hint) {
 pub(super) async fn fetch<E: Engine>(shared: Arc<Shared<E>>) {
     loop {
         shared.fetch.notified().await;
-        let hinted = std::mem::take(&mut *shared.hinted());
-        stream::iter(hinted)
-            .for_each_concurrent(FETCHED_TOGETHER, |journal| {
-                let shared = &shared;
-                async move { shared.fetch_journal(&journal).await }
-            })
+        let hinted: Vec<JournalId> = std::mem::take(&mut *shared.hinted()).into_iter().collect();
+        stream::iter(hinted.chunks(FETCHED_TOGETHER))
+            .for_each_concurrent(FETCHES, |journals| shared.fetch_journals(journals))
             .await;
     }
 }

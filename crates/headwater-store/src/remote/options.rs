@@ -17,7 +17,7 @@ pub struct Options {
     /// The deltas that wait to be written, over all journals: more are refused as busy. Callers that wait for
     /// [`room`](crate::Store::room) wait from half of it on; facts have twice as much.
     pub max_pending_bytes: usize,
-    /// How long deltas wait for others before they are written together.
+    /// The least time between two commits that have only deltas: those that come within it are written together.
     pub delta_window: Duration,
     /// How many deltas of a journal may be seen in this process before they are durable.
     pub delta_limit: u64,

@@ -234,18 +234,18 @@ impl State {
                 break;
             };
             let (first, last, epoch) = (first.seq, last.seq, driven.epoch);
-            let bytes = driven.taken_total - start;
+            let total = driven.taken_total;
             let entries = pack(records, start);
             driven.taken = last;
             let batch = if last == driven.last { std::mem::take(&mut driven.gather) } else { Arc::default() };
             driven.flying = Some(batch.clone());
             self.pending_bytes =
-                self.pending_bytes.saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
+                self.pending_bytes.saturating_sub(usize::try_from(total - start).unwrap_or(usize::MAX));
             if last < driven.last {
                 // The rest goes first into the next commit.
                 self.dirty.push_front(journal.clone());
             }
-            appends.push(Append { journal, number, epoch, first, last, bytes, entries });
+            appends.push(Append { journal, number, epoch, first, last, total, entries });
             batches.push(batch);
             if left == 0 {
                 break;

@@ -12,20 +12,25 @@ use crate::{Error, ErrorKind};
 const LAST_EFFORT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run<E: Engine>(shared: Arc<Shared<E>>) {
+    // Deltas that come after a pause are written at once. Those that follow wait until the window after that commit is over.
+    let mut window_ends = tokio::time::Instant::now();
     loop {
-        wait_for_work(&shared).await;
+        wait_for_work(&shared, window_ends).await;
+        // The first of many runs that a commit has woken wakes this task. The others have their turn now, or they would
+        // all miss this commit, and every second one would be as small as this.
+        tokio::task::yield_now().await;
         let taken = shared.state().take();
         match taken {
             Some(taken) => commit(&shared, taken).await,
             None if shared.is_closing() => return,
             None => {}
         }
+        window_ends = tokio::time::Instant::now() + shared.options.delta_window;
     }
 }
 
 /// Waits until a commit should begin, or the store was dropped.
-async fn wait_for_work<E: Engine>(shared: &Shared<E>) {
-    let mut window_ends = None;
+async fn wait_for_work<E: Engine>(shared: &Shared<E>, window_ends: tokio::time::Instant) {
     loop {
         let woken = shared.work.notified();
         let (some, urgent) = shared.state().work();
@@ -33,11 +38,9 @@ async fn wait_for_work<E: Engine>(shared: &Shared<E>) {
             return;
         }
         if some {
-            let ends =
-                *window_ends.get_or_insert_with(|| tokio::time::Instant::now() + shared.options.delta_window);
             tokio::select! {
                 () = woken => {}
-                () = tokio::time::sleep_until(ends) => return,
+                () = tokio::time::sleep_until(window_ends) => return,
             }
         } else {
             woken.await;

@@ -41,7 +41,7 @@ async fn redis_that_does_not_fit_is_refused() {
     server.command(&["ACL", "SETUSER", "other", "on", ">other", "~other:*", "&*", "+@all"]);
     says(&redis(&server.url_as("other", "other")).await, "store.rejected", "docs/store-redis.md");
     let rights = "~{headwater}:* &{headwater}:* +info +exists +scan +eval +evalsha +script|load +subscribe +time +get +set \
-                  +incr +type +unlink +rename +hset +hincrby +hmget +hstrlen +zadd +zrem +zrangebyscore +zrangebylex +xadd \
+                  +incr +type +unlink +rename +hset +hmget +hstrlen +zadd +zrem +zrangebyscore +zrangebylex +xadd \
                   +xrange +xrevrange +xtrim +publish +wait +waitaof +hello +select +ping";
     let mut words = vec!["ACL", "SETUSER", "enough", "on", ">enough", "resetkeys", "resetchannels", "-@all"];
     // WAITAOF is no command of every server.

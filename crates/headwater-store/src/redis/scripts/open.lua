@@ -13,7 +13,6 @@ end
 local key = KEYS[8]
 redis.call('UNLINK', key)
 redis.call('HSET', key, 'a', '1')
-redis.call('HINCRBY', key, 'a', '1')
 redis.call('HMGET', key, 'a')
 redis.call('HSTRLEN', key, 'a')
 redis.call('UNLINK', key)

@@ -1,5 +1,5 @@
 -- KEYS: journal, stream, staged, unfinished, leases, going, names, numbers. ARGV: time, name, number, begins, count of
--- entries, for each entry: first, last, start, packed; then, if it is complete: epoch, state, goes, first, last, total,
+-- entries, for each entry: id, start, packed; then, if it is complete: epoch, state, goes, first, last, total,
 -- epochs, highest epoch.
 local now = time(ARGV[1])
 local name, number, count = ARGV[2], ARGV[3], tonumber(ARGV[5])
@@ -11,14 +11,14 @@ elseif redis.call('EXISTS', KEYS[3]) == 0 then
 end
 local staged = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)
 local after = staged[1] and tonumber(string.match(staged[1][1], '^%d+')) or 0
-for e = 6, 2 + count * 4, 4 do
+for e = 6, 3 + count * 3, 3 do
   -- What an earlier request has staged whose answer was lost is there already.
-  if tonumber(ARGV[e + 1]) > after then
-    redis.call('XADD', KEYS[3], ARGV[e + 1] .. '-0', 'f', ARGV[e], 's', ARGV[e + 2], 'p', ARGV[e + 3])
+  if tonumber(string.match(ARGV[e], '^%d+')) > after then
+    redis.call('XADD', KEYS[3], ARGV[e], 's', ARGV[e + 1], 'p', ARGV[e + 2])
   end
 end
 redis.call('ZADD', KEYS[4], text(now + 86400000), name)
-local c = 6 + count * 4
+local c = 6 + count * 3
 if not ARGV[c] then return 1 end
 if redis.call('EXISTS', KEYS[3]) == 1 then redis.call('RENAME', KEYS[3], KEYS[2]) end
 redis.call('ZREM', KEYS[4], name)
