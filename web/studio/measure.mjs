@@ -1,12 +1,38 @@
-// Measures how the studio copes with much: a run of 50,000 records, and an answer of 2,000 events a second.
+// Measures how the studio copes with much: a run of 50,000 records, and an answer of 2,000 events a second. Fails if an aim is missed.
+//
+// "Open" is the time from the navigation, with an empty cache, until the view shows what it should for the record that the URL names, and
+// has all records: the page is loaded, the conversation with its answer is beside the view, and scrolling or the cursor reaches every
+// record. "First drawn" is when a first part of the run is there. The server that sends the run is Node in this process: it has it in memory.
 
-import { fakeServer, framesOf } from './test/fake-server.mjs';
+import { fakeServer, framesOf, replay } from './test/fake-server.mjs';
 import { serveStudio } from './test/serve.mjs';
 import { launch } from './test/stage.mjs';
 
 const RECORDS = Number(process.env.RECORDS ?? 50_000);
 const RATE = Number(process.env.RATE ?? 2_000);
 const SECONDS = Number(process.env.SECONDS ?? 8);
+const PASSES = Number(process.env.PASSES ?? 3);
+
+/** In milliseconds. */
+const OPEN_AIM = 1000;
+/** Frames a second. */
+const SMOOTH_AIM = 55;
+let missed = 0;
+
+/** What each view draws first. */
+const FIRST = { timeline: '.records li', state: '.state-view .status', wire: '.dialect li' };
+
+/** Whether the view is open, as defined above. Runs in the page. */
+function isOpen({ tab, seq, total, word }) {
+  const text = (selector) => document.querySelector(selector)?.textContent ?? '';
+  const numberIn = (from) => Number(/([\d,]+) (record|frame)/.exec(from)?.[1].replaceAll(',', ''));
+  if (!text('.message.answer')) return false;
+  if (tab === 'timeline') return numberIn(text('.records h3')) === total && (seq ? text('.records li.on .seq') === String(seq) && text('.records li.on .record').includes(word) : text('.records li .seq') === '1');
+  if (Number(document.querySelector('input[type=range]')?.max) !== total - 1 || !text('.moment .seq').endsWith(` ${seq ?? total}`)) return false;
+  if (tab === 'state') return seq ? text('.state-view .snapshot').trimEnd().endsWith(word) : !!document.querySelector('.state-view .status.finished');
+  const columns = [...document.querySelectorAll('.dialect')];
+  return columns.length === 3 && columns.every((column) => (column.querySelector('header').textContent.match(/([\d,]+) frames/)?.[1] ?? '').replaceAll(',', '') === String(total) && (seq ? column.querySelector('li.now')?.textContent.includes(word) : column.querySelector('li')));
+}
 
 const word = (at) => (at % 60 === 59 ? '.\n\n' : ` word${at}`);
 const begin = [
@@ -30,7 +56,7 @@ async function pageTime() {
 /** A page of the studio in front of a server that was made for it. */
 async function open(options, hash, viewport = { width: 1360, height: 860 }) {
   const server = await fakeServer({ text: 'measure', ...options });
-  const studio = await serveStudio(() => server.url);
+  const studio = await serveStudio(() => server.handle);
   const page = await (await browser.newContext({ viewport })).newPage();
   const started = Date.now();
   await page.goto(`${studio.url}/${hash}`);
@@ -52,48 +78,59 @@ const watch = (page) =>
     requestAnimationFrame(tick);
   });
 
-async function report(page, name) {
+async function scroll(page) {
+  await watch(page);
+  for (let step = 0; step < 40; step += 1) {
+    await page.locator('.body').evaluate((body, place) => (body.scrollTop = body.scrollHeight * place), step / 40);
+    await page.waitForTimeout(30);
+  }
+  await report(page, 'scrolling the records', 0);
+}
+
+async function report(page, name, least = SMOOTH_AIM) {
   const { gaps, long } = await page.evaluate(() => window.seen);
   gaps.sort((a, b) => a - b);
   const at = (part) => gaps[Math.floor((gaps.length - 1) * part)].toFixed(0);
-  console.log(`${name}: ${(1000 / (gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length)).toFixed(0)} frames/s; between frames p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, most ${at(1)} ms; ${long.length} tasks above 50 ms, longest ${Math.max(0, ...long).toFixed(0)} ms`);
+  const rate = 1000 / (gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length);
+  const isMet = Math.round(rate) >= least;
+  missed += isMet ? 0 : 1;
+  console.log(`${name}: ${rate.toFixed(0)} frames/s; between frames p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, most ${at(1)} ms; ${long.length} tasks above 50 ms, longest ${Math.max(0, ...long).toFixed(0)} ms${least ? `; aim ${least} frames/s ${isMet ? 'met' : 'missed'}` : ''}`);
 }
 
 try {
-  const whole = framesOf([...begin, ...Array.from({ length: RECORDS }, (_, at) => delta(at)), ...finish]);
-  for (const [tab, ready] of [['timeline', '.records li'], ['state', '.state-view .status.finished'], ['wire', '.dialect li']]) {
-    const before = await pageTime();
-    const { page, started, close } = await open({ stream: (response) => response.end(whole), status: 'finished' }, `#/run/run_1/${tab}`);
-    await page.locator(ready).first().waitFor();
-    const first = Date.now() - started;
-    await page.waitForFunction(
-      ([name, count]) => (name === 'timeline' ? document.querySelector('.records h3')?.textContent : name === 'wire' ? document.querySelector('.dialect header')?.textContent : `${Number(document.querySelector('input[type=range]')?.max) + 1}`)?.replaceAll(',', '').includes(count),
-      [tab, String(RECORDS + 6)],
-    );
-    const all = Date.now() - started;
-    console.log(`open ${(RECORDS + 6).toLocaleString('en')} records in ${tab}: first drawn after ${first} ms, all after ${all} ms, ${((await pageTime()) - before).toFixed(0)} ms of the processor`);
-    if (tab === 'timeline') {
-      await watch(page);
-      for (let step = 0; step < 40; step += 1) {
-        await page.locator('.body').evaluate((body, place) => (body.scrollTop = body.scrollHeight * place), step / 40);
-        await page.waitForTimeout(30);
-      }
-      await report(page, '  scrolling');
+  const stream = replay([...begin, ...Array.from({ length: RECORDS }, (_, at) => delta(at)), ...finish]);
+  const said = Array.from({ length: RECORDS }, (_, at) => word(at)).join('');
+  const total = RECORDS + begin.length + finish.length;
+  const middle = Math.floor(RECORDS / 2);
+  for (const [tab, seq] of [['timeline'], ['timeline', middle], ['state'], ['state', middle], ['wire'], ['wire', middle]]) {
+    const times = [];
+    for (let pass = 0; pass < PASSES; pass += 1) {
+      const before = await pageTime();
+      const { page, started, close } = await open({ stream, status: 'finished', answer: said }, `#/run/run_1/${tab}${seq ? `/${seq}` : ''}`);
+      await page.locator(FIRST[tab]).first().waitFor();
+      const first = Date.now() - started;
+      await page.waitForFunction(isOpen, { tab, seq, total, word: word(middle - begin.length - 1).trim() });
+      times.push({ all: Date.now() - started, first, processor: (await pageTime()) - before });
+      if (tab === 'timeline' && !seq && pass === 0) await scroll(page);
+      await close();
     }
-    await close();
+    const { all, first, processor } = times.sort((a, b) => a.all - b.all)[0];
+    const isMet = all < OPEN_AIM;
+    console.log(`open ${total.toLocaleString('en')} records in ${tab}${seq ? ` at record ${seq.toLocaleString('en')}` : ''}: ${all} ms, first drawn after ${first} ms, ${processor.toFixed(0)} ms of the processor, best of ${PASSES} (all: ${times.map((time) => time.all).join(', ')} ms); aim ${OPEN_AIM} ms ${isMet ? 'met' : 'missed'}`);
+    missed += isMet ? 0 : 1;
   }
-  const total = RATE * SECONDS;
-  const answer = Array.from({ length: total }, (_, at) => word(at)).join('');
+  const sentInAll = RATE * SECONDS;
+  const answer = Array.from({ length: sentInAll }, (_, at) => word(at)).join('');
   /** Sends the run to one reader: to all of them the same, at the same rate. When it has ended, the session has its answer. */
   const live = (onEnd) => (response) => {
     response.write(framesOf(begin));
     let sent = 0;
     const from = Date.now();
     const timer = setInterval(() => {
-      const due = Math.min(total, Math.floor(((Date.now() - from) / 1000) * RATE));
+      const due = Math.min(sentInAll, Math.floor(((Date.now() - from) / 1000) * RATE));
       if (due > sent) response.write(framesOf(Array.from({ length: due - sent }, (_, at) => delta(sent + at)), { first: 4 + sent }));
       sent = due;
-      if (sent < total) return;
+      if (sent < sentInAll) return;
       clearInterval(timer);
       // Before the page learns of the end: it asks for the session then.
       onEnd();
@@ -114,3 +151,4 @@ try {
 } finally {
   await browser.close();
 }
+process.exitCode = missed > 0 ? 1 : 0;

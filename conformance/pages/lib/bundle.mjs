@@ -52,7 +52,7 @@ async function addExample({ path, folder, file }, files) {
   const index = await read(`${path.split('/')[2]}/index.html`);
   if (file.endsWith('.js')) {
     files.set(path, index);
-    files.set(`${path}main.js`, await read('plain/main.js'));
+    for (const name of ['main.js', 'markdown.js']) files.set(`${path}${name}`, await read(`plain/${name}`));
     for (const name of ['settings.js', 'style.css']) files.set(`/examples/shared/${name}`, await read(`shared/${name}`));
     return;
   }
@@ -62,6 +62,17 @@ async function addExample({ path, folder, file }, files) {
   }
   files.set(path, index.replace('</head>', '  <link rel="stylesheet" href="./main.css">\n  </head>'));
 }
+
+/** The examples' Markdown comes from the packages of this folder: in `more/`, other versions of it belong to the vendors. */
+const exampleMarkdown = {
+  name: 'example-markdown',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^(react-markdown|remark-gfm)$/ }, ({ path, importer, kind, pluginData }) => {
+      if (pluginData === 'here' || !importer.startsWith(fileURLToPath(EXAMPLES))) return undefined;
+      return resolve(path, { kind, resolveDir: fileURLToPath(ROOT), pluginData: 'here' });
+    });
+  },
+};
 
 /** The scripts of pages that share their packages: `folder` has them, and `pages/` in it the pages. */
 async function bundle(folder, entries) {
@@ -76,7 +87,7 @@ async function bundle(folder, entries) {
     alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom`, '@headwater/mui': ADAPTER },
     // Svelte's packages have nothing under the usual ones.
     conditions: ['svelte', 'module'],
-    plugins: [svelte(packages)],
+    plugins: [svelte(packages), exampleMarkdown],
     format: 'esm',
     jsx: 'automatic',
     define: DEFINE,

@@ -3,8 +3,9 @@ import { useAISDKRuntime } from '@assistant-ui/react-ai-sdk';
 import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { createRoot } from 'react-dom/client';
+import { Text as Markdown } from '../shared/markdown.jsx';
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
-import { Approval, DataCard, Question, Reasoning as Thoughts, Shell, Text as Paragraph, Tool } from '../shared/ui.jsx';
+import { Approval, DataCard, Question, Reasoning as Thoughts, Shell, Tool } from '../shared/ui.jsx';
 
 // region: transport
 const transport = new DefaultChatTransport({ api: `${server}/v1/ai-sdk/${agent}/chat?profile=ai-7` });
@@ -16,7 +17,7 @@ async function loadMessages(id) {
 // endregion
 
 // region: parts
-const Text = ({ text }) => <Paragraph>{text}</Paragraph>;
+const Text = ({ text }) => <Markdown>{text}</Markdown>;
 const Reasoning = ({ text }) => <Thoughts>{text}</Thoughts>;
 
 function ToolCall({ toolName, args, result, approval, respondToApproval, addResult }) {

@@ -1,5 +1,6 @@
 // A chat page without a library: `fetch`, and the events of the `agents` dialect.
 
+import { markdown } from './markdown.js';
 import { AGENTS, address, agent, chatId, getLocation, server } from '../shared/settings.js';
 
 // region: state
@@ -190,7 +191,7 @@ function h(tag, properties, ...children) {
 const button = (label, onclick, className = '') => h('button', { type: 'button', onclick, className }, label);
 
 const SHOW = {
-  text: ({ text }) => h('p', { className: 'text' }, text),
+  text: ({ text }) => h('div', { className: 'text' }, markdown(text, h)),
   reasoning: ({ text }) => h('details', { className: 'reasoning' }, h('summary', {}, 'Thoughts'), h('p', {}, text)),
   file: ({ url, mediaType }) => h('img', { src: url, alt: mediaType }),
   // A model may write any URL: `javascript:` is one too.

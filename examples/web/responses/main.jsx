@@ -1,8 +1,9 @@
 import OpenAI from 'openai';
 import { useEffect, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
+import { Text } from '../shared/markdown.jsx';
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
-import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
+import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Tool } from '../shared/ui.jsx';
 
 // region: client
 // A page sends its key to everybody who opens it: give it one that may do no more than they may.

@@ -56,7 +56,9 @@ export class RunReducer {
   #shared: unknown;
   /** The messages that the current run has written to. */
   #written = new Set<string>();
-  #isReplaying = false;
+  #isReplaying: boolean | undefined;
+  /** The text of the current message that the last delta continued, until a snapshot or another event: most deltas continue it. */
+  #open: PartOf<'text'> | undefined;
   #options: ReducerOptions;
 
   /** Begins with the messages that the conversation already has. */
@@ -68,11 +70,13 @@ export class RunReducer {
   /** The state so far. It is never changed afterwards. */
   snapshot(): RunState {
     this.#draft.seal();
+    this.#open = undefined;
     return { run: this.#run, messages: this.#messages, structured: this.#structured, shared: this.#shared };
   }
 
   /** Changes the conversation. A message that is equal to the one with its id keeps the identity of that. */
   edit(change: (messages: readonly Message[]) => readonly Message[]): void {
+    this.#open = undefined;
     const known = new Map(this.#messages.map((message) => [message.id, message]));
     this.#messages = change(this.#messages).map((message) => {
       const held = known.get(message.id);
@@ -95,9 +99,15 @@ export class RunReducer {
    */
   apply(record: NativeRecord): void {
     const { event, replay } = record;
+    const open = this.#open;
+    if (open && event.type === 'block-delta' && event.id === open.id && event.kind === open.type && record.message === this.#current && !event.metadata && replay === this.#isReplaying) {
+      open.text += event.delta;
+      return;
+    }
+    this.#open = undefined;
     // A replay that was cut begins again.
     if (replay && (!this.#isReplaying || event.type === 'run-started')) this.#forgetRun();
-    this.#isReplaying = replay === true;
+    this.#isReplaying = replay;
     const { status } = this.#run;
     if (status !== 'running' && status !== 'waiting' && event.type !== 'run-started') return;
     if (status === 'waiting' && CONTINUES.test(event.type)) this.#update({ status: 'running', pendingToolCalls: undefined });
@@ -114,7 +124,10 @@ export class RunReducer {
         const open = event.type === 'block-started' ? undefined : (this.#find(isOpen, record) as PartOf<'text'> | undefined);
         if (!open && event.type === 'block-ended') break;
         const part = open ?? this.#push(record, { type: kind, id, text: '', state: 'streaming' } as PartOf<'text'>);
-        if (event.type === 'block-delta') part.text += event.delta;
+        if (event.type === 'block-delta') {
+          part.text += event.delta;
+          if (record.message === this.#current) this.#open = part;
+        }
         if (event.type === 'block-ended') part.state = 'done';
         if (metadata !== undefined) part.metadata = metadata;
         break;
@@ -155,7 +168,7 @@ export class RunReducer {
         this.#startMessage(event);
         break;
       case 'message-finished': {
-        const at = this.#messages.findLastIndex(({ id }) => id === event.message);
+        const at = this.#placeOf(event.message);
         if (this.#messages[at]?.status === 'streaming') this.#message(at).status = 'sent';
         break;
       }
@@ -243,11 +256,14 @@ export class RunReducer {
     return (messages[at] = this.#draft.own(messages[at] as Message));
   }
 
+  #placeOf(id: string | undefined): number {
+    return this.#messages.findLastIndex((message) => message.id === id);
+  }
+
   /** The place of the message that a record belongs to, which is begun here if need be. */
   #target({ message: id = this.#current }: NativeRecord): number {
-    const last = this.#messages.length - 1;
-    const at = this.#messages[last]?.id === id ? last : this.#messages.findLastIndex((message) => message.id === id);
-    return at < 0 ? this.#begin({ id: id ?? `message-${last + 2}`, role: 'assistant', status: 'streaming', parts: [] }) : at;
+    const at = this.#placeOf(id);
+    return at < 0 ? this.#begin({ id: id ?? `message-${this.#messages.length + 1}`, role: 'assistant', status: 'streaming', parts: [] }) : at;
   }
 
   #begin(message: Message): number {
@@ -258,7 +274,7 @@ export class RunReducer {
   }
 
   #startMessage({ message: id, role, author }: Extract<Event, { type: 'message-started' }>): void {
-    const at = this.#messages.findLastIndex((message) => message.id === id);
+    const at = this.#placeOf(id);
     if (at < 0) {
       this.#begin(assign<Message>({ id, role, status: 'streaming', parts: [] }, { author }));
       return;

@@ -7,17 +7,15 @@ import type { Chat } from './chat/chat.js';
 import { followStream } from './chat/follow.js';
 import { Http } from './chat/http.js';
 import type { Session } from './chat/session-api.js';
-import { backoff, pause } from './chat/wait.js';
-import { asError } from './errors.js';
 import { parseEvent } from './read-stream.js';
-
-/** A session that is not there yet is asked for as seldom as a server that failed so often. */
-const PATIENCE = 10;
 
 /**
  * Keeps a chat in step with other pages that have the same session open: a turn that one of them begins, edits, undoes or
  * replaces is seen at once. It reads the stream of the session while the chat reads no run and the page is visible, so
  * that a page never has more than one connection open.
+ *
+ * The first message makes the session. A chat that has sent none asks for nothing here; if another page sends it, the chat
+ * sees it when its page becomes visible, or with `chat.sync()`.
  *
  * @example
  * ```ts
@@ -27,9 +25,11 @@ const PATIENCE = 10;
 export function watchSession(chat: Chat, subscribe = chat.subscribe): () => void {
   let watching: AbortController | undefined;
   const update = () => {
-    const { connection, status } = chat.getSnapshot();
-    const isIdle = connection === 'closed' && status !== 'submitted' && globalThis.document?.visibilityState !== 'hidden';
-    if (isIdle === !!watching) return;
+    const { connection, messages, run, status } = chat.getSnapshot();
+    // The session of a fork has messages before it has a run.
+    const isKnown = run || messages.length > 0;
+    const isIdle = isKnown && connection === 'closed' && status !== 'submitted' && globalThis.document?.visibilityState !== 'hidden';
+    if (!isIdle === !watching) return;
     watching?.abort();
     watching = isIdle ? new AbortController() : undefined;
     // It ends when it is aborted, or when the server refuses, which the next action of the chat reports.
@@ -45,7 +45,7 @@ export function watchSession(chat: Chat, subscribe = chat.subscribe): () => void
   };
 }
 
-async function readSession(chat: Chat, signal: AbortSignal): Promise<void> {
+function readSession(chat: Chat, signal: AbortSignal): Promise<void> {
   const { session } = chat.getSnapshot();
   const onEvent = (event: { data: string }) => {
     const { lastRun, activeRun, waitingRun, queued } = parseEvent<Session>(event);
@@ -53,14 +53,5 @@ async function readSession(chat: Chat, signal: AbortSignal): Promise<void> {
     if (activeRun || waitingRun || (lastRun ?? undefined) !== run) void chat.sync();
     else if (queued !== queue.length) void chat.queue.list();
   };
-  for (;;) {
-    try {
-      await followStream(new Http(() => chat.options), ['sessions', session, 'events'], () => ({}), signal, onEvent, () => {}, { ...chat.options, maxRetries: Infinity });
-    } catch (error) {
-      signal.throwIfAborted();
-      // The first message, of whichever page, makes the session.
-      if (asError(error).code !== 'session.unknown') throw error;
-      await pause((chat.options.retryDelay ?? backoff)(PATIENCE), signal);
-    }
-  }
+  return followStream(new Http(() => chat.options), ['sessions', session, 'events'], () => ({}), signal, onEvent, () => {}, { ...chat.options, maxRetries: Infinity });
 }

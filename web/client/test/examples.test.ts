@@ -167,6 +167,8 @@ describe('examples with a real server', { skip: !binary, timeout: 60_000 }, () =
       const unsubscribe = [one, two].map((chat) => chat.subscribe(() => {}));
       const settled = () => until(() => [one, two].every((chat) => chat.getSnapshot().connection === 'closed' && chat.getSnapshot().messages.length === 2));
       await one.send('hello');
+      // The other tab finds the new session when it becomes visible.
+      await two.sync();
       await settled();
       const first = one.getSnapshot().run;
       await one.regenerate();

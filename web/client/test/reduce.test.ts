@@ -178,3 +178,25 @@ test('a thousand deltas make one copy between snapshots', () => {
   assert.notEqual(grown, held);
   assert.ok(grown?.type === 'text' && grown.text.length === 1001);
 });
+
+test('deltas of several blocks and messages go each to its own, with a snapshot at any place', () => {
+  const of = (message: string, id: string, kind: 'text' | 'reasoning', text: string, metadata?: Record<string, string>) =>
+    record({ type: 'block-delta', kind, id, delta: text, ...(metadata && { metadata }) }, { message });
+  const records = [
+    started,
+    of('m1', 'a', 'text', '1'), of('m1', 'a', 'text', '2'), of('m1', 'b', 'text', '3'), of('m1', 'a', 'text', '4'),
+    of('m2', 'a', 'text', '5'), of('m2', 'a', 'text', '6'), of('m1', 'a', 'text', '7'), of('m1', 'a', 'reasoning', '8'), of('m1', 'a', 'text', '9', { by: 'x' }),
+    record({ type: 'block-ended', kind: 'text', id: 'a' }), of('m1', 'a', 'text', '0'), of('m1', 'a', 'text', '!'),
+  ];
+  const expected = ['12479|3|8|0!', '56'];
+  assert.deepEqual(texts(reduce(records).messages), expected);
+  for (let place = 1; place < records.length; place += 1) {
+    const reducer = new RunReducer();
+    for (const item of records.slice(0, place)) reducer.apply(item);
+    const before = reducer.snapshot();
+    const kept = JSON.stringify(before);
+    for (const item of records.slice(place)) reducer.apply(item);
+    assert.deepEqual(texts(reducer.snapshot().messages), expected);
+    assert.equal(JSON.stringify(before), kept, `the snapshot before record ${place} is not changed`);
+  }
+});

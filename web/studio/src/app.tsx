@@ -127,6 +127,7 @@ function Studio() {
           label={row?.label ?? undefined}
           stopped={stopped}
           tab={tab}
+          inspected={route.view === 'session' && route.run !== '-' ? route.run : undefined}
           onPickAgent={(name) => go({ view: 'new', agent: name, tab }, { replace: true })}
           onSent={onSent}
           onMenu={() => setMenuOpen(!isMenuOpen)}

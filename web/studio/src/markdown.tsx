@@ -1,7 +1,8 @@
 import DOMPurify from 'dompurify';
 import { marked, type Token } from 'marked';
 import { memo } from 'preact/compat';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { count } from './format';
 
 marked.use({ gfm: true, breaks: false });
 
@@ -48,15 +49,66 @@ const coloured = (text: string, language: string | undefined): string =>
 
 const escape = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
+/** A text of more characters is shown as it is until a person asks for Markdown, which takes about a second for 300,000. */
+const LONG_TEXT = 50_000;
+/** A plain text is laid out in pieces of about so many characters, as far as they are in view. */
+const PIECE = 4_000;
+
+interface Props {
+  text: string;
+  streaming?: boolean;
+}
+
 /** Text in Markdown, also while it grows: code that is not closed yet is code. */
-export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
-  const blocks = useMemo(() => blocksOf(marked.lexer(text).filter(({ type }) => type !== 'space' && type !== 'def')), [text]);
+export function Markdown({ text, streaming = false }: Props) {
+  // A text that is long when it is opened; not one that became long while a person was reading it.
+  const [formatted, setFormatted] = useState(streaming);
+  if (formatted || text.length <= LONG_TEXT) return <Formatted text={text} streaming={streaming} />;
+  return (
+    <>
+      <p class="soft">{count(text.length)} characters, shown as plain text. <button type="button" class="link" onClick={() => setFormatted(true)}>Show as Markdown</button></p>
+      {piecesOf(text).map((piece, at) => <pre key={at} class="plain">{piece}</pre>)}
+    </>
+  );
+}
+
+/** Pieces that end with a line. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const end = text.indexOf('\n', from + PIECE);
+    const to = end < 0 ? text.length : end + 1;
+    pieces.push(text.slice(from, to));
+    from = to;
+  }
+  return pieces;
+}
+
+function Formatted({ text, streaming }: Required<Props>) {
+  const held = useRef<{ text: string; tokens: Token[] } | undefined>(undefined);
+  const blocks = useMemo(() => {
+    const tokens = streaming && held.current ? lexGrown(text, held.current) : marked.lexer(text);
+    held.current = { text, tokens };
+    return blocksOf(tokens.filter(({ type }) => type !== 'space' && type !== 'def'));
+  }, [text, streaming]);
   const colours = useHighlighter(blocks.some(({ hasCode }) => hasCode));
   return (
     <div class={streaming ? 'markdown growing' : 'markdown'}>
       {blocks.map(({ key, raw, tokens, hasCode }) => <Block key={key} raw={raw} tokens={tokens} colours={colours && hasCode} />)}
     </div>
   );
+}
+
+/** The last tokens of a text may change when it grows: a list gets another item, a line becomes a heading. */
+const UNSETTLED = 4;
+
+/** The tokens of a text that begins with another one, of which those are known. The end of the text is read with all of it. */
+function lexGrown(text: string, known: { text: string; tokens: Token[] }): Token[] {
+  const settled = known.tokens.slice(0, -UNSETTLED);
+  const end = settled.reduce((sum, { raw }) => sum + raw.length, 0);
+  const last = settled.at(-1);
+  if (!last || !text.startsWith(known.text) || text.slice(end - last.raw.length, end) !== last.raw) return marked.lexer(text);
+  return [...settled, ...marked.lexer(text.slice(end))];
 }
 
 /** So many paragraphs are drawn as one once they are complete: sanitising costs as much for one as for some dozens. */

@@ -3,6 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 export const TABS = ['timeline', 'wire', 'state', 'connect', 'reliability'] as const;
 export type Tab = (typeof TABS)[number];
 
+/** The views that show a run at one of its records. */
+export const hasMoment = (tab: Tab | undefined): boolean => tab === 'timeline' || tab === 'wire' || tab === 'state';
+
 /** What the page shows. Every one of them has a URL. */
 export type Route =
   | { view: 'new'; agent?: string | undefined; tab?: Tab | undefined }

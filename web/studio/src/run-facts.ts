@@ -15,6 +15,17 @@ export interface Facts {
 /** Facts by run, from the records that the page happened to read. */
 export class RunFacts {
   #runs = new Map<string, Facts>();
+  #listeners = new Set<() => void>();
+
+  /** Calls the listener when a run was read to its end. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
 
   of(run: string | undefined): Facts | undefined {
     return run === undefined ? undefined : this.#runs.get(run);

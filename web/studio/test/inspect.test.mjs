@@ -98,9 +98,15 @@ test('wire: the same run in every dialect, as raw frames', async () => {
     await column.locator('li').nth(2).waitFor();
     const raw = await (await fetch(`${here.base}/v1/runs/${run}/events?dialect=${dialect}`)).text();
     const frames = raw.split('\n\n').filter((frame) => frame.trim());
-    await studio.page.waitForFunction(([label, count]) => document.querySelectorAll(`.dialect[aria-label="${label}"] li`).length === count, [dialect, frames.length]);
-    const shown = await column.locator('li').first().textContent();
-    assert.equal(shown.replace(/\s/g, ''), frames[0].replace(/\s/g, ''));
+    await column.getByText(new RegExp(`^${frames.length} frames · [\\d.]+ KB$`)).waitFor();
+    const shown = column.locator('li[data-at]');
+    assert.equal(squeezed(await shown.first().textContent()), squeezed(frames[0]));
+    // Scrolling on reaches the last frame.
+    for (let at = -1; at < frames.length - 1; at = Number(await shown.last().getAttribute('data-at'))) {
+      await column.locator('ol').evaluate((list) => (list.scrollTop = list.scrollHeight));
+      if (at >= 0) await studio.page.waitForFunction(([label, before]) => Number([...document.querySelectorAll(`.dialect[aria-label="${label}"] li[data-at]`)].at(-1).dataset.at) > before, [dialect, at]);
+    }
+    assert.equal(squeezed(await shown.last().textContent()), squeezed(frames.at(-1)));
     await studio.press(dialect);
   }
 });

@@ -14,12 +14,15 @@ export const POLICY =
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.woff2': 'font/woff2', '.txt': 'text/plain; charset=utf-8' };
 
-/** Serves the studio in front of the server that `target` names at the time; gives its URL and a way to end it. */
+/**
+ * Serves the studio in front of a server: `target` gives its URL, which may change, or a function that responds in its place. Gives
+ * the URL of the studio and a way to end it.
+ */
 export async function serveStudio(target, port = 0) {
   const studio = createServer(async (incoming, outgoing) => {
     const path = new URL(incoming.url, 'http://studio').pathname;
     const file = path === '/' ? 'index.html' : path.startsWith('/assets/') ? normalize(path).slice(1) : undefined;
-    if (!file) return proxy(target(), incoming, outgoing);
+    if (!file) return typeof target() === 'function' ? target()(incoming, outgoing) : proxy(target(), incoming, outgoing);
     try {
       const bytes = await readFile(join(DIST, file));
       outgoing.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff' });

@@ -5,7 +5,7 @@ import { useSnapshot, type Conversation } from '../conversation';
 import { runOf } from '../format';
 import { Icon } from '../icon';
 import { readRecords } from '../inspect/records';
-import { go, type Tab } from '../route';
+import { go, hasMoment, type Tab } from '../route';
 import type { RunFacts } from '../run-facts';
 import { AskCard, type Answer, type Ask } from './cards';
 import { Composer, Queue } from './composer';
@@ -20,12 +20,14 @@ interface Props {
   /** The runs that were stopped, as far as they are known. */
   stopped: ReadonlySet<string>;
   tab: Tab | undefined;
+  /** The run that the inspector shows, if it is not the latest. */
+  inspected: string | undefined;
   onPickAgent: (agent: string) => void;
   onSent: () => void;
   onMenu: () => void;
 }
 
-export function ChatView({ conversation, agents, agent, label, stopped, tab, onPickAgent, onSent, onMenu }: Props) {
+export function ChatView({ conversation, agents, agent, label, stopped, tab, inspected, onPickAgent, onSent, onMenu }: Props) {
   const { chat, facts, session } = conversation;
   const snapshot = useSnapshot(chat);
   const { messages, status, waiting } = snapshot;
@@ -48,7 +50,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
   const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
   const variants = useVariants(session, messages, isActive);
   const selectTurn = useCallback((checkpoint: string) => void chat.select(checkpoint), [chat]);
-  const learned = useFacts(messages, isActive || waiting.length > 0, facts);
+  const learned = useFacts(messages, isActive || waiting.length > 0, facts, hasMoment(tab) ? (inspected ?? snapshot.run) : undefined);
 
   return (
     <main class="chat" aria-label="Chat">
@@ -149,18 +151,20 @@ function sendAnswer({ chat }: Conversation, open: Waiting, answer: Answer): Prom
 }
 
 /** Reads the times and the failed attempts of runs that ended before the page was opened; gives how often it learned some. */
-function useFacts(messages: readonly Message[], isActive: boolean, facts: RunFacts): number {
+function useFacts(messages: readonly Message[], isActive: boolean, facts: RunFacts, inspected: string | undefined): number {
   const [learned, setLearned] = useState(0);
+  useEffect(() => facts.subscribe(() => setLearned((held) => held + 1)), [facts]);
   const runs = messages.slice(-20).flatMap(({ id, role }) => (role === 'user' ? [] : [runOf(id)]));
   useEffect(() => {
     if (isActive) return;
     const controller = new AbortController();
-    const unknown = runs.filter((run): run is string => run !== undefined && !facts.of(run));
+    // The inspector reads its run itself: a long one is not read twice.
+    const unknown = runs.filter((run): run is string => run !== undefined && run !== inspected && facts.of(run)?.endedAt === undefined);
     void Promise.all(unknown.map((run) => readRecords(run, controller.signal).then((records) => facts.add(run, records), () => {}))).then(() => {
-      if (unknown.length > 0 && !controller.signal.aborted) setLearned((held) => held + 1);
+      if (unknown.length > 0 && !controller.signal.aborted) facts.changed();
     });
     return () => controller.abort();
-  }, [runs.join(), isActive]);
+  }, [runs.join(), isActive, inspected]);
   return learned;
 }
 

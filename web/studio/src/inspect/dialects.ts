@@ -13,7 +13,7 @@ export const DIALECTS = [
 export type DialectName = (typeof DIALECTS)[number][0];
 
 /** Where a run is read in a dialect; with a cursor, what comes after it. The stream ends where the run waits, if it shall. */
-export function eventsPath(run: string, dialect: string, { after, until }: { after?: string | undefined; until?: 'wait' } = {}): string {
+export function eventsPath(run: string, dialect: string, { after, until }: { after?: string | undefined; until?: 'wait' | 'end' } = {}): string {
   const query = new URLSearchParams();
   if (dialect !== 'native') query.set('dialect', dialect);
   if (after) query.set('after', after);

@@ -4,8 +4,11 @@ import { HeadwaterError, type NativeRecord } from '@headwater/client';
 import { openResponse } from '../api';
 import { eventsPath } from './dialects';
 
-/** Reads a stream frame by frame until it ends, or `onFrames` returns false. */
-export async function readFrames(path: string, signal: AbortSignal, onFrames: (frames: string[], bytes: number) => boolean | void): Promise<void> {
+/** What is done with frames that arrived together; `false` ends the reading. */
+type OnFrames = (frames: string[], bytes: number) => boolean | void | Promise<boolean | void>;
+
+/** Reads a stream until it ends, or `onFrames` returns false. A long run is read in a few hundred pieces, not record by record. */
+export async function readFrames(path: string, signal: AbortSignal, onFrames: OnFrames): Promise<void> {
   const response = await openResponse(path, { signal });
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
@@ -15,7 +18,7 @@ export async function readFrames(path: string, signal: AbortSignal, onFrames: (f
       const frames = (rest + decoder.decode(value, { stream: !done })).split('\n\n');
       rest = frames.pop() ?? '';
       if (done && rest.trim()) frames.push(rest);
-      const isEnough = onFrames(frames, value?.length ?? 0) === false;
+      const isEnough = (await onFrames(frames, value?.length ?? 0)) === false;
       if (done || isEnough) return;
     }
   } finally {
@@ -26,15 +29,26 @@ export async function readFrames(path: string, signal: AbortSignal, onFrames: (f
 export const asProblem = (error: unknown): HeadwaterError =>
   error instanceof HeadwaterError ? error : new HeadwaterError('network', 'The connection was lost.');
 
+/** The record in a frame of the native wire; none in a comment. */
+export function recordOf(frame: string): NativeRecord | undefined {
+  const at = frame.indexOf('data: {');
+  // Not a regular expression: this is done for every record of a long run.
+  return at === 0 || frame[at - 1] === '\n' ? (JSON.parse(frame.slice(at + 6)) as NativeRecord) : undefined;
+}
+
+/** The cursor of a frame: a reader that sends it back continues after the frame. */
+export const cursorOf = (frame: string | undefined): string | undefined => /^id: ?(.+)$/m.exec(frame ?? '')?.[1];
+
 /** A comment keeps a connection open and belongs to no record. */
 export const isComment = (frame: string): boolean => frame.split('\n').every((row) => row.startsWith(':') || row === '');
 
 /**
- * The number of the record that a frame comes from, if the dialect sends cursors. A cursor begins with the epoch and the number
- * of the record; this page is served by the server that made it, so it may look inside.
+ * The number of the record that a frame of another dialect comes from, if the dialect sends cursors. Only the native wire has the
+ * number as a field. A cursor is opaque to other clients; this page is served by the server that made it, so it may look inside:
+ * it begins with the epoch and the number of the record.
  */
 export function seqOf(frame: string): number | undefined {
-  const cursor = /^id: ?([\w-]+)$/m.exec(frame)?.[1];
+  const cursor = cursorOf(frame);
   if (!cursor) return undefined;
   try {
     const bytes = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));

@@ -1,9 +1,10 @@
+import type { Chat } from '@headwater/client';
 import { useEffect, useState } from 'preact/hooks';
 import { listRuns, type Run } from '../api';
-import { useSnapshot, type Conversation } from '../conversation';
+import type { Conversation } from '../conversation';
 import { ago } from '../format';
 import { Icon } from '../icon';
-import { go, TABS, type Route, type Tab } from '../route';
+import { go, hasMoment, TABS, type Route, type Tab } from '../route';
 import type { RunFacts } from '../run-facts';
 import { Connect } from './connect';
 import { useRecords } from './records';
@@ -22,21 +23,24 @@ interface Props {
   agent: string;
 }
 
-/** The views that show a run at one of its records. */
-const hasMoment = (tab: Tab): boolean => tab === 'timeline' || tab === 'wire' || tab === 'state';
-
-export function Inspector(props: Props) {
-  return props.conversation ? <WithChat {...props} conversation={props.conversation} /> : <Panel {...props} run={props.route.view === 'run' ? props.route.run : undefined} />;
+/** The latest run of a conversation. Other changes of the conversation draw nothing here. */
+function useLatestRun(chat: Chat | undefined): string | undefined {
+  const [, setRun] = useState<string>();
+  useEffect(() => {
+    if (!chat) return;
+    const read = () => setRun(chat.getSnapshot().run);
+    read();
+    return chat.subscribe(read);
+  }, [chat]);
+  return chat?.getSnapshot().run;
 }
 
-function WithChat(props: Props & { conversation: Conversation }) {
-  const snapshot = useSnapshot(props.conversation.chat);
-  const named = props.route.view === 'session' && props.route.run !== '-' ? props.route.run : undefined;
-  return <Panel {...props} run={named ?? snapshot.run} latest={snapshot.run} />;
-}
-
-function Panel({ route, tab, conversation, facts, agent, run, latest }: Props & { run: string | undefined; latest?: string | undefined }) {
-  const { records, cursors, isComplete, error } = useRecords(hasMoment(tab) ? run : undefined, facts);
+// One component with and without a conversation: a run that is opened by its own URL gets one, and is not read again for it.
+export function Inspector({ route, tab, conversation, facts, agent }: Props) {
+  const latest = useLatestRun(conversation?.chat);
+  const named = route.view === 'run' || (route.view === 'session' && route.run !== '-') ? route.run : undefined;
+  const run = named ?? latest;
+  const { records, frames, bytes, isComplete, error } = useRecords(hasMoment(tab) ? run : undefined, facts);
   const seq = route.view === 'new' ? undefined : route.seq;
   const to = (change: { tab?: Tab | undefined; run?: string | undefined; seq?: number | undefined }, replace = false) => {
     if (route.view === 'new') go({ ...route, tab: 'tab' in change ? change.tab : tab }, { replace });
@@ -61,9 +65,9 @@ function Panel({ route, tab, conversation, facts, agent, run, latest }: Props & 
         {error && <p class="problem" role="alert">{error.message}</p>}
         {!run && tab !== 'connect' && tab !== 'reliability' && <p class="soft pad">There is no run yet. Send a message.</p>}
         {run && tab === 'timeline' && (
-          <Timeline key={run} run={run} records={records} cursors={cursors} isComplete={isComplete} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
+          <Timeline key={run} run={run} records={records} frames={frames} isComplete={isComplete} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
         )}
-        {run && tab === 'wire' && <Wire key={run} run={run} records={records} cursors={cursors} seq={seq} onSeq={onSeq} />}
+        {run && tab === 'wire' && <Wire key={run} run={run} records={records} native={{ frames, bytes, state: isComplete ? 'ended' : 'open' }} seq={seq} onSeq={onSeq} />}
         {run && tab === 'state' && <StateView key={run} records={records} seq={seq} onSeq={onSeq} />}
         {tab === 'connect' && <Connect agent={agent} />}
         {tab === 'reliability' && <Reliability conversation={conversation} />}

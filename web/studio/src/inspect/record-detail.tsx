@@ -6,20 +6,22 @@ import { Icon } from '../icon';
 import { Json } from '../json';
 import type { Tab } from '../route';
 import { DIALECTS } from './dialects';
-import { asProblem, framesOfRecord, type Became } from './frames';
+import { asProblem, cursorOf, framesOfRecord, type Became } from './frames';
 import { RawFrame } from './raw-frame';
 
 interface Props {
   run: string;
   record: NativeRecord;
   records: readonly NativeRecord[];
-  cursors: ReadonlyMap<number, string>;
+  /** The frame of each record. */
+  frames: readonly string[];
   isComplete: boolean;
   onTab: (tab: Tab) => void;
 }
 
 /** A record, and the frames that it became in each dialect. */
-export function RecordDetail({ run, record, records, cursors, isComplete, onTab }: Props) {
+export function RecordDetail({ run, record, records, frames, isComplete, onTab }: Props) {
+  const at = records.indexOf(record);
   return (
     <div class="record">
       <header>
@@ -33,7 +35,7 @@ export function RecordDetail({ run, record, records, cursors, isComplete, onTab 
       {isComplete ? (
         <dl class="became">
           {DIALECTS.slice(1).map(([dialect, about]) => (
-            <BecameRow key={dialect} run={run} dialect={dialect} about={about} record={record} own={cursors.get(record.seq)} before={cursorBefore(record.seq, records, cursors)} />
+            <BecameRow key={dialect} run={run} dialect={dialect} about={about} record={record} own={cursorOf(frames[at])} before={cursorOf(frames[at - 1])} />
           ))}
         </dl>
       ) : (
@@ -62,11 +64,4 @@ function BecameRow({ run, dialect, about, record, own, before }: { run: string; 
       {frames.length > 0 && <dd>{frames.map((frame, at) => <div key={at} class="frame"><RawFrame text={frame} before={undefined} /></div>)}</dd>}
     </div>
   );
-}
-
-/** The cursor after which a record is the next; none for the first. */
-export function cursorBefore(seq: number, records: readonly NativeRecord[], cursors: ReadonlyMap<number, string>): string | undefined {
-  const at = records.findIndex((record) => record.seq === seq);
-  const previous = records[at - 1];
-  return previous && cursors.get(previous.seq);
 }

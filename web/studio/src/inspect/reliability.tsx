@@ -73,8 +73,8 @@ function Panel({ conversation }: { conversation: Conversation }) {
     if (!delivery || connection === 'open' || connection === 'connecting' || connection === 'lost' || status === 'submitted') return;
     const controller = new AbortController();
     const fresh: NativeRecord[] = [];
-    void followRecords(delivery.run, controller.signal, (records, ended) => {
-      fresh.push(...records);
+    void followRecords(delivery.run, controller.signal, ({ records }, ended) => {
+      for (const record of records) fresh.push(record);
       if (ended) setResult({ run: delivery.run, comparison: compare(delivery.records, fresh) });
     }).catch(() => {});
     return () => controller.abort();

@@ -29,6 +29,7 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
   const spans = new Map<string, Span>();
   const children = new Map<string, string[]>();
   let last = 0;
+  let held: { node?: string | undefined; visit?: number; branch?: NativeRecord['branch']; span?: Span | undefined } = {};
 
   const open = (key: string, parent: string | undefined, span: Omit<Span, 'key' | 'depth' | 'records' | 'state' | 'detail'> & { detail?: string; state?: Span['state'] }): Span => {
     const known = spans.get(key);
@@ -51,8 +52,13 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
     last = Math.max(last, time);
     const run = open('run', undefined, { kind: 'run', label: 'run', from: time });
     run.records.push(at);
-    const nodeKey = node && `node ${node} ${visit} ${record.branch ?? ''}`;
-    const inNode = nodeKey ? open(nodeKey, 'run', { kind: 'node', label: node, detail: visit > 1 ? `visit ${visit}` : '', from: time }) : undefined;
+    // Most records are of the node of the record before.
+    if (at === 0 || node !== held.node || visit !== held.visit || record.branch !== held.branch) {
+      const key = node && `node ${node} ${visit} ${record.branch ?? ''}`;
+      held = { node, visit, branch: record.branch, span: key ? open(key, 'run', { kind: 'node', label: node, detail: visit > 1 ? `visit ${visit}` : '', from: time }) : undefined };
+    }
+    const inNode = held.span;
+    const nodeKey = inNode?.key;
     if (inNode) {
       inNode.records.push(at);
       if (inNode.to === undefined || inNode.state === 'good') inNode.to = time;
@@ -155,7 +161,16 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
  * readable.
  */
 export function timeScale(records: readonly NativeRecord[]): { place: (time: number) => number; cuts: { at: number; lasted: number }[] } {
-  const times = [...new Set(records.flatMap(({ time }) => (time === undefined ? [] : [time])))].sort((a, b) => a - b);
+  let times: number[] = [];
+  let isSorted = true;
+  for (const { time } of records) {
+    const before = times.at(-1);
+    if (time === undefined || time === before) continue;
+    isSorted &&= before === undefined || before < time;
+    times.push(time);
+  }
+  // The clock of a server may be behind that of the one before.
+  if (!isSorted) times = [...new Set(times.sort((a, b) => a - b))];
   const gaps = times.slice(1).map((time, at) => time - (times[at] as number));
   const active = gaps.filter((gap) => gap <= 2000).reduce((sum, gap) => sum + gap, 0);
   const limit = Math.max(400, active * 0.15);

@@ -10,27 +10,12 @@ import { Markdown } from '../markdown';
 import { go } from '../route';
 import { Moment } from './moment';
 
-/** A text of more characters is shown as it is until a person asks for Markdown, which takes about a second for 300,000. */
-const LONG_TEXT = 50_000;
-
-function MessageText({ text }: { text: string }) {
-  const [formatted, setFormatted] = useState(false);
-  if (formatted || text.length <= LONG_TEXT) return <Markdown text={text} />;
-  return (
-    <>
-      <p class="soft">
-        {text.length.toLocaleString()} characters, shown as plain text. <button type="button" onClick={() => setFormatted(true)}>Show as Markdown</button>
-      </p>
-      <pre class="plain">{text}</pre>
-    </>
-  );
-}
-
 /** The state that the records up to a place build. */
 export function stateAt(records: readonly NativeRecord[], end: number): { state: RunState; problems: string[] } {
   const reducer = new RunReducer([], { applyPatch });
   const problems: string[] = [];
-  for (const record of records.slice(0, end)) {
+  for (let at = 0; at < end; at += 1) {
+    const record = records[at] as NativeRecord;
     try {
       reducer.apply(record);
     } catch (error) {
@@ -47,7 +32,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
   const [problem, setProblem] = useState('');
   const record = records[at];
   if (!record) return null;
-  const checkpoint = records.slice(0, at + 1).findLast(({ event }) => event.type === 'checkpoint')?.event;
+  const checkpoint = records[records.findLastIndex(({ event }, index) => index <= at && event.type === 'checkpoint')]?.event;
   const fork = (session: string, id: string) =>
     void api<Session>(`sessions/${encodeURIComponent(session)}/checkpoints/${encodeURIComponent(id)}/fork`, { method: 'POST', body: {} }).then(
       (forked) => go({ view: 'session', session: forked.id }),
@@ -77,7 +62,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
           <article key={message.id} class="snapshot">
             <p class="soft">{message.role} · {message.status}</p>
             {message.parts.map((part, index) => {
-              if (part.type === 'text') return <MessageText key={index} text={part.text} />;
+              if (part.type === 'text') return <Markdown key={index} text={part.text} />;
               if (part.type === 'reasoning') return <p key={index} class="soft thinking">{line(part.text, 400)}</p>;
               if (part.type === 'tool') return <Tool key={index} part={part} facts={undefined} isLive />;
               if (part.type === 'structured') return <StructuredCard key={index} part={part} isLive={false} />;

@@ -14,7 +14,8 @@ import { ICONS, spansOf, timeScale, type Span } from './spans';
 interface Props {
   run: string;
   records: readonly NativeRecord[];
-  cursors: ReadonlyMap<number, string>;
+  /** The frame of each record. */
+  frames: readonly string[];
   isComplete: boolean;
   /** The record that the URL names. */
   seq: number | undefined;
@@ -110,7 +111,7 @@ function SpanDetail({ span }: { span: Span }) {
 const ROW = 24;
 
 /** The records as they came. */
-function RecordList({ run, records, cursors, isComplete, only, title, seq, onSeq, onTab }: Props & { only?: readonly number[] | undefined; title: string }) {
+function RecordList({ run, records, frames, isComplete, only, title, seq, onSeq, onTab }: Props & { only?: readonly number[] | undefined; title: string }) {
   const start = records[0]?.time ?? 0;
   const list = useMemo(() => (only ? only.map((at) => records[at] as NativeRecord) : records), [records, only]);
   const openAt = useMemo(() => (seq === undefined ? -1 : list.findIndex((record) => record.seq === seq)), [list, seq]);
@@ -132,7 +133,7 @@ function RecordList({ run, records, cursors, isComplete, only, title, seq, onSeq
             <span class="gist">{gist(record)}</span>
           </button>
         )}
-        detail={(record) => <RecordDetail run={run} record={record} records={records} cursors={cursors} isComplete={isComplete} onTab={onTab} />}
+        detail={(record) => <RecordDetail run={run} record={record} records={records} frames={frames} isComplete={isComplete} onTab={onTab} />}
       />
     </section>
   );

@@ -1,26 +1,27 @@
 import type { HeadwaterError, NativeRecord } from '@headwater/client';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasKey } from '../api';
 import { Copy } from '../copy';
 import { count, plural } from '../format';
+import { createPace } from '../pace';
 import { DIALECTS, eventsPath } from './dialects';
-import { asProblem, hasDelta, isComment, readFrames, seqOf } from './frames';
+import { asProblem, cursorOf, hasDelta, isComment, readFrames, seqOf } from './frames';
 import { Moment } from './moment';
 import { RawFrame } from './raw-frame';
-import { cursorBefore } from './record-detail';
 
 const STORE = 'headwater studio dialects';
 
 interface Props {
   run: string;
   records: readonly NativeRecord[];
-  cursors: ReadonlyMap<number, string>;
+  /** The stream of the records themselves. */
+  native: FrameStream;
   seq: number | undefined;
   onSeq: (seq: number | undefined) => void;
 }
 
 /** The same run as the frames of several dialects, side by side, and which of them come from one record. */
-export function Wire({ run, records, cursors, seq, onSeq }: Props) {
+export function Wire({ run, records, native, seq, onSeq }: Props) {
   // A stream ends where the run waits, so it is read anew when the run continues.
   const phase = useMemo(() => records.filter((_, at) => records[at - 1]?.event.type === 'run-waiting').length, [records]);
   const [shown, setShown] = useState<string[]>(() => stored());
@@ -36,10 +37,12 @@ export function Wire({ run, records, cursors, seq, onSeq }: Props) {
     });
   const found = seq === undefined ? -1 : records.findLastIndex((record) => record.seq <= seq);
   const at = found < 0 ? records.length - 1 : found;
-  const record = seq === undefined ? undefined : records[at];
+  // Frames are looked for once the record that the URL names is there.
+  const isReached = native.state !== 'open' || (records.at(-1)?.seq ?? 0) >= (seq ?? 0);
+  const record = seq === undefined || !isReached ? undefined : records[at];
   const moment = useMemo<MomentPlace | undefined>(() => {
     if (!record) return undefined;
-    return { record, seq: record.seq, previous: records[at - 1]?.seq ?? 0, own: cursors.get(record.seq), before: cursorBefore(record.seq, records, cursors) };
+    return { record, at, seq: record.seq, previous: records[at - 1]?.seq ?? 0, own: cursorOf(native.frames[at]), before: cursorOf(native.frames[at - 1]) };
   }, [record?.seq, run]);
   return (
     <div class="wire">
@@ -52,7 +55,13 @@ export function Wire({ run, records, cursors, seq, onSeq }: Props) {
       <Moment records={records} at={at} onMove={(to) => onSeq(records[Math.min(records.length - 1, Math.max(0, to))]?.seq)} />
       {shown.length === 0 && <p class="soft pad">Pick a dialect.</p>}
       <div class="columns">
-        {shown.map((dialect) => <Column key={`${dialect} ${run} ${phase}`} run={run} dialect={dialect} moment={moment} onSeq={onSeq} />)}
+        {shown.map((dialect) =>
+          dialect === 'native' ? (
+            <Column key={dialect} run={run} dialect={dialect} stream={native} place={moment ? [moment.at, moment.at + 1] : NOWHERE} moment={moment} onFrame={(index) => onSeq(records[index]?.seq)} />
+          ) : (
+            <DialectColumn key={`${dialect} ${phase}`} run={run} dialect={dialect} moment={moment} onSeq={onSeq} />
+          ),
+        )}
       </div>
     </div>
   );
@@ -61,6 +70,8 @@ export function Wire({ run, records, cursors, seq, onSeq }: Props) {
 /** A record, and where its frames begin and end. */
 interface MomentPlace {
   record: NativeRecord;
+  /** Its place among the records. */
+  at: number;
   seq: number;
   previous: number;
   before: string | undefined;
@@ -68,39 +79,68 @@ interface MomentPlace {
 }
 
 /** How many frames are drawn at once. */
-const WINDOW = 120;
+const WINDOW = 60;
+/** So near to the end of what is drawn, in pixels, the next frames are drawn. */
+const SLIDE_NEAR = 200;
 
-interface Stream {
-  frames: string[];
+/** The frames from the first to before the second; -1 if they are not known. */
+type Place = readonly [number, number];
+const NOWHERE: Place = [-1, -1];
+
+interface FrameStream {
+  frames: readonly string[];
   bytes: number;
   state: 'open' | 'ended' | HeadwaterError;
 }
 
-function Column({ run, dialect, moment, onSeq }: { run: string; dialect: string; moment: MomentPlace | undefined; onSeq: (seq: number) => void }) {
-  const [{ frames, bytes, state }, setStream] = useState<Stream>({ frames: [], bytes: 0, state: 'open' });
+/** A column of a dialect that is read for it. */
+function DialectColumn({ run, dialect, moment, onSeq }: { run: string; dialect: string; moment: MomentPlace | undefined; onSeq: (seq: number | undefined) => void }) {
+  const stream = useFrames(run, dialect);
+  const place = useMomentFrames(run, dialect, stream.frames, stream.state === 'ended', moment);
+  const onFrame = (index: number) => {
+    const seq = seqOf(stream.frames[index] ?? '');
+    if (seq !== undefined) onSeq(seq);
+  };
+  return <Column run={run} dialect={dialect} stream={stream} place={place} moment={moment} onFrame={onFrame} />;
+}
+
+/** The stream of a run in a dialect, up to where the run waits. */
+function useFrames(run: string, dialect: string): FrameStream {
+  const [stream, setStream] = useState<FrameStream>({ frames: [], bytes: 0, state: 'open' });
   const path = eventsPath(run, dialect, { until: 'wait' });
   useEffect(() => {
     const controller = new AbortController();
     const all: string[] = [];
     let read = 0;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const draw = (now: Stream['state']) => {
-      clearTimeout(timer);
-      timer = undefined;
-      if (!controller.signal.aborted) setStream({ frames: all.slice(), bytes: read, state: now });
+    let state: FrameStream['state'] = 'open';
+    const pace = createPace(() => !controller.signal.aborted && setStream({ frames: all.slice(), bytes: read, state }));
+    const end = (now: FrameStream['state']) => {
+      state = now;
+      pace.now();
     };
     readFrames(path, controller.signal, (more, size) => {
-      all.push(...more);
+      for (const frame of more) all.push(frame);
       read += size;
-      timer ??= setTimeout(() => draw('open'), Math.max(60, all.length / 100));
-    }).then(() => draw('ended'), (error: unknown) => draw(asProblem(error)));
+      return pace.arrived(more.length);
+    }).then(() => end('ended'), (error: unknown) => end(asProblem(error)));
     return () => {
-      clearTimeout(timer);
+      pace.stop();
       controller.abort();
     };
   }, [path]);
+  return stream;
+}
 
-  const [from, to] = useMomentFrames(run, dialect, frames, state === 'ended', moment);
+interface ColumnProps {
+  run: string;
+  dialect: string;
+  stream: FrameStream;
+  place: Place;
+  moment: MomentPlace | undefined;
+  onFrame: (index: number) => void;
+}
+
+function Column({ run, dialect, stream: { frames, bytes, state }, place: [from, to], moment, onFrame }: ColumnProps) {
   const [start, setStart] = useState(0);
   const log = useRef<HTMLOListElement>(null);
   useEffect(() => {
@@ -113,6 +153,25 @@ function Column({ run, dialect, moment, onSeq }: { run: string; dialect: string;
     if (box && first) box.scrollTop = first.offsetTop - box.clientHeight / 4;
   }, [from, to, start]);
   const end = Math.min(frames.length, start + WINDOW);
+  // Scrolling on moves the window; the frame at the top of the view stays where it is.
+  const anchor = useRef<{ at: number; top: number } | undefined>(undefined);
+  const slide = (to: number) => {
+    const box = log.current;
+    const first = box && [...box.querySelectorAll<HTMLElement>('li[data-at]')].find((item) => item.offsetTop + item.offsetHeight > box.scrollTop);
+    if (first) anchor.current = { at: Number(first.dataset.at), top: first.offsetTop - box.scrollTop };
+    setStart(Math.max(0, Math.min(to, frames.length - WINDOW)));
+  };
+  useLayoutEffect(() => {
+    const box = log.current;
+    const item = anchor.current && box?.querySelector<HTMLElement>(`li[data-at="${anchor.current.at}"]`);
+    if (box && item) box.scrollTop = item.offsetTop - (anchor.current?.top ?? 0);
+    anchor.current = undefined;
+  }, [start]);
+  const scrolled = ({ currentTarget: box }: { currentTarget: HTMLElement }) => {
+    if (anchor.current) return;
+    if (end < frames.length && box.scrollHeight - box.scrollTop - box.clientHeight < SLIDE_NEAR) slide(start + WINDOW / 3);
+    else if (start > 0 && box.scrollTop < SLIDE_NEAR) slide(start - WINDOW / 3);
+  };
   return (
     <section class="dialect" aria-label={dialect}>
       <header>
@@ -122,30 +181,25 @@ function Column({ run, dialect, moment, onSeq }: { run: string; dialect: string;
       </header>
       {typeof state === 'object' && <p class="problem">{state.message}</p>}
       {moment && from === to && from >= 0 && <p class="soft nothing">This record is nothing here.</p>}
-      <ol ref={log} tabIndex={0} aria-label={`Frames of ${dialect}`}>
-        {start > 0 && <li class="more"><button type="button" class="link" onClick={() => setStart(Math.max(0, start - WINDOW + 20))}>{plural(start, 'frame')} before</button></li>}
+      <ol ref={log} tabIndex={0} aria-label={`Frames of ${dialect}`} onScroll={scrolled}>
+        {start > 0 && <li class="more"><button type="button" class="link" onClick={() => slide(start - WINDOW / 3)}>{plural(start, 'frame')} before</button></li>}
         {frames.slice(start, end).map((frame, index) => {
           const at = start + index;
           return (
-            <li key={at} class={at >= from && at < to ? 'now' : ''} onClick={() => pick(frame, onSeq)}>
+            // A click goes to the record of the frame, unless text was selected.
+            <li key={at} data-at={at} class={at >= from && at < to ? 'now' : ''} onClick={() => getSelection()?.isCollapsed && onFrame(at)}>
               <RawFrame text={frame} before={at > 0 ? frames[at - 1] : undefined} />
             </li>
           );
         })}
-        {end < frames.length && <li class="more"><button type="button" class="link" onClick={() => setStart(end - 20)}>{plural(frames.length - end, 'frame')} after</button></li>}
+        {end < frames.length && <li class="more"><button type="button" class="link" onClick={() => slide(start + WINDOW / 3)}>{plural(frames.length - end, 'frame')} after</button></li>}
       </ol>
     </section>
   );
 }
 
-/** A click on a frame goes to its record, unless text was selected. */
-function pick(frame: string, onSeq: (seq: number) => void): void {
-  const seq = seqOf(frame);
-  if (seq !== undefined && getSelection()?.isCollapsed) onSeq(seq);
-}
-
-/** The frames that a record became: `[from, to)`, or -1 as long as they are not known. */
-function useMomentFrames(run: string, dialect: string, frames: readonly string[], isEnded: boolean, moment: MomentPlace | undefined): [number, number] {
+/** The frames that a record became, once they are known. */
+function useMomentFrames(run: string, dialect: string, frames: readonly string[], isEnded: boolean, moment: MomentPlace | undefined): Place {
   const [tails, setTails] = useState<ReadonlyMap<string, number>>(new Map());
   const hasCursors = useMemo(() => frames.some((frame) => seqOf(frame) !== undefined), [frames]);
   const wanted = !moment || hasCursors || !isEnded ? [] : [moment.before, moment.own].filter((cursor): cursor is string => !!cursor && !tails.has(cursor));
@@ -163,22 +217,31 @@ function useMomentFrames(run: string, dialect: string, frames: readonly string[]
     return () => controller.abort();
   }, [wanted.join(), run, dialect]);
   return useMemo(() => {
-    if (!moment) return [-1, -1];
+    if (!moment) return NOWHERE;
     // A delta that was read together with the next ones is a part of their frame.
-    const whole = (from: number, to: number): [number, number] => (from === to && hasDelta(frames[from], moment.record) ? [from, from + 1] : [from, to]);
+    const whole = (from: number, to: number): Place => (from === to && hasDelta(frames[from], moment.record) ? [from, from + 1] : [from, to]);
     if (hasCursors) {
-      const after = (seq: number) => {
-        const found = frames.findIndex((frame) => (seqOf(frame) ?? 0) > seq);
-        return found < 0 ? frames.length : found;
-      };
-      return whole(after(moment.previous), after(moment.seq));
+      return whole(firstAfter(frames, moment.previous), firstAfter(frames, moment.seq));
     }
     const total = frames.filter((frame) => !isComment(frame)).length;
     const from = moment.before === undefined ? 0 : tails.get(moment.before);
     const to = moment.own === undefined ? undefined : tails.get(moment.own);
-    if (from === undefined || to === undefined) return [-1, -1];
+    if (from === undefined || to === undefined) return NOWHERE;
     return whole(moment.before === undefined ? 0 : total - from, total - to);
   }, [frames, tails, moment, hasCursors]);
+}
+
+/** The first frame of a later record than this. Records come in order, and a frame without a cursor belongs to the one before it. */
+function firstAfter(frames: readonly string[], seq: number): number {
+  let [low, high] = [0, frames.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    let at = middle;
+    while (at > low && seqOf(frames[at] ?? '') === undefined) at -= 1;
+    if ((seqOf(frames[at] ?? '') ?? 0) > seq) high = at;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 const curl = (path: string): string => `curl -N '${location.origin}${path}'${hasKey() ? ' -H "Authorization: Bearer $HEADWATER_KEY"' : ''}`;

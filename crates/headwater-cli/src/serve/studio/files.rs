@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-C4cuyNl8.js",
+        path: "/assets/index-BluDNuId.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-C4cuyNl8.js"),
+        bytes: include_bytes!("assets/index-BluDNuId.js"),
     },
     File {
-        path: "/assets/index-dk7BnKzS.css",
+        path: "/assets/index-CaEEWaqJ.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-dk7BnKzS.css"),
+        bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
