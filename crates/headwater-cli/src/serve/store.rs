@@ -162,7 +162,7 @@ fn unreachable(error: headwater_store::Error) -> Failure {
 
 fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let files = Folder::new(folder).map_err(|error| {
-        let message = format!("cannot open the store in {}: making the folder: {error}", folder.display());
+        let message = format!("cannot open the store in {}: creating the folder: {error}", folder.display());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure::temporary(message),
             _ => Failure::new(message),
