@@ -9,18 +9,18 @@ use crate::failure::Failure;
 
 type Make = Box<dyn Fn(Arc<dyn Store>) -> headwater_runtime::Result<Agent> + Send + Sync>;
 
-/// The agents of a program. Each is made when it is known where its runs are kept.
+/// The agents that a program defines in code. Each is built once the store for its runs is known.
 #[derive(Default)]
 pub struct Agents(Vec<(String, Make)>);
 
 impl Agents {
-    /// No agents: those of files alone.
+    /// An empty list: only agents from files are served.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an agent. The function makes it on the store that the command line names; its name there must be this one.
+    /// Adds an agent. `make` builds it on the store of the command line and must give it this name.
     #[must_use]
     pub fn add(
         mut self,
@@ -36,14 +36,14 @@ impl Agents {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Makes the agent of a name, if there is one.
+    /// Builds the agent with this name; `None` if the program defines no such agent.
     pub(crate) fn make(&self, name: &str, store: Arc<dyn Store>) -> Option<Result<Agent, Failure>> {
         let (_, make) = self.0.iter().find(|(known, _)| known == name)?;
         Some(make(store).map_err(|error| Failure::new(format!("agent `{name}` cannot be made: {error}"))))
     }
 }
 
-/// Makes the agent of a file, for a command that asks no model: no key is needed.
+/// Builds the agent of a file for a command that never calls a model, so no API key is needed.
 pub(crate) fn of_file(file: &AgentFile, store: Arc<dyn Store>) -> Result<Agent, Failure> {
     let models = headwater_models::Models::new().without_keys();
     file.build(FileOptions::new(store).models(models)).map_err(|error| Failure::new(error.to_string()))

@@ -11,45 +11,45 @@ use headwater_protocol::Framing;
 
 use crate::{failure::Failure, input::Input, recognise::Stream};
 
-/// A stream, and what is known about it.
+/// The input stream and how to read it.
 #[derive(Debug, Args)]
 pub(crate) struct StreamArgs {
-    /// The dialect of the stream; recognised if it is not given.
+    /// The dialect of the stream. Detected by default.
     #[arg(long, short, value_name = "DIALECT", value_parser = reader())]
     pub(crate) dialect: Option<&'static dyn Reader>,
 
-    /// How the stream is cut into chunks; recognised if it is not given.
+    /// The framing of the stream. Detected by default.
     #[arg(long, value_name = "FRAMING", value_parser = framing())]
     pub(crate) framing: Option<Framing>,
 
-    /// The file to read; standard input if it is `-` or not given.
+    /// The file to read. Default: standard input, also `-`.
     pub(crate) file: Option<PathBuf>,
 }
 
 impl StreamArgs {
-    /// Opens the stream, and recognises what was not given.
+    /// Opens the stream and detects the dialect and framing that were not given.
     pub(crate) fn open(&self) -> Result<Stream, Failure> {
         Stream::recognise(Input::open(self.file.as_deref())?, self.dialect, self.framing)
     }
 }
 
-/// Reads the name of a dialect, suggests the nearest one, and lists all of them in the help.
+/// Parses the name of a dialect; suggests the nearest name on a typo and lists all of them in the help.
 pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
     let names = headwater_dialects::ALL.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        headwater_dialects::find(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+        headwater_dialects::find(&name).ok_or_else(|| Failure::new(format!("unknown dialect `{name}`")))
     })
 }
 
-/// The same for a dialect that is read.
+/// The same for dialects that can be decoded.
 pub(crate) fn reader() -> impl TypedValueParser<Value = &'static dyn Reader> {
     let names = headwater_dialects::READERS.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        headwater_dialects::reader(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+        headwater_dialects::reader(&name).ok_or_else(|| Failure::new(format!("unknown dialect `{name}`")))
     })
 }
 
-/// Reads the name of a framing.
+/// Parses the name of a framing.
 pub(crate) fn framing() -> impl TypedValueParser<Value = Framing> {
     PossibleValuesParser::new(["sse", "ndjson"]).try_map(|name| name.parse::<Framing>())
 }

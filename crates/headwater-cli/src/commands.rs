@@ -28,33 +28,33 @@ use crate::{
 pub(crate) enum Command {
     /// Serve agents to chat pages, in every dialect.
     Serve(serve::Serve),
-    /// Show a stream as a person would read it.
+    /// Show a stream in readable form.
     Inspect(inspect::Inspect),
-    /// Say a stream in another dialect.
+    /// Convert a stream to another dialect.
     Convert(convert::Convert),
-    /// Print the state that a stream leaves behind, as one JSON object.
+    /// Print the final state of a stream as one JSON object.
     Reduce(reduce::Reduce),
-    /// Check whether a stream keeps the contract of its dialect.
+    /// Check a stream against the rules of its dialect.
     Lint(lint::Lint),
-    /// Show the fields of a JSON document as they become known.
+    /// Extract fields from a JSON document while it arrives.
     Extract(extract::Extract),
-    /// List the dialects and what they can say.
+    /// List the dialects and the events they support.
     Dialects(dialects::Dialects),
-    /// Ask a model, and show what it says as it is said.
+    /// Call a model and stream its answer.
     Reason(reason::Reason),
-    /// List the providers of models, and say what is missing to ask them.
+    /// List the model providers and whether each one can be used.
     Models(models::Models),
-    /// Run a recorded run again with today's code, and say where the two first differ.
+    /// Replay a recorded run with today's code and report the first difference.
     Replay(replay::Replay),
-    /// Check agents' files, and draw their workflows.
+    /// Check agent files and draw their workflows.
     Check(check::Check),
-    /// Write a small agent to begin with.
+    /// Write a starter agent file.
     New(new::New),
-    /// Print the JSON Schema of agents' files, for editors.
+    /// Print the JSON Schema of agent files, for editors.
     Schema(schema::Schema),
-    /// Check a store, count what is in it, copy it into another, and remove a run from it.
+    /// Check a store, count its contents, copy it to another store, or delete a run.
     Store(store::StoreCommand),
-    /// Print the settings of the server, and where each came from.
+    /// Print the settings of the server and where each value comes from.
     Config(config::Config),
 }
 

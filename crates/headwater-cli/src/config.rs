@@ -1,6 +1,7 @@
-//! The settings of the server, and where each came from: a flag, the environment, a file, or nobody.
+//! The settings of the server and the origin of each value: a flag, the environment, a file, or the default.
 //!
-//! [`keys`] is the one list of settings: the file, the environment, `headwater config` and the manual follow it.
+//! [`keys`] is the one list of settings; the file, the environment, `headwater config` and the manual all use
+//! it.
 
 mod file;
 pub(crate) mod flags;

@@ -1,7 +1,8 @@
-//! The agents that are served when none is given: three that look like products, and one for each thing that a page must be
-//! able to show.
+//! The agents that are served when none is given: three that look like products, and one for each feature
+//! that a page must be able to show.
 //!
-//! They need no key and no network, and answer the same input with the same text, whatever the dialect and the time.
+//! They need no key and no network. The same input always gives the same text, in any dialect and at any
+//! speed.
 
 mod chat;
 mod email;
@@ -22,12 +23,12 @@ use headwater_store::Store;
 
 use improvised::Improvised;
 
-/// The agent of requests that name none: it answers any text, and needs no answer itself.
+/// The agent for requests that name no agent: it answers any text and asks nothing.
 pub(crate) const DEFAULT: &str = "chat";
 
-/// The agents, by their names, in the order in which pages list them.
+/// The demo agents by name, in the order in which pages list them.
 ///
-/// `pace` is how long their models wait before each word.
+/// `pace` is the delay of their models before each word.
 pub(crate) fn agents(
     store: &Arc<dyn Store>,
     options: &AgentOptions,
@@ -63,7 +64,7 @@ pub(crate) fn agents(
     Ok(agents.into_iter().map(|agent| (agent.name().to_owned(), agent)).collect())
 }
 
-/// The demo agent of a name, as fast as it can.
+/// The demo agent with this name, without any delay.
 pub(crate) fn agent(name: &str, store: &Arc<dyn Store>) -> Result<Option<Agent>> {
     let agents = agents(store, &AgentOptions::default(), Duration::ZERO)?;
     Ok(agents.into_iter().find(|(known, _)| known == name).map(|(_, agent)| agent))

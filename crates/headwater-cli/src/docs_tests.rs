@@ -1,4 +1,4 @@
-//! The documentation names commands that exist, and includes files as they are.
+//! Tests that the documentation names existing commands and includes files verbatim.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ fn pages() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The words after a program's name, wherever a text shows it as a command: in backticks, or after a prompt.
+/// The words after a program's name wherever a text shows it as a command: in backticks or after a prompt.
 fn commands<'a>(text: &'a str, program: &str) -> Vec<Vec<&'a str>> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(program) {
@@ -48,7 +48,7 @@ fn commands<'a>(text: &'a str, program: &str) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// Whether a command is there, with its subcommands.
+/// Whether a command with its subcommands exists.
 fn exists(command: &Command, names: &[&str]) -> bool {
     match names.split_first() {
         Some((first, rest)) if command.has_subcommands() => {
@@ -59,7 +59,7 @@ fn exists(command: &Command, names: &[&str]) -> bool {
 }
 
 #[test]
-fn commands_of_the_documentation_exist() {
+fn documented_commands_exist() {
     let headwater = crate::Cli::command();
     let tasks = fs::read_to_string(root().join("xtask/src/main.rs")).unwrap();
     let tasks = tasks.split("enum Task {").nth(1).unwrap().split("\n}\n").next().unwrap();
@@ -86,7 +86,7 @@ fn commands_of_the_documentation_exist() {
 }
 
 #[test]
-fn commands_are_found_where_a_text_shows_them() {
+fn commands_are_found_in_backticks_and_after_prompts() {
     let text = "run `headwater store check DIR` or\n$ headwater serve hello.yaml\nheadwater is a word; `headwater --help`";
     assert_eq!(commands(text, "headwater"), [vec!["store", "check"], vec!["serve"]]);
     assert!(!exists(&crate::Cli::command(), &["tend"]));
@@ -104,7 +104,7 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn files_of_the_architecture_exist() {
+fn architecture_names_existing_files() {
     let mut files = Vec::new();
     sources(&root().join("crates"), &mut files);
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
@@ -121,18 +121,18 @@ fn files_of_the_architecture_exist() {
 }
 
 #[test]
-fn unit_of_the_documentation_is_the_one_in_the_folder() {
+fn documented_systemd_unit_equals_the_file() {
     let unit = fs::read_to_string(root().join("deploy/headwater.service")).unwrap();
     let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     assert!(
         page.contains(&format!("```ini\n{unit}```\n")),
-        "docs/operations.md does not have deploy/headwater.service as it is"
+        "docs/operations.md must contain deploy/headwater.service verbatim"
     );
 }
 
-/// What the unit starts is a command that this program knows, and what it sets is a setting.
+/// The systemd unit starts an existing command and only sets existing settings.
 #[test]
-fn unit_starts_a_command_that_exists() {
+fn systemd_unit_starts_an_existing_command() {
     let unit = fs::read_to_string(root().join("deploy/headwater.service")).unwrap();
     let value = |name: &str| unit.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     let words = value("ExecStart=").split_whitespace();

@@ -1,13 +1,13 @@
-//! How a command ends: with a verdict about the stream, or with a failure to judge it at all.
+//! How a command ends: with a verdict about the stream, or with a failure.
 
 use std::{fmt, io};
 
-/// What a command has to say about the stream it read.
+/// The verdict about a stream or store; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is what it should be.
+    /// Nothing is wrong.
     Sound,
-    /// It is cut, or breaks a rule, or cannot be read by its own clients.
+    /// It is truncated, breaks a rule, or cannot be read by its own clients.
     AtFault,
 }
 
@@ -17,7 +17,7 @@ impl Verdict {
     }
 }
 
-/// Why a command could not do its work: wrong usage, input that cannot be read, output that cannot be written.
+/// Why a command could not run: wrong usage, unreadable input, or output that cannot be written.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -30,7 +30,7 @@ impl Failure {
         Self { message: message.into(), source: None, exit_code: 2 }
     }
 
-    /// Something could not be read.
+    /// A file could not be read.
     pub(crate) fn reading(name: &str, error: io::Error) -> Self {
         let what = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -41,7 +41,7 @@ impl Failure {
         Self { message: format!("cannot read {name}: {what}"), source: Some(error), exit_code: 2 }
     }
 
-    /// A failure that may pass, such as a full disk: the exit code tells the supervisor to start the server again.
+    /// A failure that may pass, such as a full disk: the exit code asks the supervisor to restart the server.
     pub(crate) fn temporary(message: impl Into<String>) -> Self {
         Self { exit_code: 3, ..Self::new(message) }
     }
@@ -50,7 +50,7 @@ impl Failure {
         self.exit_code
     }
 
-    /// Whoever read our output has gone; that is their right.
+    /// The reader of our output has closed it, which is not an error.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.source.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -68,7 +68,7 @@ impl std::error::Error for Failure {
     }
 }
 
-/// An I/O error without a name is one of writing; reading goes through [`Failure::reading`].
+/// Errors without a file name come from writing; reads use [`Failure::reading`].
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self { message: format!("cannot write the output: {error}"), source: Some(error), exit_code: 2 }

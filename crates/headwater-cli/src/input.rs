@@ -1,4 +1,4 @@
-//! Where the bytes come from: a file or standard input, read piece by piece so that a live stream is followed.
+//! Reads a file or standard input piece by piece, so that a live stream can be followed.
 
 mod array;
 
@@ -13,7 +13,7 @@ use array::ArrayLines;
 
 const PIECE: usize = 64 * 1024;
 
-/// The bytes of a stream: first the head that was looked at, then the rest as it comes.
+/// The bytes of a stream: the head that was read ahead, then the rest as it arrives.
 pub(crate) struct Input {
     reader: Box<dyn Read>,
     name: String,
@@ -22,13 +22,13 @@ pub(crate) struct Input {
     array: Option<ArrayLines>,
 }
 
-/// Reads all of a document, which is not a stream of chunks.
+/// Reads a whole document that is not a stream of chunks.
 pub(crate) fn read_document(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     Input::open_plain(file)?.read_all()
 }
 
 impl Input {
-    /// Opens a stream of chunks, and looks whether it is one JSON array of them.
+    /// Opens a stream of chunks and detects whether it is a single JSON array.
     pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
         let mut input = Self::open_plain(file)?;
         input.look_for_array()?;
@@ -55,12 +55,12 @@ impl Input {
         Ok(Self { reader, name, head: Vec::new(), ended: false, array: None })
     }
 
-    /// What to call it in messages.
+    /// The name used in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was read ahead.
+    /// The bytes that were read ahead.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }
@@ -82,7 +82,7 @@ impl Input {
         Ok(read > 0)
     }
 
-    /// Whether there is nothing in it but white space.
+    /// Whether the input is only white space.
     pub(crate) fn is_blank(&mut self) -> Result<bool, Failure> {
         while self.head.trim_ascii().is_empty() {
             if !self.read_ahead()? {
@@ -92,7 +92,7 @@ impl Input {
         Ok(false)
     }
 
-    /// Hands over every piece, the head first.
+    /// Calls the function for every piece, the head first.
     pub(crate) fn for_each(
         mut self,
         mut sink: impl FnMut(&[u8]) -> Result<(), Failure>,
@@ -111,7 +111,7 @@ impl Input {
         Ok(self.head)
     }
 
-    /// A JSON array of chunks is read as one chunk on each line.
+    /// If the input is a JSON array of chunks, reads it as one chunk per line.
     fn look_for_array(&mut self) -> Result<(), Failure> {
         let is_array = loop {
             match begins_array(&self.head) {
@@ -127,8 +127,8 @@ impl Input {
     }
 }
 
-/// Whether an array of chunks begins here, as soon as that can be told. `[DONE]` begins with a bracket
-/// too, so what comes after it decides.
+/// Whether an array of chunks begins here; `None` if more bytes are needed. `[DONE]` also begins with a
+/// bracket, so the next byte decides.
 fn begins_array(head: &[u8]) -> Option<bool> {
     let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     match text.split_first()? {

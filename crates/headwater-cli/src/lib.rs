@@ -1,7 +1,7 @@
-//! The `headwater` command: serves agents, looks at their streams, checks them, turns one dialect into another, asks
-//! models, checks the files that describe agents, and runs recorded runs again.
+//! The `headwater` command: serves agents; inspects, checks and converts their streams; calls models;
+//! validates agent files; replays recorded runs.
 //!
-//! [`main`] is the whole command line. A program that has agents of its own gives them to it:
+//! [`main`] is the whole command line. A program adds its own agents to it:
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -43,14 +43,14 @@ pub use agents::Agents;
 use commands::Command;
 use failure::Verdict;
 
-/// Serves AI agents to chat UIs, reads, checks and converts their streams, and checks the files that describe them.
+/// Serve AI agents to chat UIs; inspect, check and convert their streams; validate agent files.
 #[derive(Debug, Parser)]
 #[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// When to use colours; `auto` heeds `NO_COLOR` and `CLICOLOR_FORCE`.
+    /// When to use colours; `auto` respects `NO_COLOR` and `CLICOLOR_FORCE`.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: args::Color,
 }
@@ -69,13 +69,14 @@ Exit codes:
   2  the command was used wrongly, its input could not be read, or the server could not start
   3  the store of the server stopped while it ran, and `store_on_failure` is `exit`";
 
-/// Runs the command line of this process, with agents of one's own beside those of files. Gives its exit code.
+/// Runs the command line of this process, with the program's agents and those of files. Returns the exit
+/// code.
 #[must_use]
 pub fn main(agents: Agents) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help for a reader that has gone is not worth an error.
+            // Ignore the error: the reader of the help text may have closed its end.
             let _ = error.print();
             return ExitCode::from(u8::from(error.use_stderr()) * 2);
         }

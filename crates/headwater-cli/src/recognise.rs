@@ -1,13 +1,13 @@
-//! Which dialect a stream speaks and how it is framed, told from its first frames.
+//! Detects the dialect and the framing of a stream from its first frames.
 
 use headwater_dialects::Reader;
 use headwater_protocol::{Frame, FrameReader, Framing, Tail};
 
 use crate::{failure::Failure, input::Input, style};
 
-/// How many frames are looked at.
+/// The number of frames to look at.
 const FRAMES: u64 = 32;
-/// A stream of which so much shows no framing has none.
+/// Detection of the framing gives up after this many bytes.
 const HEAD: usize = 64 * 1024;
 /// A stream that is about to be read.
 pub(crate) struct Stream {
@@ -17,7 +17,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Finds out what was not given.
+    /// Detects the dialect and framing that were not given.
     pub(crate) fn recognise(
         mut input: Input,
         dialect: Option<&'static dyn Reader>,
@@ -36,8 +36,7 @@ impl Stream {
     }
 }
 
-/// The framing that was given, or else the one that the bytes show. Nothing at all has the framing that
-/// is usual for the dialect.
+/// The given framing, or the one that the bytes show. An empty stream has the default framing of its dialect.
 pub(crate) fn recognise_framing(
     input: &mut Input,
     dialect: Option<&'static dyn Reader>,
@@ -50,18 +49,18 @@ pub(crate) fn recognise_framing(
         match (found, dialect) {
             (Some(framing), _) => return Ok(framing),
             (None, _) if more => more = input.head().len() < HEAD && input.read_ahead()?,
-            // A stream that was cut in its very first bytes shows nothing.
+            // A stream truncated within its first bytes shows no framing.
             (None, Some(dialect)) if input.head().trim_ascii().len() < "event:".len() => {
                 let dialect = headwater_dialects::find(dialect.name());
                 let framings = dialect.map(|dialect| dialect.default_profile().framings).unwrap_or_default();
                 return Ok(framings.first().copied().unwrap_or(Framing::Sse));
             }
             (None, _) if input.head().trim_ascii().is_empty() => {
-                return Err(Failure::new(format!("{} is empty: there is no stream to read", input.name())));
+                return Err(Failure::new(format!("{} is empty: expected a stream", input.name())));
             }
             (None, _) => {
                 return Err(Failure::new(format!(
-                    "{} is neither Server-Sent Events nor JSON lines: it begins with {}; if it is, say which with --framing",
+                    "{} is neither Server-Sent Events nor JSON lines: it begins with {}; if it is one of them, choose with --framing",
                     input.name(),
                     style::quoted(input.head()),
                 )));
@@ -70,7 +69,7 @@ pub(crate) fn recognise_framing(
     }
 }
 
-/// A stream may begin with lines that say nothing, such as fields that SSE does not know.
+/// A stream may begin with lines that show nothing, such as unknown SSE fields.
 fn first_telling_line(head: &[u8]) -> Option<Framing> {
     head.split(|byte| matches!(byte, b'\n' | b'\r')).find_map(Framing::recognise)
 }
@@ -94,15 +93,15 @@ fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn
     scores.winner(input.name())
 }
 
-/// How well each dialect knows the frames, in the order of [`dialects::READERS`].
+/// How well each dialect matches the frames, in the order of [`dialects::READERS`].
 #[derive(Debug, Default)]
 struct Scores {
     frames: u64,
     scores: [Score; headwater_dialects::READERS.len()],
 }
 
-/// To know all frames a little says more than to know most of them well: dialects share chunks, and one
-/// that is foreign to a dialect gives it away.
+/// Matching all frames weakly counts more than matching most of them well: dialects share chunk types, and
+/// one foreign chunk rules a dialect out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Score {
     known: u64,
@@ -111,7 +110,7 @@ struct Score {
 
 impl Scores {
     fn add(&mut self, frame: Option<&Frame<'_>>) {
-        // What lies behind them does not count, however large the pieces are in which the stream comes.
+        // Later frames never count, however large the pieces are in which the stream arrives.
         if self.frames >= FRAMES {
             return;
         }
@@ -134,19 +133,17 @@ impl Scores {
         match winners.as_slice() {
             _ if best.known == 0 => {
                 let what = if self.frames == 0 {
-                    format!("{name} has no whole chunk: say its dialect")
+                    format!("{name} has no complete chunk: choose the dialect")
                 } else {
-                    format!("no dialect knows the first chunks of {name}: say which it is")
+                    format!("no dialect matches the first chunks of {name}: choose it")
                 };
                 let all = names(&headwater_dialects::READERS, ", ");
-                Err(Failure::new(format!("{what} with --dialect; there are {all}")))
+                Err(Failure::new(format!("{what} with --dialect; known dialects: {all}")))
             }
             [one] => Ok(*one),
             tied => {
                 let tied = names(tied, " or ");
-                Err(Failure::new(format!(
-                    "the first chunks of {name} may be {tied}: say which with --dialect"
-                )))
+                Err(Failure::new(format!("the first chunks of {name} match {tied}: choose with --dialect")))
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The server process: opens the store, brings in the agents, takes up what a dead process left, serves, and goes.
+//! The server process: opens the store, loads the agents, recovers the runs of dead processes, serves, and
+//! shuts down.
 
 mod agents;
 mod descriptors;
@@ -32,13 +33,13 @@ use agents::{Change, Files, Loaded};
 /// How long the store may take to hand over the runs that did not end in time.
 const HANDING_OVER: Duration = Duration::from_secs(5);
 
-/// How long clients have to read what was sent to them when the server has stopped.
+/// How long clients have to read the remaining bytes once the server has stopped.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How often files are looked at, with `watch`.
+/// How often `watch` checks files for changes.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Serves until it is told to stop. Agents of the program are served where no files are named.
+/// Serves until a signal or a stopped store ends it. The program's agents are served if no files are given.
 pub(crate) async fn serve(
     settings: &Settings,
     models: Models,
@@ -64,7 +65,7 @@ pub(crate) async fn serve(
         served.set_client_policy(loaded.file.name(), client_policy(loaded));
     }
     if is_demo {
-        // The demonstration is for trying everything.
+        // Clients of the demo agents may use every feature.
         for name in served.names() {
             served.set_client_policy(&name, ClientPolicy::open());
         }
@@ -72,7 +73,7 @@ pub(crate) async fn serve(
     let server = Server::new(served, options);
 
     let mut signals = StopSignals::watch()?;
-    // What a dead process left goes on before anybody asks for it.
+    // Recover runs of dead processes before any client asks for them.
     server.recover().await;
     greeting::print(settings, address, &server.agents().names(), &default)?;
 
@@ -93,7 +94,7 @@ pub(crate) async fn serve(
         connections = connections.most(most);
     }
     let serving = connections.serve(listener, routes, async move {
-        // An error is that nobody can stop it any more: then it is stopped.
+        // An error means that no sender is left to signal the stop, so stop.
         let _ = gone.wait_for(|stopped| *stopped).await;
         going.let_go();
     });
@@ -102,37 +103,37 @@ pub(crate) async fn serve(
     tokio::select! {
         () = &mut serving => {}
         cause = store.stopped(), if settings.store_on_failure == OnFailure::Exit => {
-            tracing::error!(code = cause.code(), %cause, "the store has stopped: exiting, to be started again");
+            tracing::error!(code = cause.code(), %cause, "the store has stopped: exiting so that a supervisor restarts the server");
             failure = Some(Failure::temporary(format!(
-                "the store has stopped: {cause}; its runs go on when the server is started again"
+                "the store has stopped: {cause}; its runs continue when the server is restarted"
             )));
         }
         () = opened.keep_recovering(), if settings.store_on_failure == OnFailure::Recover => {}
         name = signals.next() => {
-            tracing::info!(signal = name?, "stopping: no run is begun, and active runs may end");
+            tracing::info!(signal = name?, "stopping: no new runs are accepted, active runs may end");
             server.drain();
-            // Requests are still answered: a balancer sees that this server is not ready, and readers of runs that end in
-            // time notice nothing.
+            // Requests are still answered meanwhile: load balancers see that this server is not ready, and
+            // readers of runs that end in time notice nothing.
             tokio::select! {
                 () = server.idle() => {}
                 () = &mut serving => {}
                 () = tokio::time::sleep(settings.shutdown) => {}
                 name = signals.next() => {
-                    tracing::warn!(signal = name?, "told to stop twice: stopping at once");
+                    tracing::warn!(signal = name?, "second stop signal: stopping at once");
                 }
             }
             match tokio::time::timeout(HANDING_OVER, server.hand_over()).await {
                 Ok(0) => {}
                 Ok(runs) => {
-                    tracing::warn!(runs, "runs did not end in time: other servers take them over, or this one when it is started again");
+                    tracing::warn!(runs, "runs did not end in time: other servers take them over, or this one after a restart");
                 }
                 Err(_) => {
                     server.let_go();
-                    tracing::warn!("the store does not answer: active runs are taken over when their leases have run out");
+                    tracing::warn!("the store does not respond: active runs are taken over when their leases expire");
                 }
             }
             stopping.send_replace(true);
-            // Readers get what was written for them.
+            // Let readers receive the bytes already written for them.
             if tokio::time::timeout(CLOSING, serving).await.is_err() {
                 tracing::debug!("connections were closed before their clients had read everything");
             }
@@ -145,21 +146,21 @@ pub(crate) async fn serve(
         drop(noted);
         return Err(failure);
     }
-    // What was shown is made durable, whatever the policy says.
+    // Make everything that clients have seen durable, whatever the fsync policy.
     let flushed = store.flush().await;
     drop(noted);
-    flushed.map_err(|error| Failure::temporary(format!("the store could not be written to the end: {error}")))
+    flushed.map_err(|error| Failure::temporary(format!("cannot flush the store: {error}")))
 }
 
-/// What is served.
+/// The agents to serve.
 struct Brought {
     agents: Vec<Named>,
     files: Option<Files>,
-    /// The agent of requests that name none, where it is not the first.
+    /// The agent for requests that name no agent, if it is not the first.
     default: Option<String>,
 }
 
-/// The agents of the files that are named, or those of the program, or the demo agents.
+/// The agents of the given files, else those of the program, else the demo agents.
 fn agents(
     settings: &Settings,
     models: Models,
@@ -188,9 +189,9 @@ fn agents(
         (program.names().filter_map(made).collect::<Result<_, _>>()?, None)
     } else {
         let demo = demo::agents(store, &options, settings.demo_pace)
-            .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot build the demo agents: {error}")))?;
         default = Some(demo::DEFAULT.to_owned());
-        // A demo hides nothing from the person who tries it.
+        // The demo hides nothing from its user.
         let visibility = Visibility { errors: true, state: true, ..Visibility::default() };
         (demo.into_iter().map(|(name, agent)| (name, agent, visibility)).collect(), None)
     };
@@ -199,7 +200,7 @@ fn agents(
             let known: Vec<_> = agents.iter().map(|(name, ..)| name.as_str()).collect();
             let known = known.join(", ");
             return Err(Failure::new(format!(
-                "`default_agent`: there is no agent `{wanted}`: there are {known}"
+                "`default_agent`: unknown agent `{wanted}`: known agents: {known}"
             )));
         }
         default = Some(wanted.clone());
@@ -207,7 +208,7 @@ fn agents(
     Ok(Brought { agents, files, default })
 }
 
-/// An agent, its name, and what its readers see.
+/// An agent, its name, and its visibility to readers.
 type Named = (String, Agent, Visibility);
 
 fn visibility(loaded: &Loaded) -> Visibility {
@@ -270,7 +271,7 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     Ok(if listen::has_keys(settings) { options.authenticator(either) } else { options })
 }
 
-/// Reads files again that have changed.
+/// Reloads agent files when they change.
 async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Receiver<bool>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -289,34 +290,36 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
                 changes
             }
             Err(error) => {
-                tracing::error!(%error, "agents' files are no longer looked at");
+                tracing::error!(%error, "agent files are no longer watched");
                 return;
             }
         };
         for change in changes {
             match change {
-                // The log says what is so already.
+                // Apply the change before it is logged, so that the log line is true.
                 Change::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
                     server.agents().set_client_policy(name, client_policy(&loaded));
                     server.agents().set(name, loaded.agent.clone(), visibility(&loaded));
-                    tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
+                    tracing::info!(agent = name, %file, "agent reloaded: new runs use it, waiting runs keep their version");
                 }
                 Change::Removed(name) => {
                     server.agents().retire(&name);
                     tracing::info!(
                         agent = name,
-                        "its file is gone: it takes no new turns, and ends what it has begun"
+                        "agent file deleted: it accepts no new turns and finishes its active runs"
                     );
                 }
-                Change::Broken(why) => tracing::error!("the agent stays as it was:\n{why}"),
+                Change::Broken(why) => {
+                    tracing::error!("cannot reload the agent, the old version stays:\n{why}")
+                }
             }
         }
     }
 }
 
-/// The signals that stop the process. They are watched from the moment this is made: made before the greeting, nothing
-/// kills the process unflushed that a supervisor sends as soon as it has read it.
+/// The signals that stop the process. They are caught from the moment this exists; create it before the
+/// greeting, because a supervisor may send a signal as soon as it has read the greeting.
 #[cfg(unix)]
 struct StopSignals {
     terminate: tokio::signal::unix::Signal,
@@ -332,7 +335,7 @@ impl StopSignals {
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt()).map_err(failed)? })
     }
 
-    /// Waits for the next one, and gives its name.
+    /// Waits for the next signal and returns its name.
     async fn next(&mut self) -> Result<&'static str, Failure> {
         Ok(tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

@@ -1,4 +1,4 @@
-//! How things look on a terminal: colours, widths, and text that cannot play tricks on it.
+//! Terminal output: colours, widths, and escaping of control characters.
 
 use std::{
     fmt::Display,
@@ -18,7 +18,7 @@ pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
-/// Where output goes: with colours if people read it and as it is if machines do.
+/// Standard output: coloured for people, plain for JSON.
 pub(crate) fn stdout(json: bool) -> Box<dyn Write> {
     if json {
         Box::new(BufWriter::new(io::stdout().lock()))
@@ -27,7 +27,7 @@ pub(crate) fn stdout(json: bool) -> Box<dyn Write> {
     }
 }
 
-/// Prints a text in one write, so that no log line of another thread lands in the middle of it.
+/// Prints a text in one write, so that log lines of other threads cannot interleave.
 pub(crate) fn print_whole(text: &str) -> io::Result<()> {
     let plain = anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never;
     let text = if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() };
@@ -41,38 +41,38 @@ pub(crate) fn error(message: &dyn Display) {
     say("error", RED.bold(), message);
 }
 
-/// Prints something about the stream that is worth knowing.
+/// Prints a warning.
 pub(crate) fn warning(message: &dyn Display) {
     say("warning", YELLOW.bold(), message);
 }
 
-/// Prints something that the user may want to know.
+/// Prints a note.
 pub(crate) fn note(message: &str) {
     say("note", DIM, &message);
 }
 
 fn say(label: &str, style: Style, message: &dyn Display) {
     let message = printable(&message.to_string());
-    // There is nobody left to tell if standard error is gone.
+    // If standard error is closed there is nowhere to report it.
     let _ = writeln!(anstream::stderr(), "{style}{label}:{style:#} {message}");
 }
 
-/// The columns there are to fill.
+/// The width of the terminal.
 pub(crate) fn terminal_width() -> usize {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     asked.or_else(seen).unwrap_or(100).clamp(40, 140)
 }
 
-/// The first bytes of an input, to show what it is.
+/// The first bytes of an input, quoted for a message.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let head = bytes.trim_ascii_start();
     let head = String::from_utf8_lossy(head.get(..40).unwrap_or(head)).into_owned();
     format!("{:?}", head.chars().take(24).collect::<String>())
 }
 
-/// The text with everything made visible that would move a terminal's cursor, colour it, or turn its
-/// writing around. Line ends and tabs stay.
+/// Escapes everything that could move the terminal's cursor, change its colours or reverse its writing
+/// direction. Line ends and tabs stay.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|char| match char {
@@ -87,12 +87,12 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// The columns that a text takes.
+/// The number of columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Breaks a text into lines of at most that many columns, between words where it can.
+/// Wraps a text to this many columns, between words where possible.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.replace("\r\n", "\n").split('\n').flat_map(|line| wrap_line(&printable(line), columns)).collect()
 }
@@ -122,7 +122,7 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of a text, in at most that many columns.
+/// The beginning of a text, in at most this many columns.
 pub(crate) fn abbreviate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -141,7 +141,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", thousands(number))
 }
 
-/// A number with commas.
+/// A number with thousands separators.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -168,19 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_command_the_terminal() {
+    fn printable_escapes_terminal_control() {
         assert_eq!(printable("a\x1B[2Jb\u{202E}c\u{9B}\n"), "a␛[2Jb\u{FFFD}c\u{FFFD}\n");
     }
 
     #[test]
-    fn abbreviations_fit() {
+    fn abbreviations_fit_the_columns() {
         assert_eq!(abbreviate("abcdef", 6), "abcdef");
         assert_eq!(abbreviate("abcdef", 5), "abcd…");
         assert_eq!(abbreviate("日本語", 5), "日本…");
     }
 
     #[test]
-    fn counts_read_well() {
+    fn counts_have_separators_and_plurals() {
         assert_eq!(count(1, "frame"), "1 frame");
         assert_eq!(count(1_234_567, "byte"), "1,234,567 bytes");
     }

@@ -1,18 +1,17 @@
-//! Decodes a stream and tells for each record which frame it came from.
+//! Decodes a stream and reports for each record the frame that it came from.
 
 use headwater_dialects::{Decoded, Decoder, Reader};
 use headwater_protocol::{Error, ErrorInfo, FrameReader, Framing, Place, Record};
 
-/// What comes out of a stream, in its order.
+/// A decoded record or an error, in stream order.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// An event.
     Record(Box<Record>),
-    /// Something that cannot be read.
+    /// A frame that cannot be decoded.
     Error(Error),
 }
 
-/// A decoder beside a frame reader that keeps count of where the decoder is.
+/// A decoder next to a frame reader that tracks the decoder's position.
 #[derive(Debug)]
 pub(crate) struct Walk {
     decoder: Decoder,
@@ -38,7 +37,6 @@ impl Walk {
 
     /// Walks through a whole stream.
     pub(crate) fn through(&mut self, stream: &[u8], mut sink: impl FnMut(Option<Place>, Found)) {
-        // A frame ends with a line, so after each line the decoder is at the frame that was counted last.
         for line in stream.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             self.bytes += line.len() as u64;
             let Self { reader, place, frames, .. } = self;
@@ -62,7 +60,7 @@ impl Walk {
     }
 }
 
-/// What a page would have been told by a client that gave up.
+/// The error that a client would show to its page after rejecting the stream.
 pub(crate) fn given_up(error: &Error) -> ErrorInfo {
     ErrorInfo { retryable: Some(false), ..ErrorInfo::new(error.to_string()).code(error.kind().as_str()) }
 }

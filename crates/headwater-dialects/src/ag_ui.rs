@@ -1,16 +1,17 @@
-//! AG-UI 1.0: what CopilotKit, `@ag-ui/client` and, since 0.3, TanStack AI speak.
+//! AG-UI 1.0, the protocol of CopilotKit, `@ag-ui/client` and, since 0.3, TanStack AI.
 //!
-//! SSE with LF only, one event per `data:`, no end marker; NDJSON for TanStack's `fetchHttpStream`. The client holds every event to its schema and to an
-//! order, and gives up at the first one that is wrong: the linter finds it, the decoder reads on.
+//! SSE with LF only, one event per `data:`, no end marker; NDJSON for TanStack's `fetchHttpStream`. The
+//! client checks every event against its schema and the expected order, and rejects the stream at the first
+//! violation. The linter reports such events; the decoder reads on.
 //!
-//! Three profiles. A request that names a `protocolVersion` comes from 1.0 or later. One that does not comes from an older
-//! client or from TanStack, and gets only what 0.0.58 takes: no cancelled outcome, no list of pending calls, no unknown
+//! A request with a `protocolVersion` comes from 1.0 or later. One without comes from an older client or from
+//! TanStack and only gets what 0.0.58 accepts: no cancelled outcome, no list of pending calls, no unknown
 //! types. TanStack's client gets its own parts for objects and its binding on questions.
 //!
-//! One of our messages becomes several of AG-UI's; which is written down in `ids.rs`. An attempt is retracted by
-//! sending the conversation again without it, so the encoder wants to know what the client holds: see
-//! [`EncodeOptions::messages`](crate::EncodeOptions). A client that reconnects gets the conversation in the same way,
-//! and then the beginnings of what is still open.
+//! One of our messages becomes several AG-UI messages; `ids.rs` assigns their ids. An attempt is retracted by
+//! sending the conversation again without it, so the encoder needs the client's messages: see
+//! [`EncodeOptions::messages`](crate::EncodeOptions). A client that reconnects gets the conversation in the
+//! same way, followed by the start events of everything that is still open.
 
 mod chunk;
 mod copilotkit;
@@ -44,7 +45,7 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// AG-UI.
+/// The AG-UI dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct AgUi;
 
@@ -146,7 +147,7 @@ impl Dialect for AgUi {
         }
     }
 
-    /// CopilotKit's client reads a body, also where there is nothing in it.
+    /// CopilotKit's client expects a stream even if there is nothing to send.
     fn resumes_with_a_stream(&self) -> bool {
         true
     }
@@ -217,7 +218,7 @@ impl Reader for AgUi {
     }
 }
 
-/// A conversation as a TanStack page loads it: with the run that it joins, and what that run waits for.
+/// A conversation as a TanStack page loads it, with the active run and its open questions.
 fn history(page: &HistoryPage<'_>) -> Value {
     let messages: Vec<_> = page.messages.iter().map(page_message).collect();
     let active = page.run.map(|run| json!({ "runId": run }));
@@ -231,7 +232,7 @@ fn history(page: &HistoryPage<'_>) -> Value {
     document
 }
 
-/// A message as a TanStack page keeps it, with its objects in their places.
+/// A message in TanStack's form, with structured objects at their positions.
 fn page_message(message: &Message) -> Value {
     let mut parts = Vec::new();
     for stretch in message.parts.chunk_by(|a, b| !is_object(a) && !is_object(b)) {
@@ -242,7 +243,7 @@ fn page_message(message: &Message) -> Value {
             ));
             continue;
         }
-        // A question is an interrupt here, and no part of a message.
+        // Questions are interrupts in AG-UI, not message parts.
         let shown = stretch.iter().filter(|part| !matches!(part, Part::Question(_)));
         let stretch = Message { parts: shown.cloned().collect(), ..message.clone() };
         if let Some(Value::Array(more)) = super::tanstack::page_message(&stretch).get_mut("parts") {
@@ -253,7 +254,7 @@ fn page_message(message: &Message) -> Value {
     json!({ "id": message.id, "role": message.role, "parts": parts })
 }
 
-/// Gives each call what the client makes of its result when the stream brings it.
+/// Sets each call's result in the form that the client gives it when it arrives on the stream.
 fn settle_calls(message: &Message, parts: &mut [Value]) {
     let tools = message.parts.iter().filter_map(Part::as_tool);
     for tool in tools.filter(|tool| tool.state.is_settled()) {

@@ -1,11 +1,11 @@
 //! The named-event SSE contract: `event: message.delta` and a JSON object in `data:`.
 //!
-//! It was written down for people who leave the AI SDK and keep its UI: home-made readers of a few
-//! dozen lines speak it, and no published client does. The document leaves eleven points open; how
-//! they are decided here is in `docs/dialects.md`, and `tests/dialects/agents.rs` has a test for each.
+//! It was written for applications that leave the AI SDK and keep its UI. Home-made readers of a few dozen
+//! lines use it; no published client does. The contract leaves eleven points open; our decisions are in
+//! `docs/dialects.md`, and `tests/dialects/agents.rs` has a test for each.
 //!
-//! Beside the contract's eleven events there are three of ours, `reasoning.delta`, `file` and `data`, and a few fields. A
-//! reader of the contract passes over them.
+//! Besides the contract's eleven events there are three of ours, `reasoning.delta`, `file` and `data`, and a
+//! few extra fields. A reader of the contract ignores them.
 
 mod decode;
 mod encode;
@@ -27,7 +27,7 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// The events of the wire: the contract's own, then ours.
+/// The event names: the contract's own, then ours.
 const NAMES: [&str; 14] = [
     "meta",
     "message.start",
@@ -146,7 +146,7 @@ impl Dialect for Agents {
 impl Reader for Agents {
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match frame.event {
-            // Words that others use as well.
+            // Names that other dialects use as well.
             Some("error" | "done" | "status" | "data" | "file" | "source") => 60,
             Some(name) if NAMES.contains(&name) => 95,
             Some(_) => 10,

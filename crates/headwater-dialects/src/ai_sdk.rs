@@ -1,16 +1,16 @@
-//! The AI SDK UI message stream, protocol v1: what `useChat` of the npm package `ai` reads.
+//! The AI SDK UI message stream, protocol v1, read by `useChat` of the npm package `ai`.
 //!
 //! SSE with one JSON chunk per `data:` line and `[DONE]` at the end. One stream builds one message. The
-//! client validates every chunk and gives up at the first one that it does not know: an unknown type
-//! always, an unknown key before 5.0.217, 6.0.231 and 7.0.32, a `null` always. A request names no version,
-//! so the default profile says only what the oldest clients know.
+//! client validates every chunk and rejects the stream at the first invalid one: an unknown type always, an
+//! unknown key before 5.0.217, 6.0.231 and 7.0.32, a `null` always. Requests do not name a version, so the
+//! default profile only sends what the oldest clients know.
 //!
-//! Decisions. Approvals are chunks of version 6, at which version 5 gives up: under a profile of its own it gets them as
-//! data, and no `finishReason`, which it knows from 5.0.92 on. A signature is a key of 6.0.202, so the default profile leaves it to the server's own
-//! records. A second message of a run is a new step of the one message. A structured object is a data part
-//! that is replaced while it grows. A question is a call of the tool `ask_user`, which the page executes. A
-//! run that waits ends its stream with `finish{tool-calls}`, for only then does the client send answers. A
-//! stream that ends before its run does ends with `error`, since the client takes a silent end for success.
+//! Decisions. Approvals are chunks of version 6, which version 5 rejects: its own profile gets them as data,
+//! and no `finishReason`, which it knows since 5.0.92. A signature is a key of 6.0.202, so the default
+//! profile does not send it. Further messages of a run are steps of the one message. A structured object is a
+//! data part that is replaced while it grows. A question is a call of the client tool `ask_user`. A run that
+//! waits ends its stream with `finish{tool-calls}`, because only then does the client send answers. A stream
+//! that ends before its run ends with `error`, since the client takes a silent end as success.
 
 mod chunk;
 mod decode;
@@ -131,7 +131,7 @@ impl Dialect for AiSdk {
     }
 
     fn resumes_ended_runs(&self) -> bool {
-        // The page has kept them.
+        // The page has stored its messages itself.
         false
     }
 

@@ -1,16 +1,16 @@
-//! How the chunks of a dialect are declared: which types there are, and which fields they have.
+//! A macro that declares the chunks of a dialect: their types and fields.
 
-/// Declares the chunks of a dialect, once for writing and reading.
+/// Declares the chunks of a dialect once, for both writing and reading.
 ///
-/// The enum has a line for each type on the wire: its name, its variant and its fields. It gets `TYPES`, the names, and
-/// `read_as`, which reads the chunk of a type with the function after `by`, and gives nothing for a type that is not in the list.
-/// What follows after `else` is written as it is.
+/// The enum has a line per wire type: its name, variant and fields. It gets `TYPES`, the names, and
+/// `read_as`, which parses a chunk of a type with the function after `by` and returns `None` for unknown
+/// types. Variants after `else` are serialised as they are.
 ///
 /// A struct has the fields of one or more types:
 ///
-/// - `id: text` is a text that must be there. It borrows from the frame where it has no escapes.
-/// - `title?: text` may be missing or `null`, and is left out where there is none.
-/// - `input?: Json<'a> = "present"` is read with that function.
+/// - `id: text` is a required string. It borrows from the frame unless it contains escapes.
+/// - `title?: text` may be missing or `null`, and is left out if it has no value.
+/// - `input?: Json<'a> = "present"` is parsed with that function.
 ///
 /// ```ignore
 /// chunks! {
@@ -45,7 +45,7 @@ macro_rules! chunks {
             /// The types of chunks.
             pub(super) const TYPES: &'static [&'static str] = &[$($tag),*];
 
-            /// Reads the chunk of a type; nothing if there is no such type.
+            /// Parses a chunk of a type; `None` for unknown types.
             pub(super) fn read_as(name: &str, from: $source) -> Result<Option<Self>, $error> {
                 Ok(Some(match name {
                     $($tag => Self::$variant($read(from)?),)*

@@ -1,48 +1,48 @@
-//! Bytes in, records out.
+//! Decodes the bytes of a stream to records.
 
 use headwater_json::Surrogates;
 use headwater_protocol::{Error, ErrorKind, Frame, FrameReader, Framing, Message, Record};
 
 use crate::reader::Reader;
 
-/// A dialect's own decoder: it is given whole frames.
+/// A dialect's own decoder, which gets whole frames.
 pub trait Decode: std::fmt::Debug + Send {
-    /// Reads one frame.
+    /// Decodes one frame.
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded);
 
-    /// The page already holds these messages: the stream may go on with the last of them.
+    /// Registers messages that the page already holds: the stream may continue the last of them.
     fn conversation(&mut self, _messages: &[Message]) {}
 
-    /// The stream ended.
+    /// Handles the end of the stream.
     fn end(&mut self, out: &mut Decoded);
 }
 
-/// What was decoded so far.
+/// The output of a decoder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decoded {
-    /// The events, in order.
+    /// The records, in order.
     pub records: Vec<Record>,
-    /// What was wrong, each with its place.
+    /// The errors, each with its position.
     pub errors: Vec<Error>,
 }
 
 impl Decoded {
-    /// The error after which the dialect's own client would have read no further.
+    /// The error at which the dialect's own client would have stopped reading.
     #[must_use]
     pub fn fatal(&self) -> Option<&Error> {
         self.errors.iter().find(|error| error.is_fatal())
     }
 
-    /// Forgets what was decoded and keeps the room.
+    /// Clears the output and keeps the allocations.
     pub fn clear(&mut self) {
         self.records.clear();
         self.errors.clear();
     }
 }
 
-/// Reads a stream of a dialect, in pieces of any size.
+/// Decodes a stream of a dialect, in pieces of any size.
 ///
-/// After an error at which the dialect's own client gives up, nothing more is decoded.
+/// Nothing is decoded after an error at which the dialect's own client rejects the stream.
 ///
 /// ```
 /// use headwater_dialects::{Decoded, Decoder};
@@ -78,20 +78,20 @@ impl Decoder {
 
     /// The same decoder for a page that already holds these messages.
     ///
-    /// Without it the decoder cannot know what an output belongs to whose call is not in the stream.
+    /// Without them the decoder cannot match an output whose call is not in the stream.
     #[must_use]
     pub fn with_messages(mut self, messages: &[Message]) -> Self {
         self.inner.conversation(messages);
         self
     }
 
-    /// Whether the dialect's own client would have given up.
+    /// Whether the dialect's own client would have rejected the stream.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// Reads the next piece of the stream.
+    /// Decodes the next piece of the stream.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Decoded) {
         if self.dead {
             return;
@@ -100,7 +100,7 @@ impl Decoder {
         reader.push(bytes, |frame| take(inner.as_mut(), surrogates, dead, frame, out));
     }
 
-    /// The stream ended.
+    /// Handles the end of the stream.
     pub fn finish(&mut self, out: &mut Decoded) {
         if self.dead {
             return;
@@ -117,7 +117,7 @@ impl Decoder {
         }
     }
 
-    /// Reads one frame that was taken off the wire elsewhere.
+    /// Decodes one frame that the caller has already split off.
     pub fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         take(self.inner.as_mut(), &mut self.surrogates, &mut self.dead, Ok(*frame), out);
     }

@@ -1,8 +1,7 @@
-//! What a dialect is: how a server speaks it to its clients.
+//! The trait of a dialect, as a server serves it.
 //!
-//! The dialects themselves have a module each; everything that differs between them and
-//! can be written as a table is written as a table here, and `docs/dialects.md` is made from it. How
-//! streams of others are read is [`crate::Reader`].
+//! Each dialect has its own module. Differences between dialects that fit a table are tables here, and
+//! `docs/dialects.md` is generated from them. Decoding of streams is in [`crate::Reader`].
 
 use std::{borrow::Cow, fmt};
 
@@ -17,8 +16,8 @@ use crate::{
     ui_message,
 };
 
-/// A wire protocol that a chat UI speaks, as a server serves it: its routes and headers, its requests, its streams and its
-/// documents. A server needs to know nothing else about it.
+/// A wire protocol of a chat UI, as a server serves it: its routes and headers, requests, streams and
+/// documents. A server needs nothing else to serve it.
 ///
 /// ```
 /// use headwater_dialects::{EncodeOptions, Encoder};
@@ -30,13 +29,13 @@ use crate::{
 /// assert_eq!(encoder.bytes(), b"data: {\"type\":\"message\",\"content\":\"Hi\"}\n\n");
 /// ```
 pub trait Dialect: fmt::Debug + Sync {
-    /// Its name in URLs and on the command line.
+    /// The name in URLs and on the command line.
     fn name(&self) -> &'static str;
 
-    /// In one line, who speaks it.
+    /// One line about its clients.
     fn about(&self) -> &'static str;
 
-    /// Its profiles: where its clients differ, the encoder follows one of them. The first is the default.
+    /// The profiles, one per group of clients that differ. The first is the default.
     fn profiles(&self) -> &'static [Profile];
 
     /// The default profile.
@@ -44,24 +43,24 @@ pub trait Dialect: fmt::Debug + Sync {
         self.profiles().first().unwrap_or(&Profile::PLAIN)
     }
 
-    /// The profile of that name.
+    /// The profile with this name.
     fn profile(&self, name: &str) -> Option<&'static Profile> {
         self.profiles().iter().find(|profile| profile.name == name)
     }
 
-    /// The profile of a chat request that does not show which client sent it. The agent may ask the page for something, or
-    /// never `asks`.
+    /// The profile of a chat request that does not identify its client. `asks` is whether the agent may ask
+    /// the page for something.
     fn chat_profile(&self, asks: bool) -> &'static Profile {
         let _ = asks;
         self.default_profile()
     }
 
-    /// What the developer of a page has to do whose requests cannot say what a person decided; none where they can.
+    /// What the developer of a page must do if its requests cannot carry decisions; `None` if they can.
     fn how_to_decide(&self) -> Option<&'static str> {
         None
     }
 
-    /// How it says an event, under a profile.
+    /// How the dialect shows an event under a profile.
     fn support(&self, kind: EventKind, profile: &Profile) -> Support;
 
     /// Its routes.
@@ -69,48 +68,49 @@ pub trait Dialect: fmt::Debug + Sync {
         const { &[Route::CHAT, Route::BELOW_CHAT] }
     }
 
-    /// The headers that its clients send by themselves, beside those that all do. Pages of other origins may send them.
+    /// Headers that its clients send on their own, besides the common ones. CORS allows them.
     fn request_headers(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The headers of its streams. Pages of other origins may read them.
+    /// The headers of its streams. CORS exposes them.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// The path and the query that a client means, where it puts them together wrongly.
+    /// The path and query that a client intended, for clients that assemble them incorrectly.
     fn target<'a>(&self, request: &RawRequest<'a>) -> Cow<'a, str> {
         Cow::Borrowed(request.target)
     }
 
-    /// Reads a request of one of its clients.
+    /// Parses a request of one of its clients.
     ///
     /// # Errors
-    /// Says which part of the request is not what its clients send.
+    /// Names the part of the request that is invalid.
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error>;
 
-    /// How its clients answer a run that waits.
+    /// How its clients answer a waiting run.
     fn answers(&self) -> AnswerFlow {
         AnswerFlow::SameResponse
     }
 
-    /// Whether a client that reconnects without a cursor wants a run that ended long ago.
+    /// Whether a client that reconnects without a cursor gets a run that ended long ago.
     fn resumes_ended_runs(&self) -> bool {
         true
     }
 
-    /// Whether its clients stop an answer by closing the connection, so that nothing tells a stop from a page that is closed.
+    /// Whether its clients stop an answer by closing the connection, so that a stop cannot be told from a
+    /// closed page.
     fn stops_by_leaving(&self) -> bool {
         true
     }
 
-    /// Whether a client that comes back to nothing gets a stream that ends at once, rather than no content.
+    /// Whether a client that reconnects to nothing gets a stream that ends at once, rather than no content.
     fn resumes_with_a_stream(&self) -> bool {
         false
     }
 
-    /// The names by which a client knows its run.
+    /// The names that a client uses for its run.
     fn reader_names(&self, request: &ChatRequest, server: ServerNames<'_>) -> ReaderNames {
         let _ = (request, server);
         ReaderNames::default()
@@ -119,66 +119,66 @@ pub trait Dialect: fmt::Debug + Sync {
     /// A fresh encoder.
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
 
-    /// A message in the form in which its pages keep it, and ask for it when they are opened again.
+    /// A message in the form that its pages store and load.
     fn page_message(&self, message: &Message) -> Value {
         ui_message::write(message)
     }
 
-    /// Whether the document of a conversation names the run that the page has to follow. To look for it costs a read of
+    /// Whether the history document names the active run of the conversation. Looking it up costs a read of
     /// that run.
     fn history_names_run(&self) -> bool {
         false
     }
 
-    /// The document of a conversation.
+    /// The history document of a conversation.
     fn history(&self, page: &HistoryPage<'_>) -> Value {
         documents::history(page, |message| self.page_message(message))
     }
 
-    /// The document of the list of conversations.
+    /// The document with the list of conversations.
     fn session_list(&self, list: &SessionList<'_>) -> Value {
         documents::session_list(list)
     }
 
-    /// The document of the list of agents.
+    /// The document with the list of agents.
     fn agent_list(&self, agents: &[AgentEntry<'_>]) -> Value {
         json!({ "agents": agents })
     }
 
-    /// The document that answers a request about checkpoints.
+    /// The response to a checkpoint request.
     fn checkpoint_reply(&self, reply: &CheckpointReply<'_>) -> Value {
         documents::checkpoint_reply(reply, |message| self.page_message(message))
     }
 
-    /// The document that is sent instead of a stream: what a run has said.
+    /// The response to a request without streaming: the answer of a run.
     fn whole_answer(&self, answer: &WholeAnswer<'_>) -> Value {
         documents::whole_answer(answer, |message| self.page_message(message))
     }
 
-    /// Whether a request to stop a run is answered with the document of its answer.
+    /// Whether a stop request is answered with the document of the answer.
     fn stop_gives_answer(&self) -> bool {
         false
     }
 
-    /// The document of an error; none for the server's own.
+    /// The document of an error; `None` for the server's own format.
     fn error_document(&self, error: &ErrorReply<'_>) -> Option<Value> {
         let _ = error;
         None
     }
 }
 
-/// A route of a dialect. The request says what is asked for.
+/// A route of a dialect; its handler is chosen by parsing the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// The path, without a slash at its beginning.
+    /// The path, without a leading slash.
     pub path: &'static str,
-    /// Where the path lies.
+    /// The base of the path.
     pub base: RouteBase,
-    /// The names of its operations in the description of the server.
+    /// The names of its operations in the OpenAPI description.
     pub operations: Operations,
 }
 
-/// The names of a route's operations. A method without one is not served.
+/// The names of a route's operations. A method without a name is not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operations {
     /// Of GET.
@@ -192,25 +192,25 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Of a route with both methods.
+    /// A route with GET and POST.
     #[must_use]
     pub const fn new(read: &'static str, write: &'static str) -> Self {
         Self { read: Some(read), ..Self::write(write) }
     }
 
-    /// Of a route that is only read.
+    /// A route with GET only.
     #[must_use]
     pub const fn read(read: &'static str) -> Self {
         Self { read: Some(read), ..Self::NONE }
     }
 
-    /// Of a route that is only written to.
+    /// A route with POST only.
     #[must_use]
     pub const fn write(write: &'static str) -> Self {
         Self { write: Some(write), ..Self::NONE }
     }
 
-    /// Of a route whose document is changed and removed.
+    /// A route with PATCH and DELETE.
     #[must_use]
     pub const fn edit(change: &'static str, remove: &'static str) -> Self {
         Self { change: Some(change), remove: Some(remove), ..Self::NONE }
@@ -219,14 +219,14 @@ impl Operations {
     const NONE: Self = Self { read: None, write: None, change: None, remove: None };
 }
 
-/// Where the path of a route lies.
+/// The base of a route's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteBase {
     /// Below `/v1/{dialect}`.
     Dialect,
-    /// Below `/v1/{dialect}`, and below `/v1/{dialect}/{agent}` with these names of its operations.
+    /// Below `/v1/{dialect}`, and below `/v1/{dialect}/{agent}` with these operation names.
     DialectAndAgent(Operations),
-    /// Below `/v1`: the clients know the path, and it belongs to this dialect alone.
+    /// Below `/v1`: a path that clients hard-code and that belongs to this dialect alone.
     Version,
 }
 
@@ -237,7 +237,7 @@ impl Route {
         base: RouteBase::DialectAndAgent(Operations::new("readChatOfAgent", "chatWithAgent")),
         operations: Operations::new("readChat", "chat"),
     };
-    /// What lies below the chat route: a stream to reconnect to, a run to stop.
+    /// Paths below the chat route: a stream to reconnect to, a run to stop.
     pub const BELOW_CHAT: Self = Self {
         path: "chat/{*rest}",
         base: RouteBase::DialectAndAgent(Operations::new("resumeChatOfAgent", "answerChatOfAgent")),
@@ -259,64 +259,65 @@ impl Route {
     }
 }
 
-/// How the clients of a dialect answer a run that waits for them.
+/// How the clients of a dialect answer a waiting run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerFlow {
-    /// The response to the answer is the stream that goes on.
+    /// The response to the answer continues the stream.
     SameResponse,
-    /// The answer is acknowledged, and another request reads on.
+    /// The answer is acknowledged; another request reads on.
     OtherResponse,
-    /// The answer is acknowledged, and the stream in which the question came is still open and goes on.
+    /// The answer is acknowledged; the stream with the question is still open and continues.
     OpenStream,
-    /// The response to the answer is another one with a name of its own. Each can be read again by its name and is the same
-    /// for every reader, so a response ends at the first wait of its run, also where that was answered since.
+    /// The response to the answer is a new one with its own id. Each response can be read again by id and is
+    /// the same for every reader, so it ends at the first wait of its run, even if that has been answered
+    /// since.
     NewResponse,
 }
 
-/// How the server names a request, and the response to it.
+/// The server's names for a request and its response.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerNames<'a> {
     /// The id of the request.
     pub request: &'a str,
     /// The path that was called.
     pub path: &'a str,
-    /// The agent.
+    /// The name of the agent.
     pub agent: &'a str,
     /// The run that answers.
     pub run: &'a RunId,
-    /// The last record of the responses of this run before this one; 0 for the first.
+    /// The last record of the run's earlier responses; 0 for the first one.
     pub since: u64,
 }
 
-/// The names by which a reader knows a run, where they are not our own.
+/// The names that a reader uses for a run, if they differ from ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ReaderNames {
-    /// The run.
+    /// The id of the run.
     pub run: Option<String>,
-    /// The HTTP request.
+    /// The id of the HTTP request.
     pub request: Option<String>,
     /// The path that was called.
     pub endpoint: Option<String>,
-    /// What answers: the model, or the agent.
+    /// The name of the model or agent.
     pub model: Option<String>,
 }
 
-/// What one kind of a dialect's clients can do.
+/// The capabilities of a group of a dialect's clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name.
+    /// The name of the profile.
     pub name: &'static str,
-    /// Which clients it is for.
+    /// The clients that it is for.
     pub clients: &'static str,
-    /// How what a failed attempt said is taken back.
+    /// How a failed attempt is retracted.
     pub retraction: Retraction,
-    /// How a client that was away comes back.
+    /// How a client that reconnects gets the state.
     pub reentry: Reentry,
-    /// Whether the client tolerates an `id:` line, or carries a number of its own.
+    /// How the client tracks its position.
     pub cursor: CursorSupport,
-    /// What keeps a silent connection open.
+    /// The keep-alive of an idle connection.
     pub keep_alive: KeepAlive,
-    /// What is sent after the last chunk.
+    /// The frame after the last chunk.
     pub end_marker: Option<&'static str>,
     /// The framings that the clients read; the first is the default.
     pub framings: &'static [Framing],
@@ -327,7 +328,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What every client can do.
+    /// The baseline that every client supports.
     pub const PLAIN: Self = Self {
         name: "default",
         clients: "",
@@ -342,12 +343,12 @@ impl Profile {
     };
 }
 
-/// How what a failed attempt said is taken back.
+/// How a failed attempt is retracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retraction {
-    /// It disappears.
+    /// Its content disappears.
     Exact,
-    /// It stays, closed, and the next attempt begins in a new part after a marker.
+    /// Its content stays, closed, and the next attempt begins a new part after a marker.
     Seam,
 }
 
@@ -360,12 +361,12 @@ impl fmt::Display for Retraction {
     }
 }
 
-/// What a re-entry is made of.
+/// What a client gets when it reconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reentry {
-    /// The run's chunks from the first one, merged.
+    /// All chunks of the run, merged.
     Replay,
-    /// A snapshot of the conversation, then what is open.
+    /// A snapshot of the conversation, then the open parts.
     Snapshot,
 }
 
@@ -378,25 +379,25 @@ impl fmt::Display for Reentry {
     }
 }
 
-/// How a client says where it was.
+/// How a client names its position in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorSupport {
-    /// It cannot, and an `id:` line would break its reader.
+    /// It has none, and an `id:` line would break its parser.
     None,
     /// It ignores `id:` lines.
     Ignored,
-    /// `id:` lines come back as `Last-Event-ID`.
+    /// `id:` lines return as `Last-Event-ID`.
     LastEventId,
-    /// A number in each envelope. What a process told and lost had numbers too, which the next one gives again: whoever
-    /// comes back with a number may be told more than was missing, and `id:` lines come back as `Last-Event-ID` where the
-    /// client can do that.
+    /// A number in each envelope. Numbers of frames lost in a crash are reused by the next process, so a
+    /// client that resumes by number may get more than it missed. Clients that can also return `id:` lines as
+    /// `Last-Event-ID`.
     Sequence,
-    /// A number in each frame, which a request names. There are no `id:` lines.
+    /// A number in each frame, named by a request. There are no `id:` lines.
     Number,
 }
 
 impl CursorSupport {
-    /// Whether a number is a place in the stream.
+    /// Whether the number counts the frames of the stream.
     #[must_use]
     pub const fn counts_frames(self) -> bool {
         matches!(self, Self::Sequence | Self::Number)
@@ -415,10 +416,10 @@ impl fmt::Display for CursorSupport {
     }
 }
 
-/// What keeps a silent connection open without disturbing the client.
+/// The keep-alive of an idle connection; it must not disturb the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// Nothing does.
+    /// None.
     None,
     /// An SSE comment.
     Comment,
@@ -439,12 +440,12 @@ impl fmt::Display for KeepAlive {
     }
 }
 
-/// What a page shows of an event.
+/// How a page shows an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// The dialect has a chunk that means the same; decoding it gives the event back.
+    /// The dialect has an equivalent chunk; decoding it gives the event back.
     Exact,
-    /// The page shows it in this way, in its own vocabulary.
+    /// The page shows it in its own vocabulary, as described.
     Shown(&'static str),
     /// The page cannot show it, and it is not sent.
     Hidden,
@@ -460,15 +461,15 @@ impl fmt::Display for Support {
     }
 }
 
-/// How `content` is filled in TanStack's content chunks.
+/// What TanStack's content chunks carry in `content`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentMode {
-    /// Only where the client needs it to begin a new segment.
+    /// Only what the client needs to begin a new segment.
     #[default]
     Compact,
     /// The text of the segment so far.
     Hybrid,
-    /// The text of the whole response so far, to the letter of its documentation.
+    /// The text of the whole response so far, exactly as documented by TanStack.
     Full,
 }

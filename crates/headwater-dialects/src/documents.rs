@@ -1,5 +1,5 @@
-//! The JSON documents that pages ask for beside streams: what is in them, and the form that they have unless a dialect has one
-//! of its own.
+//! The JSON documents that pages request besides streams: their content, and the default format of dialects
+//! without one of their own.
 
 use headwater_protocol::{
     CheckpointId, Interrupt, Message, Record, RequestId, RunId, RunState, SessionId, ToolCall, rfc3339,
@@ -9,42 +9,42 @@ use serde_json::{Value, json};
 
 use crate::dialect::ReaderNames;
 
-/// A part of a conversation, the newest message last.
+/// A page of a conversation, the newest message last.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HistoryPage<'a> {
-    /// The messages.
+    /// The messages of this page.
     pub messages: &'a [Message],
-    /// Where the part before this one ends, if there is one.
+    /// The position where the page before this one ends, if there is one.
     pub before: Option<u64>,
-    /// The run that the page has to follow, where the dialect names it.
+    /// The active run, if the dialect names it.
     pub run: Option<&'a RunId>,
-    /// The run that waits for an answer, where the dialect names it, with its state.
+    /// The waiting run and its state, if the dialect names it.
     pub waiting: Option<(&'a RunId, &'a RunState)>,
 }
 
 /// A conversation in a list.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionEntry<'a> {
-    /// The session.
+    /// The id of the session.
     pub id: &'a SessionId,
-    /// What people call it.
+    /// The title.
     pub title: Option<&'a str>,
     /// Whether it is archived.
     pub archived: bool,
-    /// When it began, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub created: u64,
-    /// When it last changed, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     pub updated: u64,
 }
 
-/// A part of the list of conversations, the newest first.
+/// A page of the list of conversations, the newest first.
 #[derive(Debug, Clone)]
 pub struct SessionList<'a> {
-    /// The agent that they are with.
+    /// The agent of the conversations.
     pub agent: &'a str,
-    /// The conversations.
+    /// The conversations of this page.
     pub sessions: Vec<SessionEntry<'a>>,
-    /// What to ask for the next part with, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<&'a str>,
 }
 
@@ -53,7 +53,7 @@ pub struct SessionList<'a> {
 pub struct AgentEntry<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it does, for people.
+    /// A description for users.
     pub description: Option<&'a str>,
 }
 
@@ -61,7 +61,7 @@ pub struct AgentEntry<'a> {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointEntry<'a> {
-    /// Its name.
+    /// The id of the checkpoint.
     pub id: &'a CheckpointId,
     /// The session in which it was made.
     pub session_id: &'a SessionId,
@@ -71,115 +71,116 @@ pub struct CheckpointEntry<'a> {
     pub label: Option<&'a str>,
     /// When the turn ended, in milliseconds since 1970.
     pub created_at: u64,
-    /// The run of the turn; the beginning of a session has none.
+    /// The run of the turn; `None` for the beginning of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<&'a RunId>,
     /// The checkpoint before it.
     pub parent_checkpoint_id: Option<&'a CheckpointId>,
-    /// The workflow that the run was in, with its version.
+    /// The workflow of the run, with its version.
     pub workflow: &'a str,
-    /// The visits of nodes that were active.
+    /// The active node visits.
     pub nodes: &'a [String],
     /// How the turn ended.
     pub status: &'a str,
 }
 
-/// The reply to a request about checkpoints.
+/// The response to a checkpoint request.
 #[derive(Debug, Clone)]
 pub enum CheckpointReply<'a> {
     /// The checkpoints of a session, the oldest first.
     List(Vec<CheckpointEntry<'a>>),
-    /// One of them.
+    /// One checkpoint.
     Checkpoint {
-        /// The checkpoint.
+        /// Its metadata.
         entry: CheckpointEntry<'a>,
-        /// The conversation up to it.
+        /// The conversation up to the checkpoint.
         messages: &'a [Message],
-        /// The structured objects at it, by stream.
+        /// The structured objects at the checkpoint, by stream.
         structured: Value,
     },
-    /// The session went back to one.
+    /// The session was rolled back.
     RolledBack {
-        /// The session.
+        /// The rolled back session.
         session: &'a SessionId,
-        /// The checkpoint.
+        /// The checkpoint that it was rolled back to.
         checkpoint: CheckpointEntry<'a>,
-        /// What it waits for now.
+        /// Its open questions now.
         pending: Vec<PendingQuestion<'a>>,
-        /// The structured streams that no longer hold.
+        /// The structured streams that are invalid now.
         streams: &'a [String],
-        /// The questions that are no longer open.
+        /// The questions that are closed now.
         requests: &'a [RequestId],
         /// The tokens of these questions.
         tokens: &'a [String],
     },
-    /// A session was begun from one.
+    /// A session was forked.
     Forked {
         /// The new session.
         session: &'a SessionId,
-        /// The session that has the checkpoint.
+        /// The session of the checkpoint.
         parent: &'a SessionId,
-        /// The checkpoint.
+        /// The checkpoint of the fork.
         checkpoint: CheckpointEntry<'a>,
-        /// What the new session waits for.
+        /// The open questions of the new session.
         pending: Vec<PendingQuestion<'a>>,
     },
 }
 
-/// Something that a session waits for.
+/// An open question of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingQuestion<'a> {
-    /// The run that waits.
+    /// The waiting run.
     pub run: &'a RunId,
-    /// The node that asks.
+    /// The node that asked.
     pub node: &'a str,
     /// When it was asked, in milliseconds since 1970.
     pub asked: u64,
-    /// What is asked.
+    /// The question.
     pub kind: PendingKind<'a>,
 }
 
-/// What a session waits for.
+/// The kinds of open questions.
 #[derive(Debug, Clone, Copy)]
 pub enum PendingKind<'a> {
-    /// The answer to a question.
+    /// A question that needs an answer.
     Interrupt(&'a Interrupt),
     /// A decision about a tool call.
     Approval {
-        /// The request.
+        /// The id of the request.
         request: &'a RequestId,
-        /// The call.
+        /// The tool call to decide about.
         tool: &'a ToolCall,
-        /// Its input.
+        /// The input of the call.
         input: &'a Value,
-        /// What allows to decide.
+        /// The token that authorises the decision.
         signature: &'a str,
     },
 }
 
-/// What is sent instead of a stream.
+/// The answer of a run, for a response without streaming.
 #[derive(Debug, Clone, Copy)]
 pub struct WholeAnswer<'a> {
-    /// The records of the run, from its beginning: as far as the answer goes, or as far as there are any.
+    /// The records of the run from its beginning, up to the end of the answer or of the journal.
     pub records: &'a [Record],
-    /// The last record of the answers before this one, each of which ended where the run waited; 0 for the first.
+    /// The last record of the run's earlier answers, each of which ended where the run waited; 0 for the
+    /// first.
     pub since: u64,
-    /// The names by which the reader knows the run.
+    /// The names that the reader uses for the run.
     pub names: &'a ReaderNames,
-    /// When the run was asked for, in milliseconds since 1970.
+    /// When the run was requested, in milliseconds since 1970.
     pub created: u64,
 }
 
-/// An error that a request is answered with.
+/// An error response.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorReply<'a> {
     /// The status of the response.
     pub status: u16,
-    /// A code for machines; `docs/http.md` lists them.
+    /// A machine-readable code; `docs/http.md` lists them.
     pub code: &'a str,
-    /// A sentence for people.
+    /// A message for people.
     pub message: &'a str,
-    /// What exists, where the request named something that does not.
+    /// The existing names, if the request named something unknown.
     pub known: &'a [String],
 }
 
@@ -227,7 +228,7 @@ pub(crate) fn checkpoint_reply(reply: &CheckpointReply<'_>, write: impl Fn(&Mess
 pub(crate) fn whole_answer(answer: &WholeAnswer<'_>, write: impl Fn(&Message) -> Value) -> Value {
     let mut state = RunState::default();
     for record in answer.records.iter().filter(|record| record.seq > answer.since) {
-        // The journal has only what its writer's state could take.
+        // A journal only contains records that its writer's state accepted.
         let _ = state.apply(record);
     }
     json!({ "messages": state.messages().iter().map(write).collect::<Vec<_>>() })

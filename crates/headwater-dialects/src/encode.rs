@@ -1,4 +1,4 @@
-//! Records in, bytes out.
+//! Encodes records as the bytes of a stream.
 
 use headwater_protocol::{Error, FrameWriter, Framing, Message, Piece, Record, RunState};
 
@@ -12,55 +12,55 @@ pub trait Encode: std::fmt::Debug + Send {
     /// Writes the frames of one record: none, one or several.
     fn record(&mut self, record: &Record, out: &mut FrameWriter);
 
-    /// Writes the smallest valid stream that rebuilds a state, and goes on from there.
+    /// Writes the smallest valid stream that rebuilds a state, and continues from there.
     ///
     /// The encoder must be fresh.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter);
 
-    /// Says again what the client should hold, for one that may hold more: it was told something by a process that died
-    /// before it was kept. `next` is the number of the next frame, where the dialect counts them.
+    /// Sends the client's expected state again, for a client that may hold more: deltas that a crashed
+    /// process sent but had not stored. `next` is the number of the next frame, if the dialect counts them.
     ///
-    /// What was told and not kept is always of an attempt that is retracted soon after, so a client that drops what is
-    /// retracted by name needs nothing.
+    /// Such deltas always belong to an attempt that is retracted soon after, so clients that drop retracted
+    /// attempts by id need nothing.
     fn restate(&mut self, next: Option<u64>, out: &mut FrameWriter) {
         let _ = (next, out);
     }
 
-    /// Writes what follows the last record.
+    /// Writes the end of the stream.
     fn finish(&mut self, out: &mut FrameWriter);
 
-    /// Begins another response for the client that read the first, which ended because the run waited.
+    /// Begins another response for the client that read the first one, which ended because the run waited.
     ///
-    /// The encoder has seen all records of the run so far, and was finished.
+    /// The encoder has seen all records of the run so far and was finished.
     fn next_response(&mut self, out: &mut FrameWriter);
 
-    /// The field that holds the cursor where the framing has no `id:` lines.
+    /// The field that holds the cursor if the framing has no `id:` lines.
     fn cursor_field(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// How to encode.
+/// The options of an encoder.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EncodeOptions {
-    /// The profile; the dialect's default if it is not given.
+    /// The profile. Default: that of the dialect.
     pub profile: Option<&'static Profile>,
-    /// The framing; the profile's default if it is not given.
+    /// The framing. Default: that of the profile.
     pub framing: Option<Framing>,
-    /// How TanStack's `content` is filled.
+    /// What TanStack chunks carry in `content`.
     pub content: ContentMode,
-    /// The text between a failed attempt and the next one, where the failed one cannot be taken back.
+    /// The text between a failed attempt and the next one, if the failed one cannot be retracted.
     pub seam: String,
-    /// Send what an attempt says only when it has ended, so that nothing must be taken back.
+    /// Hold back an attempt until it has ended, so that nothing needs to be retracted.
     pub hold: bool,
-    /// The number of the first frame, where the dialect counts them.
+    /// The number of the first frame, if the dialect counts them.
     pub sequence: u64,
-    /// The conversation that the client holds, where the dialect may have to say it again: what a client is not
-    /// told again it may delete.
+    /// The client's conversation, for dialects that may have to send it again: clients may delete what is
+    /// missing in it.
     pub messages: Vec<Message>,
-    /// The name of a thought of this run that the client holds, where the dialect may have to say the conversation again: a
-    /// client may keep the thoughts that it has until it is told of others.
+    /// The id of a reasoning message of this run that the client holds, for dialects that may have to send
+    /// the conversation again: clients may keep reasoning until they get other reasoning.
     pub thought: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl EncodeOptions {
     }
 }
 
-/// Writes a run as a stream of a dialect.
+/// Encodes a run as a stream of a dialect.
 ///
 /// ```
 /// use headwater_dialects::{EncodeOptions, Encoder};
@@ -116,31 +116,31 @@ impl Encoder {
         }
     }
 
-    /// Encodes the smallest valid stream that rebuilds a state, and goes on from there.
+    /// Encodes the smallest valid stream that rebuilds a state, and continues from there.
     ///
-    /// To be called on a fresh encoder.
+    /// Call it on a fresh encoder only.
     pub fn reentry(&mut self, state: &RunState) {
         self.inner.reentry(state, &mut self.out);
     }
 
-    /// Says again what the client should hold, for one that was told more by a process that died before it was kept; its
-    /// next frame has the number `next`, where the dialect counts them.
+    /// Sends the client's expected state again, for a client that got deltas from a crashed process that were
+    /// never stored. `next` is the number of its next frame, if the dialect counts them.
     ///
-    /// To be called on an encoder that has seen all records up to the ones that were lost.
+    /// Call it on an encoder that has seen all records before the lost ones.
     pub fn restate(&mut self, next: Option<u64>) {
         self.inner.restate(next, &mut self.out);
     }
 
-    /// Encodes what follows the last record.
+    /// Encodes the end of the stream.
     pub fn finish(&mut self) {
         self.inner.finish(&mut self.out);
     }
 
-    /// Encodes one record, and gives each of its frames an id, if the client sends such an id back. `id` is given the
-    /// number of the frame in its record, from 1, and whether it is the record's last.
+    /// Encodes one record and gives each of its frames an id, if the client returns ids. `id` gets the number
+    /// of the frame within its record, from 1, and whether it is the record's last.
     ///
     /// # Errors
-    /// If an id cannot stand in an `id:` line.
+    /// If an id cannot be part of an `id:` line.
     pub fn record_with_ids(
         &mut self,
         record: &Record,
@@ -154,49 +154,49 @@ impl Encoder {
         Ok(())
     }
 
-    /// Begins another response for the client that read the first, which ended because the run waited.
+    /// Begins another response for the client that read the first one, which ended because the run waited.
     ///
-    /// To be called on an encoder that has seen all records so far; what it wrote of them is forgotten.
+    /// Call it on an encoder that has seen all records so far; the bytes it wrote for them are dropped.
     pub fn next_response(&mut self) {
         self.finish();
         self.clear();
         self.inner.next_response(&mut self.out);
     }
 
-    /// The profile that it follows.
+    /// The profile in use.
     #[must_use]
     pub fn profile(&self) -> &'static Profile {
         self.profile
     }
 
-    /// The framing that it writes.
+    /// The framing in use.
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.out.framing()
     }
 
-    /// What was encoded since it was last taken or cleared.
+    /// The bytes encoded since they were last taken or cleared.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.out.bytes()
     }
 
-    /// Takes what was encoded.
+    /// Takes the encoded bytes.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.out.take()
     }
 
-    /// Forgets what was encoded and keeps the room.
+    /// Clears the encoded bytes and keeps the allocation.
     pub fn clear(&mut self) {
         self.out.clear();
     }
 }
 
-/// Writes the chunks of dialects.
+/// Writes chunks of dialects.
 pub(crate) trait WriteChunk {
-    /// Writes a chunk of a dialect. Its event name is the dialect's own and its fields have string
-    /// keys, so there is nothing that could not be written.
+    /// Writes a chunk. Event names are constants of the dialects and fields have string keys, so this cannot
+    /// fail.
     fn chunk(&mut self, event: Option<&'static str>, chunk: &impl serde::Serialize);
 }
 
@@ -207,7 +207,7 @@ impl WriteChunk for FrameWriter {
     }
 }
 
-/// The pieces of a delta: at most so many, of which some may be left out.
+/// The pieces of a delta: at most `MOST`, some of which may be absent.
 #[derive(Debug)]
 pub(crate) struct Pieces<'a, const MOST: usize> {
     list: [Piece<'a>; MOST],
@@ -215,7 +215,7 @@ pub(crate) struct Pieces<'a, const MOST: usize> {
 }
 
 impl<'a, const MOST: usize> Pieces<'a, MOST> {
-    /// Begins with JSON as it is.
+    /// Begins with literal JSON.
     pub(crate) fn new(json: &'static str) -> Self {
         Self { list: [Piece::Json(json); MOST], count: 1 }
     }
@@ -228,13 +228,13 @@ impl<'a, const MOST: usize> Pieces<'a, MOST> {
         }
     }
 
-    /// JSON as it is.
+    /// Appends literal JSON.
     pub(crate) fn json(mut self, json: &'static str) -> Self {
         self.push(Piece::Json(json));
         self
     }
 
-    /// A string after its key, if there is one. The key is written as it is: `,"node":`.
+    /// Appends a key and a string, if there is one. The key is written literally: `,"node":`.
     pub(crate) fn text(mut self, key: &'static str, text: Option<&'a str>) -> Self {
         if let Some(text) = text {
             self.push(Piece::Json(key));
@@ -243,7 +243,7 @@ impl<'a, const MOST: usize> Pieces<'a, MOST> {
         self
     }
 
-    /// A number after its key, if there is one.
+    /// Appends a key and a number, if there is one.
     pub(crate) fn number(mut self, key: &'static str, number: Option<u64>) -> Self {
         if let Some(number) = number {
             self.push(Piece::Json(key));
@@ -252,7 +252,7 @@ impl<'a, const MOST: usize> Pieces<'a, MOST> {
         self
     }
 
-    /// All of them.
+    /// All pieces.
     pub(crate) fn list(&self) -> &[Piece<'a>] {
         self.list.get(..self.count).unwrap_or_default()
     }

@@ -1,55 +1,58 @@
-//! Structured objects as whole values that are sent again while they grow, for pages that know data parts and no updates.
+//! Structured objects as whole values that are sent again while they grow, for pages with data parts but no
+//! updates.
 
 use std::collections::HashMap;
 
 use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
 use serde_json::Value;
 
-/// An object is sent again when it has grown by this share: all that is sent of one is at most `SHARE + 1` times its size.
+/// An object is sent again when it has grown by this fraction (a quarter), so at most `SHARE + 1` times its
+/// size is sent.
 const SHARE: usize = 4;
-/// Up to this size it is also sent again after [`PAUSE`], so that a short object is seen to grow.
+/// Below this size it is also sent again after [`PAUSE`], so that small objects visibly grow.
 const SMALL: usize = 4 << 10;
 /// In milliseconds.
 const PAUSE: u64 = 250;
 
-/// An object to be sent, whole.
+/// An object to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrownObject<'a> {
-    /// The object.
+    /// The object so far.
     pub(crate) state: &'a StructuredState,
-    /// It is complete.
+    /// The object is complete.
     pub(crate) complete: bool,
 }
 
 impl GrownObject<'_> {
-    /// The object so far. Until something was written there is an empty one.
+    /// The object so far; empty before the first update.
     pub(crate) fn data(&self) -> Value {
         self.state.data().cloned().unwrap_or(Value::Null)
     }
 }
 
-/// Follows structured streams, and says when an object is worth sending again.
+/// Tracks structured streams and decides when an object is sent again.
 ///
-/// What is sent stays linear in the size of the object: it is sent when it has grown by a quarter, when it is small and
-/// some time has passed, and once at its end.
+/// The bytes sent stay linear in the size of the object: it is sent when it has grown by a quarter, when it
+/// is small and some time has passed, and once at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GrowingObjects {
     streams: StructuredStreams,
     growth: HashMap<String, Growth>,
 }
 
-/// How much of an object was sent, in bytes of its updates: close enough to its size, and known without writing it.
+/// How much of an object was sent, in bytes of its updates: close to its size, and known without serialising
+/// it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Growth {
     size: usize,
     sent: usize,
-    /// When it was sent last, in milliseconds; `None` before the first time.
+    /// When it was last sent, in milliseconds; `None` if never.
     time: Option<u64>,
 }
 
 impl GrowingObjects {
-    /// Applies an update at a time in milliseconds, and gives the object if it is to be sent now. An update that does not
-    /// fit changes nothing.
+    /// Applies an update at a time in milliseconds, and returns the object if it should be sent now. An
+    /// update that does not apply changes nothing.
     pub(crate) fn apply(&mut self, update: &StructuredUpdate, time: u64) -> Option<GrownObject<'_>> {
         let state = self.streams.apply(update).ok()?;
         let growth = self.growth.entry(update.stream.clone()).or_default();
@@ -68,7 +71,7 @@ impl GrowingObjects {
         })
     }
 
-    /// The objects that have grown since they were sent last, which now count as sent.
+    /// The objects that have grown since they were last sent; they now count as sent.
     pub(crate) fn unsent(&mut self) -> impl Iterator<Item = GrownObject<'_>> {
         let Self { streams, growth } = self;
         streams.iter().filter_map(move |state| {
@@ -80,7 +83,7 @@ impl GrowingObjects {
         })
     }
 
-    /// A stream no longer counts.
+    /// Removes an invalidated stream.
     pub(crate) fn invalidate(&mut self, stream: &str) -> Option<StructuredState> {
         self.growth.remove(stream);
         self.streams.invalidate(stream)
@@ -96,7 +99,7 @@ fn size_of(op: &StructuredOp) -> usize {
     }
 }
 
-/// About how many bytes of JSON a value is.
+/// The approximate size of a value as JSON.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 5,

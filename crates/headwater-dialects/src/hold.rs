@@ -1,8 +1,8 @@
-//! Holding an attempt back until it has ended, so that nothing must be taken back.
+//! Holds an attempt back until it has ended, so that nothing needs to be retracted.
 
 use headwater_protocol::{AttemptId, AttemptRetracted, AttemptStarted, Event, Record};
 
-/// Keeps the records of open attempts; gives them out when the attempt has finished, in order.
+/// Buffers the records of open attempts and releases them in order when the attempt has finished.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hold {
     open: Vec<(AttemptId, Vec<Record>)>,
@@ -24,7 +24,7 @@ impl Hold {
             Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 let held = self.close(attempt);
                 let settled: Vec<_> = held.iter().filter_map(|record| record.event.settled_call()).collect();
-                // A call that was made is never taken back.
+                // An executed call is never retracted.
                 let happened =
                     |record: &&Record| record.event.tool_call().is_some_and(|call| settled.contains(&call));
                 held.iter().filter(happened).for_each(&mut *sink);

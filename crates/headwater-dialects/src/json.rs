@@ -1,4 +1,4 @@
-//! Reading a chunk: first its type, then the rest, so that no chunk is buffered as a tree.
+//! Parses a chunk in two steps, first its type, then its fields, so that no chunk is buffered as a tree.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use headwater_protocol::{Error, ErrorKind, Frame};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A text that borrows from the frame where it has no escapes.
+/// A string that borrows from the frame unless it has escapes.
 #[derive(Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// The type of a chunk, whatever else it has.
+/// The type of a chunk; other fields are ignored.
 #[derive(Deserialize)]
 pub(crate) struct Tag<'a> {
     #[serde(borrow, rename = "type")]
@@ -21,7 +21,7 @@ pub(crate) struct Tag<'a> {
 /// The `type` of a chunk.
 ///
 /// # Errors
-/// If the frame is not a JSON object with a string of that name.
+/// If the frame is not a JSON object with a string `type`.
 pub(crate) fn type_of<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, Error> {
     match serde_json::from_str::<Tag<'a>>(frame.data) {
         Ok(Tag { kind }) => Ok(kind),
@@ -33,10 +33,10 @@ pub(crate) fn type_of<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, Error> {
     }
 }
 
-/// Reads a frame's JSON as one type.
+/// Parses a frame's JSON as one type.
 ///
 /// # Errors
-/// Says which field is missing or wrong.
+/// Names the field that is missing or wrong.
 pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error> {
     serde_json::from_str(frame.data).map_err(|error| {
         if error.is_data() {
@@ -47,20 +47,21 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error
     })
 }
 
-/// Reads an optional text, which borrows from the frame where it has no escapes: serde copies it inside an `Option`.
+/// Parses an optional string that borrows from the frame unless it has escapes; inside an `Option` serde
+/// would copy it.
 pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
 }
 
-/// Reads JSON as a tree.
+/// Parses JSON as a tree.
 ///
 /// # Errors
-/// If it is not JSON. The client reads no further then.
+/// If it is not JSON. The client stops reading then.
 pub(crate) fn value(text: &str) -> Result<Value, Error> {
     serde_json::from_str(text).map_err(|error| Error::fatal(ErrorKind::Json, not_json_text(text, &error)))
 }
 
-/// The type of a chunk that begins with it, as almost all do: it need not be searched for.
+/// The type of a chunk that begins with it, as almost all do, without a search.
 pub(crate) fn leading_type(text: &str) -> Option<&str> {
     let (kind, rest) = text.strip_prefix("{\"type\":\"")?.split_once('"')?;
     (!kind.contains('\\') && rest.starts_with([',', '}'])).then_some(kind)
@@ -75,7 +76,7 @@ fn not_json_text(text: &str, error: &serde_json::Error) -> String {
     format!("the frame is not JSON: {error}; it begins with {head:?}")
 }
 
-/// What a value is, for an error message.
+/// The JSON type of a value, for an error message.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -87,7 +88,7 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The object with these fields behind its own, without those that have no value.
+/// Appends fields to an object; those without a value are left out.
 pub(crate) fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
     if let Value::Object(map) = &mut object {
         for (key, value) in fields {
@@ -97,10 +98,10 @@ pub(crate) fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Val
     object
 }
 
-/// Takes an optional text out of a request.
+/// Removes an optional string from a request.
 ///
 /// # Errors
-/// If it is something else.
+/// If it is not a string.
 pub(crate) fn take_text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
     match body.shift_remove(key) {
         None | Some(Value::Null) => Ok(None),
@@ -112,15 +113,15 @@ pub(crate) fn take_text(body: &mut Map<String, Value>, key: &str) -> Result<Opti
     }
 }
 
-/// How many values all texts of one request may have together. A server weighs a body before it is parsed, and cannot
-/// see these: so they are a fraction of what a body may have.
+/// How many values all embedded texts of a request may have together. The server's limits on a body do not
+/// see these values, so the number is a fraction of what a body may have.
 const VALUES: usize = 10_000;
 
-/// Reads JSON that messages carry as text: inputs and outputs of tools. The limits of the body around it see a string, so
-/// it is held to them here; text that exceeds them stays text, as text that is not JSON does.
+/// Parses JSON that messages carry as text: inputs and outputs of tools. The limits on the request body only
+/// see a string, so they are enforced here; text beyond them stays text, like text that is not JSON.
 pub(crate) struct EmbeddedJson {
     limits: InputLimits,
-    /// Whether the texts have one number of values together.
+    /// Whether all texts share one budget.
     shared: bool,
 }
 
@@ -132,12 +133,12 @@ impl EmbeddedJson {
         Self { limits, shared: true }
     }
 
-    /// For a stream, where each text has the limits for itself.
+    /// For a stream: the limits apply to each text alone.
     pub(crate) fn of_stream() -> Self {
         Self { limits: InputLimits::default(), shared: false }
     }
 
-    /// The value of a text, if it is JSON within the limits.
+    /// The parsed text, if it is JSON within the limits.
     pub(crate) fn read(&mut self, text: &str) -> Option<Value> {
         let values = self.limits.count(text.as_bytes()).ok()?;
         let value = serde_json::from_str(text).ok()?;

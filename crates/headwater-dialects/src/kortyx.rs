@@ -1,14 +1,14 @@
-//! Kortyx stream chunks, as `@kortyx/stream` and `@kortyx/react` read them.
+//! Kortyx stream chunks, read by `@kortyx/stream` and `@kortyx/react`.
 //!
-//! One `data: ` line of JSON for each chunk and nothing else in a block, then `data: [DONE]`: its reader cuts
-//! at `\n\n` and passes over every block that does not begin with `data: `, so there are no ids and no event
-//! names, and a comment in a block of its own keeps a connection open.
+//! One `data: ` line of JSON per chunk and nothing else in a block, then `data: [DONE]`. The reader splits at
+//! `\n\n` and skips every block that does not begin with `data: `, so there are no ids and no event names,
+//! and a comment in a block of its own keeps a connection alive.
 //!
-//! - Every chunk passes Kortyx' own schema. An event without a chunk of that schema is not sent.
-//! - `done` is the end for the page. It means that the run failed if `error` came right before it, that it waits if a
-//!   question is open, and otherwise that it finished.
+//! - Every chunk passes Kortyx' own schema. Events without a chunk in that schema are not sent.
+//! - `done` is the end for the page. It means failed if `error` came right before it, waiting if a question
+//!   is open, and otherwise finished.
 //! - An approval is a choice between `approve` and `deny`, as in Kortyx.
-//! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
+//! - The page rejects a structured stream that continues after its `final`: such updates are not sent.
 
 mod approval;
 mod checkpoints;
@@ -41,7 +41,7 @@ const CHECKPOINTS: Route = Route {
     operations: Operations::new("readCheckpoints", "changeCheckpoints"),
 };
 
-/// What follows the last chunk.
+/// The frame after the last chunk.
 const END: &str = "[DONE]";
 
 const PROFILES: &[Profile] = &[Profile {
@@ -53,7 +53,7 @@ const PROFILES: &[Profile] = &[Profile {
     ..Profile::PLAIN
 }];
 
-/// Kortyx stream chunks.
+/// The Kortyx dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Kortyx;
 
@@ -120,14 +120,14 @@ impl Dialect for Kortyx {
     }
 
     fn whole_answer(&self, answer: &WholeAnswer<'_>) -> Value {
-        // Its keys are strings, so there is always JSON for it.
+        // The keys are strings, so serialisation cannot fail.
         let records = answer.records.iter().filter(|record| record.seq > answer.since);
         serde_json::to_value(BufferedAnswer::new(records)).unwrap_or_default()
     }
 }
 
 impl Reader for Kortyx {
-    /// Several dialects have `text-delta`, `done` and `error`: what they have beside tells them apart.
+    /// Several dialects have `text-delta`, `done` and `error`: their other fields distinguish them.
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         if frame.event.is_some() {
             return 0;

@@ -1,30 +1,33 @@
-//! The stream protocols that chat UIs speak: how a server serves them, and how their streams are read.
+//! The stream protocols of chat UIs: serving them, and decoding their streams.
 //!
 //! Everything here is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
 //!
-//! - [`Dialect`] is a protocol as a server serves it: its routes, requests, streams and documents. [`Encoder`] writes a run in it.
-//! - [`Reader`] is a protocol as its readers know it. [`Decoder`] reads a stream from any sender, and [`lint()`] checks one.
-//! - [`find`] and [`reader`] have them by name, [`ALL`] and [`READERS`] all of them.
+//! - [`Dialect`] is a protocol as a server serves it: routes, requests, streams and documents. [`Encoder`]
+//!   encodes a run in it.
+//! - [`Reader`] is a protocol as its clients read it. [`Decoder`] decodes a stream of any sender, and
+//!   [`lint()`] checks one.
+//! - [`find`] and [`reader`] look them up by name; [`ALL`] and [`READERS`] list them.
 //!
 //! ```
 //! use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder};
 //! use headwater_protocol::Framing;
 //!
-//! // Read a Kortyx stream …
+//! // Decode a Kortyx stream …
 //! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
 //! let mut decoder = Decoder::new(headwater_dialects::reader("kortyx").unwrap(), Framing::Sse);
 //! let mut decoded = Decoded::default();
 //! decoder.feed(body, &mut decoded);
 //! decoder.finish(&mut decoded);
 //!
-//! // … and say the same in the words of the AI SDK.
+//! // … and encode it for the AI SDK.
 //! let mut encoder = Encoder::new(headwater_dialects::find("ai-sdk").unwrap(), &EncodeOptions::default());
 //! decoded.records.iter().for_each(|record| encoder.record(record));
 //! encoder.finish();
 //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
 //! ```
 //!
-//! To add a dialect is to add its folder, its module and its line in [`ALL`], and in [`READERS`] if its streams are to be read.
+//! To add a dialect, add its folder, its module and its line in [`ALL`], and in [`READERS`] if its streams
+//! are to be decoded.
 
 pub mod ag_ui;
 pub mod agents;
@@ -64,7 +67,7 @@ pub use request::{
     RequestCursor, ToolResult,
 };
 
-/// Every wire that a run can be read in: our own first, then the dialects.
+/// All wires of a run: the native one first, then the dialects.
 pub static ALL: [&dyn Dialect; 8] = [
     &native::Native,
     &kortyx::Kortyx,
@@ -76,7 +79,7 @@ pub static ALL: [&dyn Dialect; 8] = [
     &responses::Responses,
 ];
 
-/// Our own wire.
+/// The native wire.
 pub static NATIVE: &dyn Dialect = &native::Native;
 
 /// The readers of the same wires, in the same order.
@@ -91,13 +94,13 @@ pub static READERS: [&dyn Reader; ALL.len()] = [
     &responses::Responses,
 ];
 
-/// The dialects of other projects' chat clients. Each has a chat route; our own wire has routes of its own.
+/// The dialects of other projects' chat clients. Each has a chat route; the native wire has its own routes.
 pub static CHAT: &[&dyn Dialect] = match ALL.split_first() {
     Some((_, dialects)) => dialects,
     None => &[],
 };
 
-/// The wire of that name.
+/// The wire with this name.
 ///
 /// ```
 /// assert_eq!(headwater_dialects::find("ai-sdk").unwrap().name(), "ai-sdk");
@@ -108,7 +111,7 @@ pub fn find(name: &str) -> Option<&'static dyn Dialect> {
     ALL.into_iter().find(|dialect| dialect.name() == name)
 }
 
-/// The reader of the wire of that name.
+/// The reader of the wire with this name.
 ///
 /// ```
 /// assert_eq!(headwater_dialects::reader("ai-sdk").unwrap().name(), "ai-sdk");

@@ -1,4 +1,4 @@
-//! Whether a stream keeps its dialect's contract, as named rules.
+//! Checks whether a stream follows the rules of its dialect.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use serde::Serialize;
 
 use crate::reader::Reader;
 
-/// A dialect's own linter: it is given whole frames.
+/// A dialect's own linter, which gets whole frames.
 pub trait Lint: fmt::Debug + Send {
-    /// The whole stream as it came, before its frames: for what a client's own reader trips over and a
-    /// frame does not show.
+    /// The raw stream, before its frames: for problems of a client's own parser that frames do not show.
     fn stream(&mut self, _framing: Framing, _stream: &[u8]) {}
 
-    /// Looks at one frame.
+    /// Checks one frame.
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings);
 
-    /// The stream ended.
+    /// Handles the end of the stream.
     fn end(&mut self, findings: &mut Findings);
 }
 
-/// A rule of a dialect's contract.
+/// A rule of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, as findings say it.
+    /// The name, as used in findings.
     pub name: &'static str,
-    /// What it demands.
+    /// What the rule requires.
     pub demands: &'static str,
 }
 
-/// Declares the rules of a linter: each one's name and what it demands, and a constant where the linter has one for it.
+/// Declares the rules of a linter: the name and requirement of each, and a constant where the linter needs
+/// one.
 macro_rules! rules {
     ($($($rule:ident = )? $name:literal: $demands:literal,)*) => {
         $($(const $rule: $crate::lint::Rule = $crate::lint::Rule { name: $name, demands: $demands };)?)*
@@ -42,18 +42,18 @@ macro_rules! rules {
 
 pub(crate) use rules;
 
-/// A place where a stream breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The rule.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// The frame, counted from 0; the end of the stream has none.
+    /// The frame, counted from 0; `None` for the end of the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<u64>,
-    /// The byte at which that frame begins.
+    /// The byte offset of that frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// What was seen.
+    /// What was found.
     pub seen: String,
     /// What was expected.
     pub expected: String,
@@ -69,7 +69,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings so far, and the place that the next one is about.
+/// The findings so far, and the position of the next one.
 #[derive(Debug, Default)]
 pub struct Findings {
     found: Vec<Finding>,
@@ -77,7 +77,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds a finding at the frame that is being looked at.
+    /// Adds a finding at the current frame.
     pub fn add(&mut self, rule: &'static str, seen: impl Into<String>, expected: impl Into<String>) {
         self.found.push(Finding {
             rule,

@@ -1,21 +1,21 @@
 //! MUI X Chat, `@mui/x-chat` and `@mui/x-chat-headless` 9.
 //!
-//! The product has no wire format: its adapter gives the client a stream of parsed chunks. Ours come as
-//! JSON envelopes `{eventId, sequence, chunk}`, one per SSE block, in a dense sequence, so that the adapter
-//! can resume after the last one it has; an unmodified client takes them, because it ignores the chunk types
-//! and the fields that it does not know.
+//! The product has no wire format: its adapter passes parsed chunks to the client. We send JSON envelopes
+//! `{eventId, sequence, chunk}`, one per SSE block, with consecutive numbers, so that the adapter can resume
+//! after the last one it has. An unmodified client accepts them because it ignores unknown chunk types and
+//! fields.
 //!
-//! What matters:
-//! - A stream is one message for the client, whatever messages the run has. `start` comes first, `finish` or `abort`
-//!   last, and nothing after it.
-//! - MUI has no chunk for a failure. Ours is `error` with an `errorText`, which our adapter makes the stream's error. A
-//!   client that passes over it reports the end without a terminal chunk, and never a complete answer. A stop is
-//!   `abort`. A run that waits keeps its stream open; if the stream is closed all the same, `finish` completes the
-//!   message for now.
-//! - What must be retracted or replaced (a failed attempt, data of the same id, a structured object that has grown) is
-//!   sent as `message-updated`: all parts of the message. Our adapter hands it to the client as the realtime event of
-//!   that name. The blocks that it moves are closed before.
-//! - A question is a call of the tool `ask_user`, which the page executes: its output is the answer.
+//! Decisions:
+//! - A stream is one message for the client, whatever messages the run has. `start` comes first, `finish` or
+//!   `abort` last, and nothing after it.
+//! - MUI has no chunk for a failure. Ours is `error` with an `errorText`, which our adapter turns into the
+//!   stream's error. A client that ignores it reports an end without a terminal chunk, never a complete answer.
+//!   A stop is `abort`. A waiting run keeps its stream open; if the stream is closed anyway, `finish` completes
+//!   the message for now.
+//! - Whatever must be retracted or replaced (a failed attempt, data with the same id, a structured object
+//!   that has grown) is sent as `message-updated` with all parts of the message. Our adapter passes it on as
+//!   the realtime event of that name. The blocks that it moves are closed first.
+//! - A question is a call of the client tool `ask_user`: its output is the answer.
 
 mod chunk;
 mod decode;
@@ -42,7 +42,7 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// MUI X Chat.
+/// The MUI X Chat dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Mui;
 
@@ -51,7 +51,7 @@ const PROFILES: &[Profile] = &[Profile {
     clients: "@mui/x-chat 9 with our adapter",
     retraction: Retraction::Exact,
     cursor: CursorSupport::Sequence,
-    // Comments stall the adapters that MUI's documentation shows; a chunk of a type that nobody knows does not.
+    // Comments stall the adapters of MUI's documentation; a chunk of an unknown type does not.
     keep_alive: KeepAlive::Chunk(r#"{"type":"ping"}"#),
     framings: &[Framing::Sse, Framing::Ndjson],
     coalesce: false,
@@ -112,7 +112,7 @@ impl Dialect for Mui {
         Box::new(encode::Encoder::new(options))
     }
 
-    /// The adapter asks the server to stop.
+    /// The adapter sends a stop request.
     fn stops_by_leaving(&self) -> bool {
         false
     }

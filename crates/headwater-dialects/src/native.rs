@@ -1,4 +1,4 @@
-//! Headwater's own wire, [`headwater_protocol::native`], served and read as the dialects are.
+//! The native wire, [`headwater_protocol::native`], as a dialect.
 
 mod decode;
 mod lint;
@@ -17,7 +17,7 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// Headwater's own wire.
+/// Headwater's native wire.
 ///
 /// ```
 /// use headwater_dialects::{EncodeOptions, Encoder, native::Native};
@@ -43,7 +43,7 @@ static PROFILES: [Profile; 1] = [Profile {
     ..Profile::PLAIN
 }];
 
-/// Writes records as they are.
+/// Writes records unchanged.
 #[derive(Debug, Clone, Copy)]
 struct NativeEncoder;
 

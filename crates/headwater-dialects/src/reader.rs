@@ -1,4 +1,4 @@
-//! How the streams of a dialect are read, from any sender.
+//! Decoding of a dialect's streams, from any sender.
 
 use headwater_protocol::{Frame, Rules, Tail};
 
@@ -8,7 +8,7 @@ use crate::{
     lint::{Lint, Rule},
 };
 
-/// A dialect as its readers know it: how its frames are recognised, decoded, checked and reduced.
+/// A dialect as its clients read it: how its frames are recognised, decoded, checked and reduced.
 ///
 /// ```
 /// use headwater_dialects::{Decoded, Decoder};
@@ -23,10 +23,10 @@ use crate::{
 /// assert_eq!(state.messages()[0].plain_text(), "Hi");
 /// ```
 pub trait Reader: Dialect {
-    /// How sure it is, from 0 to 100, that the frame is its own.
+    /// How certain it is, from 0 to 100, that the frame belongs to this dialect.
     fn recognise(&self, frame: &Frame<'_>) -> u8;
 
-    /// What its clients do with a last block that no blank line ended.
+    /// What its clients do with a last block without a final blank line.
     fn tail(&self) -> Tail {
         Tail::Discard
     }
@@ -34,7 +34,7 @@ pub trait Reader: Dialect {
     /// A fresh decoder.
     fn decoder(&self) -> Box<dyn Decode>;
 
-    /// Where its clients build other messages from the same events than we do.
+    /// Where its clients build different messages from the same events.
     fn rules(&self) -> Rules {
         Rules { objects_leave_no_part: true, ..Rules::default() }
     }
@@ -42,6 +42,6 @@ pub trait Reader: Dialect {
     /// A fresh linter.
     fn linter(&self) -> Box<dyn Lint>;
 
-    /// The rules that its linter knows.
+    /// The rules of its linter.
     fn lint_rules(&self) -> &'static [Rule];
 }

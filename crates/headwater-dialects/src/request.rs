@@ -1,4 +1,4 @@
-//! What a page asks for, whatever dialect it asks in.
+//! Chat requests, independent of the dialect.
 
 use headwater_protocol::{
     AnswerFormat, ApprovalId, CheckpointId, ClientTool, Message, MessageId, Part, RequestId, RunId,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::{ContentMode, Profile};
 
-/// A request as it came over HTTP.
+/// An HTTP request.
 ///
 /// ```
 /// use headwater_dialects::RawRequest;
@@ -22,24 +22,24 @@ use crate::dialect::{ContentMode, Profile};
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct RawRequest<'a> {
-    /// The method.
+    /// The HTTP method.
     pub method: &'a str,
     /// The path and the query.
     pub target: &'a str,
-    /// The headers.
+    /// The header names and values.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body.
+    /// The raw body.
     pub body: &'a [u8],
 }
 
 impl<'a> RawRequest<'a> {
-    /// A POST of a JSON body.
+    /// A POST with a JSON body.
     #[must_use]
     pub fn post(target: &'a str, body: &'a [u8]) -> Self {
         Self { method: "POST", target, headers: &[], body }
     }
 
-    /// The value of a header, its name in any case.
+    /// The value of a header; names are case-insensitive.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
@@ -60,7 +60,7 @@ impl<'a> RawRequest<'a> {
     }
 }
 
-/// Decodes `%41` and `+`; what is not an escape stays as it is.
+/// Decodes `%41` and `+`; invalid escapes stay.
 pub(crate) fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -85,72 +85,74 @@ pub(crate) fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a page asks for.
+/// A request of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
-    /// What is to be done.
+    /// The requested action.
     pub action: Action,
-    /// The conversation as the page holds it, the newest message last. A message has an empty id where the page gave none.
+    /// The conversation as the page holds it, the newest message last. Messages without an id have an empty
+    /// one.
     pub messages: Vec<Message>,
-    /// Whether these are all messages that the page shows; otherwise only what is new.
+    /// Whether these are all messages of the page; otherwise only the new ones.
     pub complete: bool,
-    /// The session.
+    /// The session of the conversation.
     pub session: Option<SessionId>,
-    /// The run, where the page names it.
+    /// The run, if the page names it.
     pub run: Option<RunId>,
-    /// The run that this one goes on from.
+    /// The run that this one continues.
     pub parent_run: Option<RunId>,
     /// The workflow to run.
     pub workflow: Option<String>,
-    /// What the page says about itself and its user: not to be trusted.
+    /// Data about the page and its user, sent by the page: not trustworthy.
     pub context: Map<String, Value>,
-    /// The state that is shared with the page.
+    /// The state shared with the page.
     pub state: Option<Value>,
-    /// The message that is edited, regenerated or gone on with.
+    /// The message that is edited, regenerated or continued.
     pub message: Option<MessageId>,
     /// The tools that the page can execute.
     pub tools: Vec<ClientTool>,
-    /// Which tool the model shall or may use, in the page's words.
+    /// The tool choice, in the page's format.
     pub tool_choice: Option<Value>,
-    /// How TanStack's `content` is filled.
+    /// What TanStack chunks carry in `content`.
     pub content: ContentMode,
-    /// The form that the answer shall have.
+    /// The requested format of the answer.
     pub answer_format: Option<AnswerFormat>,
-    /// What the page's tools gave.
+    /// The outputs of client tools.
     pub tool_results: Vec<ToolResult>,
     /// Decisions about tool calls.
     pub approvals: Vec<ApprovalAnswer>,
     /// Answers to questions.
     pub answers: Vec<InterruptAnswer>,
-    /// Where the reader was.
+    /// The position of the reader.
     pub cursor: Option<RequestCursor>,
-    /// Whether the answer is streamed; otherwise it is one JSON document.
+    /// Whether to stream the answer; otherwise it is one JSON document.
     pub stream: bool,
-    /// The encoder profile that the client needs, where the request shows it.
+    /// The encoder profile for the client, if the request identifies it.
     pub profile: Option<&'static Profile>,
-    /// Without a stream: whether the document waits until the answer is complete; otherwise it shows how far the answer is.
+    /// Without streaming: whether to wait until the answer is complete, instead of returning the current
+    /// state.
     pub wait: bool,
-    /// The same key again is the same request again.
+    /// Requests with the same key are repetitions.
     pub idempotency_key: Option<String>,
-    /// The agent that is asked, where the dialect has a field for it.
+    /// The agent, if the dialect has a field for it.
     pub agent: Option<String>,
-    /// The answer that is read, resumed or stopped, in a dialect whose answers have names.
+    /// The answer to read, resume or stop, in a dialect whose answers have ids.
     pub answer: Option<AnswerRef>,
-    /// The answer that the conversation goes on from. Another one may have come after it: then this is a branch.
+    /// The answer that the conversation continues. If a newer one exists, this is a branch.
     pub previous: Option<AnswerRef>,
 }
 
-/// An answer of a run: a run that waits and is answered gives several.
+/// An answer of a run: a run that waits in between has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerRef {
-    /// The run.
+    /// The run of the answer.
     pub run: RunId,
-    /// The last record of the answers before this one; 0 for the first.
+    /// The last record of the earlier answers; 0 for the first.
     pub since: u64,
 }
 
 impl ChatRequest {
-    /// Adds what the page's tools gave and what was decided about calls, as the message at this place shows it.
+    /// Adds the tool outputs and decisions of the message at this index.
     pub(crate) fn add_answers_of(&mut self, message: Option<usize>) {
         let message = message.and_then(|at| self.messages.get(at));
         for tool in message.into_iter().flat_map(|message| &message.parts).filter_map(Part::as_tool) {
@@ -192,73 +194,73 @@ impl Default for ChatRequest {
     }
 }
 
-/// What is to be done.
+/// The action of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// The newest message is to be answered.
+    /// Answer the newest message.
     #[default]
     Chat,
-    /// The last answer is to be given again.
+    /// Repeat the last answer.
     Regenerate,
-    /// The page comes back to a run.
+    /// Reconnect to a run.
     Resume,
-    /// The page wants the conversation as it stands.
+    /// Load the conversation.
     Hydrate,
-    /// Only answers and decisions are given; they go to the run that waits.
+    /// Pass answers and decisions to the waiting run.
     Answer,
-    /// The run is to be stopped.
+    /// Stop the run.
     Stop,
-    /// The page wants a list of its conversations.
+    /// List the conversations.
     ListSessions,
-    /// The session gets another label, or is archived or brought back; what is absent stays as it is.
+    /// Rename, archive or restore the session; absent fields stay.
     ChangeSession {
-        /// The label.
+        /// The new label.
         label: Option<String>,
-        /// Whether it is archived.
+        /// Whether to archive it.
         archived: Option<bool>,
     },
-    /// The session is deleted.
+    /// Delete the session.
     DeleteSession,
-    /// The page wants to know which agents there are.
+    /// List the agents.
     ListAgents,
-    /// Something about the session's checkpoints.
+    /// A checkpoint operation.
     Checkpoint(CheckpointAction),
 }
 
-/// What is to be done with a session's checkpoints.
+/// An operation on a session's checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckpointAction {
     /// List them.
     List,
     /// Show one.
     Get(CheckpointId),
-    /// Go back to one.
+    /// Roll back to one.
     Rollback(CheckpointId),
-    /// Begin a new session from one.
+    /// Start a new session from one.
     Fork {
-        /// The checkpoint.
+        /// The checkpoint to fork.
         checkpoint: CheckpointId,
-        /// The new session, where the page names it.
+        /// The new session, if the page names it.
         session: Option<SessionId>,
     },
 }
 
-/// What a tool of the page gave.
+/// The result of a client tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call.
+    /// The id of the call.
     pub call: ToolCallId,
-    /// The output.
+    /// The output, unless the tool failed.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub output: Option<Value>,
-    /// Why there is none.
+    /// Why the tool failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl ToolResult {
-    /// The outcome that a call shows, if it has one.
+    /// The outcome of a call, if it has one.
     pub(crate) fn of(tool: &ToolPart) -> Option<Self> {
         let (output, error) = match tool.state {
             ToolState::OutputAvailable => (Some(tool.output.clone().unwrap_or_default()), None),
@@ -272,26 +274,26 @@ impl ToolResult {
 /// A decision about a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalAnswer {
-    /// The request.
+    /// The approval request.
     pub approval: ApprovalId,
-    /// The call, where the page names it.
+    /// The call, if the page names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<ToolCallId>,
-    /// The decision.
+    /// Whether the call is approved.
     pub approved: bool,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The signature that the request carried.
+    /// The signature of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The input that the call is made with instead, where the person changed it.
+    /// The input to use instead, if the person changed it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub input: Option<Value>,
 }
 
 impl ApprovalAnswer {
-    /// The decision that a call shows, if it was made and nothing came after it.
+    /// The decision about a call, if it is made and the call has not continued.
     pub(crate) fn of(tool: &ToolPart) -> Option<Self> {
         let held = tool.approval.as_ref().filter(|_| tool.state == ToolState::ApprovalResponded)?;
         Some(Self {
@@ -310,27 +312,27 @@ impl ApprovalAnswer {
 pub struct InterruptAnswer {
     /// The question.
     pub request: RequestId,
-    /// What allows to answer it.
+    /// The token that authorises the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The answer; absent where the person gave none.
+    /// The answer, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub answer: Option<Value>,
-    /// The person does not want to answer.
+    /// The person declined to answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
 }
 
-/// Where a reader was.
+/// The position of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestCursor {
-    /// At the very beginning.
+    /// The beginning.
     Start,
-    /// At the end: only what is new counts.
+    /// The end: only new events.
     Now,
-    /// After the event of this id.
+    /// After the event with this id.
     EventId(String),
-    /// After the frame of this number.
+    /// After the frame with this number.
     Sequence(u64),
 }

@@ -1,20 +1,22 @@
-//! OpenAI's Responses API, and Open Responses, which is the same protocol without OpenAI.
+//! OpenAI's Responses API, and Open Responses, the same protocol without OpenAI.
 //!
-//! A response is a list of *items*: messages, reasoning, calls of tools. Its stream adds items, fills them with deltas and
-//! completes them; each event has a number, and `GET …/{id}?stream=true&starting_after=N` goes on after one. The document of a
-//! response is the same list, whole.
+//! A response is a list of *items*: messages, reasoning, tool calls. Its stream adds items, fills them with
+//! deltas and completes them. Each event has a number, and `GET …/{id}?stream=true&starting_after=N`
+//! continues after it. The document of a response is the same list, complete.
 //!
-//! What matters:
-//! - A response is the part of a run up to its first wait. What the run waits for stands at its end: a `function_call` for a
-//!   tool of the client and for a question (`ask_user`), an `mcp_approval_request` for an approval. The next request answers it
-//!   and has a response of its own. So the name of a response is the run and the record after which it begins.
-//! - A client executes each `function_call` that it is sent. So a call is sent when the run waits for it, and not while the
-//!   model writes it: an attempt that fails must not leave one behind. Calls that the agent executes itself are `mcp_call`s.
-//! - The clients refuse types of events that they do not know, and pass over items that they do not know. So objects, data
-//!   and files are items of types of our own, and there are no events of our own.
-//! - The stream cannot remove an item. What a failed attempt wrote is closed as `incomplete`, and `response.completed`, which
-//!   has the output once more, leaves it out.
-//! - The thoughts of a model are summaries: the one form of reasoning whose events all clients know.
+//! Decisions:
+//! - A response is the part of a run up to its first wait. Open questions are its last items: a
+//!   `function_call` for a client tool or a question (`ask_user`), an `mcp_approval_request` for an approval.
+//!   The next request answers them and has its own response. So a response is named by the run and the record
+//!   after which it begins.
+//! - A client executes each `function_call` it receives. So a call is sent when the run waits for it, not
+//!   while the model writes it: a failed attempt must not leave one behind. Calls that the agent executes are
+//!   `mcp_call`s.
+//! - The clients reject unknown types of events and skip unknown items. So objects, data and files are items
+//!   of our own types, and there are no events of our own.
+//! - The stream cannot remove an item. Items of a failed attempt are closed as `incomplete`, and
+//!   `response.completed`, which repeats the output, leaves them out.
+//! - Reasoning is sent as summaries, the only form whose events all clients know.
 
 mod decode;
 mod document;
@@ -40,10 +42,10 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// What follows the last event.
+/// The frame after the last event.
 const END: &str = "[DONE]";
 
-/// OpenAI's Responses API.
+/// The dialect of OpenAI's Responses API.
 ///
 /// ```
 /// use headwater_dialects::{EncodeOptions, Encoder};
@@ -62,7 +64,7 @@ const PROFILES: &[Profile] = &[Profile {
     cursor: CursorSupport::Number,
     keep_alive: KeepAlive::Comment,
     end_marker: Some(END),
-    // The number of an event is the same for every reader.
+    // The number of an event must be the same for every reader.
     coalesce: false,
     wait_is_end: true,
     ..Profile::PLAIN
@@ -120,7 +122,7 @@ impl Dialect for Responses {
     }
 
     fn request_headers(&self) -> &'static [&'static str] {
-        // What npm `openai` says about itself.
+        // The identification headers of npm `openai`.
         &[
             "openai-organization",
             "openai-project",
@@ -149,7 +151,7 @@ impl Dialect for Responses {
         AnswerFlow::NewResponse
     }
 
-    /// `POST …/cancel` stops a response, and a response may be read by others later.
+    /// `POST …/cancel` stops a response, and others may read it later.
     fn stops_by_leaving(&self) -> bool {
         false
     }

@@ -1,24 +1,23 @@
-//! TanStack AI, as its clients spoke from 0.0.1 to 0.2.2: eight chunk types over SSE or NDJSON.
+//! TanStack AI 0.0.1 to 0.2.2: eight chunk types over SSE or NDJSON.
 //!
-//! From 0.3.0 on its clients speak AG-UI; neither understands the other, and neither says so: use the
-//! `ag-ui` dialect for those.
+//! Since 0.3.0 its clients use AG-UI. Neither understands the other or reports the mismatch: use the `ag-ui`
+//! dialect for those.
 //!
-//! What matters most about these clients: they read lines and not SSE events, so `data: ` has exactly
-//! one space, a chunk is one line, and a blank line is the only thing that they pass over in silence; `[DONE]`
-//! and `done` end nothing, the end of the body does; a response is one assistant message. What the encoder
-//! does about the rest stands in its source.
+//! These clients read lines, not SSE events: `data: ` has exactly one space, a chunk is one line, and only
+//! blank lines are skipped silently. `[DONE]` and `done` end nothing, the end of the body does. A response is
+//! one assistant message. The encoder documents how it handles the rest.
 //!
-//! # What the page shows
+//! # On the page
 //!
-//! - Two blocks of text without a call between them are one part, and so are all thoughts.
-//! - Thoughts that come after text of the same turn, and are the message's first, are not sent.
-//! - A call id that is used again gets a suffix; a call of a failed attempt ends with an error.
-//! - A question is a call of the tool `ask_user` that the page executes: its answer is the tool's output.
-//! - A structured object is a call of a tool that is named after its type, and the object is the call's output.
-//! - A call of the page's and one of the server's in one response block each other: the client goes on only when
-//!   *all* calls have outputs that it set itself. In the profile `client-tools` a response therefore shows what the
-//!   page is asked for, and the server's calls are told in the last one, when the run ends.
-//! - The page is asked to execute a call when the run waits for it, and not before: an output may be on its way.
+//! - Two blocks of text without a call between them are one part, and so is all reasoning.
+//! - Reasoning after text of the same turn is not sent if it would be the message's first.
+//! - A reused call id gets a suffix; a call of a failed attempt ends with an error.
+//! - A question is a call of the client tool `ask_user`: its output is the answer.
+//! - A structured object is a call of a tool named after its type, with the object as output.
+//! - A client tool call and a server tool call in one response block each other: the client only continues
+//!   when *all* calls have outputs that it set itself. So in the profile `client-tools` a response only shows
+//!   what the page is asked for, and the server's calls are sent in the last one, when the run ends.
+//! - The page is asked to execute a call only when the run waits for it: an output may already be on its way.
 
 mod chunk;
 mod decode;
@@ -42,7 +41,7 @@ use crate::{
     request::{ChatRequest, RawRequest},
 };
 
-/// What ends an SSE stream.
+/// The end marker of an SSE stream.
 const END_MARKER: &str = "[DONE]";
 
 const DEFAULT: Profile = Profile {
@@ -67,7 +66,7 @@ static PROFILES: [Profile; 2] = [
 /// The profile for pages that execute tools.
 static CLIENT_TOOLS: &Profile = &PROFILES[1];
 
-/// TanStack AI 0.0.1 to 0.2.2.
+/// The dialect of TanStack AI 0.0.1 to 0.2.2.
 #[derive(Debug, Clone, Copy)]
 pub struct TanStack;
 
@@ -113,7 +112,8 @@ impl Dialect for TanStack {
     }
 
     fn chat_profile(&self, asks: bool) -> &'static Profile {
-        // A page that is asked for something would wait for ever beside a call of the server's that it is shown too early.
+        // A page that is asked for something would wait forever next to a server call that is shown too
+        // early.
         if asks { CLIENT_TOOLS } else { self.default_profile() }
     }
 
@@ -160,7 +160,7 @@ impl Reader for TanStack {
     }
 
     fn rules(&self) -> Rules {
-        // Its client treats an `error` chunk as one of many.
+        // Its client does not treat an `error` chunk as the end.
         Rules { goes_on_after_end: true, ..Rules::default() }
     }
 

@@ -1,8 +1,9 @@
-//! The messages of the page: `UIMessage` of the AI SDK, to and from [`Message`].
+//! Converts `UIMessage` of the AI SDK to and from [`Message`].
 //!
-//! The requests of the `ai-sdk` and `agents` dialects carry the whole conversation in this form. Parts that we have no word for are kept as they
-//! came. What is not kept: `rawInput` of a call whose input is known (of a call that failed without one it
-//! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, and that `providerExecuted` or `isAutomatic` is `false`.
+//! Requests of the `ai-sdk` and `agents` dialects carry the conversation in this form. Unknown parts are kept
+//! unchanged. Not kept: `rawInput` of a call with a known input (for a call that failed without one it *is*
+//! the input), `toolMetadata`, `inputEncoding`, `citations`, and a `false` in `providerExecuted` or
+//! `isAutomatic`.
 
 use headwater_protocol::{
     Approval, DataEvent, Error, ErrorKind, Executor, FilePart, Message, MessageStatus, Part, PartState, Role,
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json::with;
 
-/// Reads a message as the page holds it.
+/// Parses a message of the page.
 ///
 /// ```
 /// use headwater_dialects::ui_message;
@@ -72,7 +73,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             metadata: fields.value("providerMetadata"),
             ..SourcePart::default()
         }),
-        // Where a provider keeps it we have no word for.
+        // We do not model files by provider reference.
         "file" if fields.map.contains_key("providerReference") => Part::Other { value: part.clone() },
         "file" | "reasoning-file" => Part::File(FilePart {
             url: fields.text("url")?.to_owned(),
@@ -161,7 +162,7 @@ fn read_approval(approval: &Value, part: &Fields<'_>) -> Result<Approval, Error>
     })
 }
 
-/// An object and where it is.
+/// An object and its path.
 struct Fields<'a> {
     map: &'a Map<String, Value>,
     path: &'a str,
@@ -197,7 +198,7 @@ fn wrong(path: &str, expected: &str) -> Error {
     Error::new(ErrorKind::Request, format!("`{path}` must be {expected}, as in a UIMessage of the AI SDK"))
 }
 
-/// Writes a message as the page holds it.
+/// Writes a message in the page's form.
 ///
 /// ```
 /// use headwater_dialects::ui_message;
@@ -247,7 +248,7 @@ fn write_part(part: &Part) -> Value {
         Part::Question(question) => write_tool(&question.to_tool()),
         Part::StepStart => json!({ "type": "step-start" }),
         Part::Other { value: part } => part.clone(),
-        // A part that has no counterpart is given in our own form.
+        // A part without a counterpart is sent in our own form.
         part => json!(part),
     }
 }
@@ -260,7 +261,7 @@ fn write_text(kind: &str, part: &TextPart) -> Value {
 fn write_source(kind: &str, part: &SourcePart) -> Value {
     let (mut media_type, mut title) = (part.media_type.as_deref(), part.title.as_deref());
     if kind == "source-document" {
-        // `validateUIMessages` wants both.
+        // `validateUIMessages` requires both.
         media_type = media_type.or(Some("text/plain"));
         title = title.or(part.filename.as_deref()).or(Some(&part.source));
     }
@@ -281,7 +282,7 @@ fn write_tool(part: &ToolPart) -> Value {
         Some(true) => json!({ "type": "dynamic-tool", "toolName": part.name }),
         _ => json!({ "type": format!("tool-{}", part.name) }),
     };
-    // `validateUIMessages` wants an input, an output and an error where the state has them.
+    // `validateUIMessages` requires an input, output and error in the states that have them.
     let has_input = !matches!(part.state, ToolState::InputStreaming | ToolState::OutputError);
     let has_output = part.state == ToolState::OutputAvailable;
     let has_error = part.state == ToolState::OutputError;

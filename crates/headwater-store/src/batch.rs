@@ -1,4 +1,4 @@
-//! What is written together, and those who wait for it.
+//! Group commits: writes that become durable together, and the callers that wait for them.
 
 use std::sync::{
     Arc, OnceLock,
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::Result;
 
-/// The outcome of one commit, shared by all who wait for it.
+/// The outcome of one commit, shared by all waiting callers.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     outcome: OnceLock<Result<()>>,
@@ -18,14 +18,14 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn settle(&self, outcome: Result<()>) {
-        // Each batch is settled once; a second outcome would contradict what some have been told.
+        // A batch is settled once; a second outcome could contradict one that a caller already has.
         let _ = self.outcome.set(outcome);
         self.settled.notify_waiters();
     }
 
     pub(crate) async fn wait(self: Arc<Self>) -> Result<()> {
         let mut settled = std::pin::pin!(self.settled.notified());
-        // Registered before the look, or an outcome between the two would wake nobody.
+        // Registered before the check, or an outcome between the two would wake no waiter.
         settled.as_mut().enable();
         if let Some(outcome) = self.outcome.get() {
             return outcome.clone();
@@ -35,7 +35,7 @@ impl Batch {
     }
 }
 
-/// Whether there is room for more in the commit that gathers.
+/// Whether the gathering commit has room for more.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     closed: AtomicBool,
@@ -56,7 +56,7 @@ impl Room {
     pub(crate) async fn wait(&self) {
         while self.closed.load(Ordering::SeqCst) {
             let mut opened = std::pin::pin!(self.opened.notified());
-            // Registered before the second look, or an opening between the two would wake nobody.
+            // Registered before the second check, or an opening between the two would wake no waiter.
             opened.as_mut().enable();
             if self.closed.load(Ordering::SeqCst) {
                 opened.await;

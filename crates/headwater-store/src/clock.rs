@@ -1,8 +1,8 @@
-//! The time, so that tests can set it.
+//! The clocks of a store, replaceable in tests.
 //!
-//! There are two clocks. The wall clock says when something happened; it may be set, by a person or by NTP, at any
-//! moment. The monotonic clock says how much time has passed in this process; nothing sets it. What decides whether a
-//! driver has died (leases) is measured on the monotonic clock alone, and retention never runs ahead of it.
+//! There are two clocks. The wall clock gives the time of events; a person or NTP may set it at any moment.
+//! The monotonic clock measures elapsed time in this process and is never set. Leases, which decide whether a
+//! driver has died, use the monotonic clock alone, and retention never runs ahead of it.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ use std::{
 pub struct Time(pub u64);
 
 impl Time {
-    /// The time that is `duration` later.
+    /// The time `duration` later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(milliseconds(duration)))
@@ -31,18 +31,18 @@ impl fmt::Display for Time {
     }
 }
 
-/// Milliseconds on a clock that is never set. Only differences mean something, and only within one process.
+/// Milliseconds on a clock that is never set. Only differences within one process are meaningful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Monotonic(pub u64);
 
 impl Monotonic {
-    /// The moment that is `duration` later.
+    /// The moment `duration` later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(milliseconds(duration)))
     }
 
-    /// How much time has passed since an earlier moment.
+    /// The time since an earlier moment.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
@@ -55,7 +55,7 @@ fn milliseconds(duration: Duration) -> u64 {
 
 /// The clocks of a store.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time on the wall. It may step forward or back.
+    /// The wall time. It may jump forward or back.
     fn now(&self) -> Time;
 
     /// A clock that only moves forward, at the same rate as the timers that renew leases.
@@ -64,9 +64,9 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 
 /// The system's clocks.
 ///
-/// The monotonic one is that of [`Instant`], on which tokio's timers run too. On Linux and macOS it stands still while
-/// the machine is suspended: a lease and the timer that renews it sleep together, so that a suspended laptop or a
-/// paused machine does not wake up with every lease expired.
+/// The monotonic clock is that of [`Instant`], which tokio's timers use too. On Linux and macOS it stands
+/// still while the machine is suspended: a lease and its renewal timer pause together, so that a suspended
+/// machine does not wake up with every lease expired.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -81,7 +81,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Clocks that move only when a test moves them.
+/// Clocks that only move when a test moves them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -101,7 +101,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Clocks of which the wall clock stands at so many milliseconds.
+    /// Clocks with this wall time in milliseconds.
     #[must_use]
     pub const fn at(milliseconds: u64) -> Self {
         Self { wall: AtomicU64::new(milliseconds), monotonic: AtomicU64::new(0) }
@@ -139,12 +139,12 @@ impl<T: Clock> Clock for Arc<T> {
     }
 }
 
-/// The times by which values and closed journals go. Whatever the wall clock does while the store is open, nothing goes
-/// before its time has really passed.
+/// Expiry times of values and closed journals. While the store is open nothing expires early, whatever
+/// happens to the wall clock.
 ///
-/// Expiry is written as wall time, because it must mean something after a restart. Deadlines use the later of wall and
-/// monotonic time when set, and the earlier when checked, so a clock step can only delay expiry: at most by the step, and
-/// until the store is opened anew. What has expired stays so when the clock is set back.
+/// Expiry is stored as wall time, so that it is meaningful after a restart. Deadlines use the later of wall
+/// and monotonic time when set, and the earlier when checked, so a clock step can only delay expiry: at most
+/// by the step, and until the store is reopened. Expired items stay expired when the clock is set back.
 #[derive(Debug)]
 pub(crate) struct Retention {
     clock: Arc<dyn Clock>,
@@ -163,12 +163,12 @@ impl Retention {
         wall.after(self.clock.monotonic().since(monotonic))
     }
 
-    /// When something goes that is kept for so long from now on.
+    /// The deadline of an item that is kept for this long.
     pub(crate) fn deadline(&self, keep: Duration) -> Time {
         self.clock.now().max(self.passed()).after(keep)
     }
 
-    /// What has this deadline or an earlier one is over.
+    /// Items with this deadline or an earlier one have expired.
     pub(crate) fn now(&self) -> Time {
         let now = self.clock.now().min(self.passed());
         Time(self.latest.fetch_max(now.0, Ordering::SeqCst).max(now.0))
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadline_passes_only_when_its_time_has_passed() {
+    fn deadline_expires_only_after_its_time() {
         let day = Duration::from_secs(86_400);
         for stepped in [day, Duration::from_secs(40), Duration::ZERO] {
             for (put, then) in [(1, 2), (2, 1), (0, 1), (1, 0), (0, 2), (2, 0)] {

@@ -1,8 +1,8 @@
-//! Copies a store into another of any kind, and reads back what it wrote.
+//! Copies a store to another of any kind and verifies the copy by reading it back.
 //!
-//! The target has the same journals (sequences, epochs, times, classes, beginnings and ends) and the same values with the time
-//! that they have left. The secret is a value, so cursors and tokens that were given out stay valid. Versions of values are
-//! the target's own: nothing that is stored names one.
+//! The target gets the same journals (sequences, epochs, times, classes, beginnings and ends) and the same
+//! values with their remaining time to live. The secret is a value, so existing cursors and tokens stay
+//! valid. Versions of values are the target's own: no stored data refers to one.
 //!
 //! ```
 //! use headwater_store::{Class, Memory, Store, copy::{CopyOptions, copy}};
@@ -17,7 +17,7 @@
 //! assert!(report.is_good());
 //! assert_eq!((report.journals.copied, report.records, report.active), (1, 1, 1));
 //!
-//! // The driver writes on: a second pass brings the rest.
+//! // The driver continues to write: a second pass copies the rest.
 //! from.append(&lease, Class::Fact, &["it went on".into()])?.await?;
 //! let update = CopyOptions { update: true, ..CopyOptions::default() };
 //! assert_eq!(copy(&from, &to, &update, |_| {}).await?.records, 2);
@@ -35,21 +35,21 @@ use crate::{Clock, Error, ErrorKind, JournalId, Result, Store, SystemClock, secr
 
 pub use digest::Digest;
 
-/// How many names or values are asked for at once.
+/// How many names are listed per request.
 const NAMES: usize = 10_000;
 
-/// Problems beyond this are counted and not described.
+/// Further problems are counted but not described.
 const MAX_PROBLEMS: usize = 100;
 
-/// How a store is copied.
+/// The options of a copy.
 #[derive(Debug, Clone)]
 pub struct CopyOptions {
-    /// Whether the target may be an earlier copy of the source: it gets what has changed since, and loses what the source
-    /// no longer has. Otherwise the target must be empty.
+    /// Whether the target may be an earlier copy of the source: then changes are copied and deletions
+    /// repeated. Otherwise the target must be empty.
     pub update: bool,
-    /// How many journals and values are copied at the same time.
+    /// How many journals and values are copied concurrently.
     pub concurrency: usize,
-    /// Says how much time the values have left.
+    /// The clock for the remaining time to live of values.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -60,55 +60,55 @@ impl Default for CopyOptions {
     }
 }
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyProgress {
-    /// Journals that are done, whether or not they had to be copied.
+    /// Finished journals, including unchanged ones.
     pub journals: u64,
     /// Journals of the source when the copy began.
     pub journals_total: u64,
-    /// Values that are done.
+    /// Finished values.
     pub values: u64,
-    /// Bytes of records and values that were copied.
+    /// Copied bytes of records and values.
     pub bytes: u64,
 }
 
-/// What became of journals or values.
+/// Results for journals or values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyCounts {
-    /// Written to the target, read back, and the same.
+    /// Written to the target and verified.
     pub copied: u64,
-    /// The same in the target already.
+    /// Already the same in the target.
     pub unchanged: u64,
-    /// Removed from the target, because the source no longer has them.
+    /// Removed from the target because the source no longer has them.
     pub removed: u64,
-    /// Not in the target as the source has them: see [`CopyReport::problems`].
+    /// Not the same in the target as in the source: see [`CopyReport::problems`].
     pub failed: u64,
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CopyReport {
-    /// Journals.
+    /// Results for journals.
     pub journals: CopyCounts,
-    /// Values.
+    /// Results for values.
     pub values: CopyCounts,
-    /// Records that were copied.
+    /// Copied records.
     pub records: u64,
-    /// Bytes of records and values that were copied.
+    /// Copied bytes of records and values.
     pub bytes: u64,
-    /// Journals that had a driver, alive or dead. What a live one has written since is not in the target.
+    /// Journals that had a driver, alive or dead. Later writes of a live one are not in the target.
     pub active: u64,
-    /// The digest of all journals and values that were copied, as they were read back from the target. Their order does
-    /// not matter.
+    /// The digest of all copied journals and values, as read back from the target. It does not depend on
+    /// their order.
     pub digest: Digest,
-    /// What could not be copied, and why; at most 100 of them.
+    /// The items that could not be copied, at most 100.
     pub problems: Vec<CopyProblem>,
 }
 
 impl CopyReport {
-    /// Whether the target has everything as the source had it.
+    /// Whether the target has everything that the source had.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.journals.failed == 0 && self.values.failed == 0
@@ -124,11 +124,11 @@ impl CopyReport {
 /// A journal or value that could not be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyProblem {
-    /// Its name.
+    /// The journal or value.
     pub what: String,
     /// The code of the error.
     pub code: &'static str,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
 }
 
@@ -138,29 +138,29 @@ impl fmt::Display for CopyProblem {
     }
 }
 
-/// Copies all journals and values of a store into another, and reads them back.
+/// Copies all journals and values of a store to another, and reads them back.
 ///
-/// The source may be in use: each journal is copied up to the record that could be seen when its turn came. A copy that is
-/// to replace its source needs one more pass with [`CopyOptions::update`] when nothing writes to the source any more. The
-/// target must not be in use.
+/// The source may be in use: each journal is copied up to its last visible record at that moment. Before the
+/// copy replaces the source, make another pass with [`CopyOptions::update`] when nothing writes to the source
+/// any more. The target must not be in use.
 ///
 /// # Errors
-/// [`Exists`](ErrorKind::Exists) when the target is not empty, or with `update` not a copy of the source; nothing is changed
-/// then. An error of a store that concerns more than one journal or value; what is in the target then is not complete, and
-/// a pass with `update` goes on.
+/// [`Exists`](ErrorKind::Exists) when the target is not empty or, with `update`, not a copy of the source;
+/// nothing is changed then. An error of a store that concerns more than one journal or value; the target is
+/// then incomplete, and a pass with `update` continues.
 pub async fn copy(
     from: &dyn Store,
     to: &dyn Store,
     options: &CopyOptions,
     progress: impl Fn(CopyProgress) + Sync,
 ) -> Result<CopyReport> {
-    // What an earlier copy may have left under way.
+    // Wait for writes that an earlier copy may have left in progress.
     to.flush().await?;
     let is_empty = to.journals(None, 1).await?.is_empty() && to.list("", None, 1).await?.is_empty();
     if !is_empty {
         check_is_copy(from, to, options).await?;
     }
-    // First of all: by its secret, a target that was not copied to its end is known as a copy of this source.
+    // The secret goes first: it identifies an incomplete target as a copy of this source.
     values::copy_secret(from, to).await?;
     let mut pass = Pass {
         from,
@@ -177,12 +177,12 @@ pub async fn copy(
     Ok(pass.report)
 }
 
-/// One copy while it is made.
+/// A copy in progress.
 struct Pass<'a> {
     from: &'a dyn Store,
     to: &'a dyn Store,
     options: &'a CopyOptions,
-    /// Whether the target was empty, so that nothing of it has to be looked at.
+    /// Whether the target was empty, so that nothing in it needs to be compared.
     fresh: bool,
     progress: &'a (dyn Fn(CopyProgress) + Sync),
     done: CopyProgress,
@@ -218,7 +218,7 @@ async fn names(store: &dyn Store) -> Result<Vec<JournalId>> {
     }
 }
 
-/// Whether an error concerns one journal or value alone, so that the others can go on.
+/// Whether an error concerns only one journal or value, so that the others can continue.
 fn is_local(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,16 +1,17 @@
-//! Where a reader is, in a form that it can hold and send back.
+//! Signed positions of readers.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::{Error, ErrorKind, JournalId, JournalInfo, Result, Secret, error::CursorFault};
 
-/// The bytes of a signature that a cursor carries.
+/// The bytes of a signature in a cursor.
 const TAG: usize = 8;
 
-/// Where a reader is: after a frame of a record, of an epoch, of a journal; and how far its dialect has counted.
+/// The position of a reader: after a frame of a record in an epoch of a journal, with the dialect's own
+/// counter.
 ///
-/// The epoch makes it safe: if the record died with the process that wrote it, [`Cursor::place`] says so instead of
-/// pointing at what another process wrote under the same number.
+/// The epoch makes it safe: if the record was lost with the process that wrote it, [`Cursor::place`] reports
+/// that instead of pointing at a record that another process wrote under the same number.
 ///
 /// ```
 /// use headwater_store::{Cursor, Secret};
@@ -28,21 +29,21 @@ pub struct Cursor {
     pub journal: JournalId,
     /// The epoch of the record.
     pub epoch: u64,
-    /// The last record of which something was read, 0 before the first.
+    /// The last record of which something was read; 0 before the first.
     pub seq: u64,
     /// How many frames of that record were read; 0 for all of them.
     pub frame: u32,
-    /// The dialect's own dense counter.
+    /// The dialect's own consecutive counter.
     pub count: u64,
 }
 
-/// Where a reader goes on.
+/// Where a reader continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// After this record, which is the one that the reader saw.
     After(u64),
-    /// What the reader saw last died with the process that wrote it. It goes on after this record: the next one is the
-    /// first of the epoch that took over, and retracts what was open.
+    /// The reader's last record was lost with the process that wrote it. It continues after this record: the
+    /// next one is the first of the epoch that took over, and retracts open attempts.
     Moved(u64),
 }
 
@@ -57,7 +58,7 @@ impl Place {
 }
 
 impl Cursor {
-    /// The cursor as signed text that fits into a header or a URL.
+    /// The cursor as signed text for a header or URL.
     #[must_use]
     pub fn seal(&self, secret: &Secret) -> String {
         let mut bytes = Vec::with_capacity(self.journal.as_str().len() + 24 + TAG);
@@ -70,18 +71,22 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a cursor that [`Cursor::seal`] wrote.
+    /// Parses a cursor written by [`Cursor::seal`].
     ///
     /// # Errors
-    /// [`CursorFault::Malformed`] when it is no cursor, [`CursorFault::Forged`] when it was not signed with this secret.
+    /// [`CursorFault::Malformed`] when it is not a cursor, [`CursorFault::Forged`] when it was not signed
+    /// with this secret.
     pub fn open(text: &str, secret: &Secret) -> Result<Self> {
         let malformed =
-            || fault(CursorFault::Malformed, "this is no cursor: send back the one that you were given");
+            || fault(CursorFault::Malformed, "invalid cursor: send a cursor exactly as you received it");
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| malformed())?;
         let signed = bytes.len().checked_sub(TAG).ok_or_else(malformed)?;
         let (body, tag) = bytes.split_at(signed);
         if !secret.verify(&[b"cursor", body], tag) {
-            return Err(fault(CursorFault::Forged, "the cursor was not made by this store, or was changed"));
+            return Err(fault(
+                CursorFault::Forged,
+                "the cursor was not issued by this store, or was modified",
+            ));
         }
         let mut rest = body;
         let mut number = || take_varint(&mut rest).ok_or_else(malformed);
@@ -91,11 +96,11 @@ impl Cursor {
         Ok(Self { journal, epoch, seq, frame, count })
     }
 
-    /// Where its reader goes on in a journal.
+    /// Where its reader continues in a journal.
     ///
     /// # Errors
-    /// [`CursorFault::Foreign`], [`CursorFault::UnknownEpoch`] or [`CursorFault::Future`] where it would point at
-    /// nothing or at other content, [`ErrorKind::Trimmed`] where what follows is no longer kept.
+    /// [`CursorFault::Foreign`], [`CursorFault::UnknownEpoch`] or [`CursorFault::Future`] if it would point
+    /// at nothing or at other content, [`ErrorKind::Trimmed`] if the records after it were deleted.
     pub fn place(&self, journal: &JournalId, info: &JournalInfo) -> Result<Place> {
         if self.journal != *journal {
             let message = format!("the cursor belongs to {}, not to {journal}", self.journal);
@@ -125,7 +130,7 @@ impl Cursor {
             let message = format!("epoch {} of {} began after {}", self.epoch, self.journal, self.seq);
             return Err(fault(CursorFault::UnknownEpoch, message));
         }
-        // An epoch that wrote nothing before it was fenced out leads on to the next.
+        // An epoch that wrote nothing before it was fenced leads to the next.
         if info.epochs.last().is_some_and(|newest| newest.epoch != self.epoch) {
             return Ok(Place::Moved(last));
         }
@@ -186,20 +191,20 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_lives_is_gone_on_from() {
+    fn cursor_continues_after_an_existing_record() {
         assert_eq!(place(10, 0).unwrap(), Place::After(0));
         assert_eq!(place(10, 7).unwrap(), Place::After(7));
         assert_eq!(place(11, 9).unwrap(), Place::After(9));
     }
 
     #[test]
-    fn a_record_that_died_leads_to_the_takeover() {
+    fn cursor_of_a_lost_record_leads_to_the_takeover() {
         assert_eq!(place(10, 8).unwrap(), Place::Moved(7));
         assert_eq!(place(10, 50).unwrap(), Place::Moved(7));
     }
 
     #[test]
-    fn what_points_nowhere_is_refused() {
+    fn cursor_without_a_target_is_refused() {
         let cursor = |fault| ErrorKind::Cursor(fault);
         assert_eq!(fault_of(place(12, 3)), cursor(CursorFault::UnknownEpoch));
         assert_eq!(fault_of(place(11, 7)), cursor(CursorFault::UnknownEpoch));
@@ -213,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_of_the_text_is_found() {
+    fn modified_cursor_is_refused() {
         let secret = Secret::from_bytes([1; 32]);
         let cursor = Cursor { journal: "run".into(), epoch: u64::MAX, seq: 300, frame: 2, count: 12 };
         let text = cursor.seal(&secret);

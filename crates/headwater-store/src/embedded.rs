@@ -1,7 +1,8 @@
-//! A store in a folder: one checksummed log of segments for records, epochs and values, so that one fsync covers them all.
+//! A store in a folder: one checksummed log of segments for records, epochs and values, so that one fsync
+//! covers all of them.
 //!
-//! The bytes are described in `docs/store-format.md`. Inside, `core` decides and knows nothing of threads, time or
-//! waiting; `log` writes; `recover` opens; `sweep` makes room; this file puts them together.
+//! `docs/store-format.md` describes the bytes. `core` holds the state and decides, without threads, time or
+//! waiting; `log` writes; `recover` opens; `sweep` frees space; this file connects them.
 
 use std::{
     fmt,
@@ -74,13 +75,13 @@ pub struct Embedded {
     sweeping: Arc<Semaphore>,
 }
 
-/// What the store and its threads share.
+/// State shared by the store and its threads.
 #[derive(Debug)]
 struct Shared {
     core: Mutex<Core>,
     /// Locked before the core, never after it.
     log: Mutex<Log>,
-    /// Wakes the writer.
+    /// Wakes the writer thread.
     wake: Condvar,
     /// How many callers are gathering changes for one commit.
     gathering: AtomicUsize,
@@ -100,12 +101,13 @@ struct Shared {
 }
 
 impl Embedded {
-    /// Opens the store in a folder, or begins one there, with the default options.
+    /// Opens the store in a folder, or creates one, with the default options.
     ///
     /// # Errors
-    /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if
-    /// a program with another format wrote it, [`Io`](crate::ErrorKind::Io). Damage is not an error here: what is left is served, and
-    /// [`damages`](Self::damages) tells.
+    /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder,
+    /// [`Format`](crate::ErrorKind::Format) if a program with another format wrote it,
+    /// [`Io`](crate::ErrorKind::Io). Damage is not an error here: the readable part is served, and
+    /// [`damages`](Self::damages) lists the damage.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         Self::open_folder(folder, Options::default())
     }
@@ -117,8 +119,8 @@ impl Embedded {
     pub fn open_folder(folder: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let path = folder.into();
         let place = path.display().to_string();
-        let files =
-            Folder::new(path).map_err(|error| Error::io(format_args!("making the folder {place}"), error))?;
+        let files = Folder::new(path)
+            .map_err(|error| Error::io(format_args!("creating the folder {place}"), error))?;
         Self::open_at(Arc::new(files), options, &place)
     }
 
@@ -140,31 +142,31 @@ impl Embedded {
         Ok(Self { shared, writer, sweeper: Mutex::new(None), sweeping: Arc::new(Semaphore::new(1)) })
     }
 
-    /// Writes one commit with all that was called so far, in the calling thread. Gives whether there was anything to
+    /// Writes all pending calls as one commit, in the calling thread. Returns whether there was anything to
     /// write. For simulations, with [`Writer::Manual`].
     ///
     /// # Errors
-    /// What stopped the store.
+    /// The failure that stopped the store.
     pub fn step(&self) -> Result<bool> {
         self.shared.commit()
     }
 
-    /// Opens the folder anew, in place, after a failure has stopped the store: all is as if the process had died and been
-    /// started again, but what had failed is not there. Leases have ended, so drivers find that they are stale; their journals
-    /// are listed as [expired](crate::Store::expired). Does nothing to a store that has not stopped.
+    /// Reopens the folder in place after a failure has stopped the store, as if the process had been
+    /// restarted. Failed writes are gone and leases have ended, so drivers find them stale; their journals
+    /// are listed as [expired](crate::Store::expired). Does nothing if the store has not stopped.
     ///
-    /// It takes as long as opening does, in the calling thread.
+    /// It takes as long as opening does, and blocks the calling thread.
     ///
     /// # Errors
-    /// Why it cannot be opened yet: the disk is still full, or still fails. The store stays stopped, and this can be tried
-    /// again.
+    /// Why it cannot be reopened yet: the disk is still full or failing. The store stays stopped, and the
+    /// call can be repeated.
     pub async fn recover(&self) -> Result<()> {
         let stopped = || Error::new(ErrorKind::Stopped, "the store was closed");
         let _no_sweep = self.sweeping.acquire().await.map_err(|_| stopped())?;
         self.shared.recover()
     }
 
-    /// What was found damaged when the store was opened.
+    /// The damage found when the store was opened.
     #[must_use]
     pub fn damages(&self) -> Vec<Damage> {
         self.shared.core().damages.clone()
@@ -220,7 +222,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes one commit with all that was called so far.
+    /// Writes all pending calls as one commit.
     fn commit(&self) -> Result<bool> {
         let mut log = self.log();
         let buffer = std::mem::take(&mut log.buffer);
@@ -240,16 +242,16 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         self.shared.quit.store(true, Ordering::SeqCst);
         {
-            // Taken so that the writer either has not looked yet or is waiting already.
+            // Locked so that the writer either has not checked yet or is already waiting.
             let _core = self.shared.core();
             self.shared.wake.notify_all();
         }
         let sweeper = self.sweeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         for thread in [sweeper, self.writer.take()].into_iter().flatten() {
-            // A thread that panicked has nothing to tell that the log does not.
+            // The log already has the failure of a thread that panicked.
             let _ = thread.join();
         }
-        // Without a thread something may be left that nobody will write: who waits for it must not wait for ever.
+        // Without a writer thread, pending writes are never written: their callers must not wait forever.
         self.shared
             .core()
             .stop(Error::new(ErrorKind::Stopped, "the store was closed before this was written"));

@@ -1,15 +1,15 @@
-//! What a store can refuse or fail at.
+//! Errors of stores.
 
 use std::{fmt, sync::Arc};
 
 use crate::{Class, JournalId, Monotonic};
 
-/// The result of asking a store for something.
+/// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a store refused or failed at, and what to do.
+/// An error of a store: what happened, where, and what to do.
 ///
-/// One pointer wide and cheap to clone: one failed commit is told to everyone who waited for it.
+/// One pointer wide and cheap to clone: every caller of a failed commit gets the same error.
 #[derive(Debug, Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -20,63 +20,64 @@ struct Inner {
     source: Option<std::io::Error>,
 }
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The lease's epoch is not the journal's newest: another driver has taken over.
     Stale {
-        /// The epoch that holds the journal now, if any does.
+        /// The epoch that holds the journal now, if any.
         current: Option<u64>,
     },
-    /// Somebody else holds the lease.
+    /// Another owner holds the lease.
     Held {
-        /// Who.
+        /// The owner.
         owner: Arc<str>,
-        /// Until when, unless renewed.
+        /// When the lease ends, unless renewed.
         expires: Monotonic,
     },
     /// There is no such journal.
     Unknown,
-    /// There is a journal of that name already.
+    /// A journal with this name already exists.
     Exists,
-    /// The journal is closed; nothing is appended to it any more.
+    /// The journal is closed and accepts no more records.
     Closed,
-    /// The records asked for are no longer kept.
+    /// The requested records were trimmed.
     Trimmed {
         /// The first sequence that is kept.
         first: u64,
     },
-    /// The value is not at the version that was expected.
+    /// The value is not at the expected version.
     Conflict {
-        /// The version that it is at; `None` if there is no such value.
+        /// The current version; `None` if there is no such value.
         current: Option<u64>,
     },
     /// A record, batch, key or value is larger than allowed.
     TooLarge,
-    /// The journal's share of the store is used up, or the memory of a store in memory. It stays so until something is
-    /// trimmed or deleted: repeating the call does not help.
+    /// The journal has reached its size limit, or a store in memory its own. Retrying does not help until
+    /// something is trimmed or deleted.
     Full,
-    /// More waits to be written than the store takes: the disk is slower than its callers. Nothing was appended; wait for
+    /// Too much data waits to be written: the disk is slower than the callers. Nothing was appended; wait for
     /// [`room`](crate::Store::room) and repeat the call.
     Busy,
     /// The disk has no space left. This stops the store.
     NoSpace,
-    /// Stored bytes are not what was written.
+    /// The stored bytes are not the ones that were written.
     Corrupt,
-    /// The file system refused or failed.
+    /// The file system failed.
     Io,
     /// Another process uses the folder.
     Locked,
-    /// The folder was written by a newer version.
+    /// The folder was written in a different format.
     Format,
-    /// An earlier failure stopped the store: it takes no more writes until it is opened anew.
+    /// An earlier failure stopped the store: it accepts no writes until it is reopened.
     Stopped,
-    /// The engine behind the store cannot be reached, or cannot do it now. It reconnects by itself: repeat the call later.
+    /// The database is unreachable or temporarily unable to respond. The store reconnects on its own: retry
+    /// later.
     Unavailable,
-    /// The engine rejects this program: its URL, password or rights are wrong, or it is a server that does not fit.
+    /// The database rejects this program: wrong URL, password or rights, or an unsupported server.
     Rejected,
-    /// A cursor is not one of ours, or not for this journal: `cursor.forged`, `cursor.foreign` and so on.
+    /// A cursor is not valid for this journal: `cursor.forged`, `cursor.foreign` and so on.
     Cursor(CursorFault),
 }
 
@@ -84,20 +85,20 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CursorFault {
-    /// It cannot be read at all.
+    /// It cannot be parsed.
     Malformed,
-    /// It was not made with this store's secret.
+    /// It was not signed with this store's secret.
     Forged,
     /// It belongs to another journal.
     Foreign,
     /// Its epoch never wrote to this journal.
     UnknownEpoch,
-    /// It points after the last record.
+    /// It points beyond the last record.
     Future,
 }
 
 impl ErrorKind {
-    /// A stable word for machines.
+    /// A stable code for machines.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -129,32 +130,32 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of a kind, with what happened, where, and what to do.
+    /// An error of a kind, with a message that says what happened, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner { kind, message: message.into(), source: None }))
     }
 
-    /// A failure of the file system while doing something.
+    /// A failure of the file system during an operation.
     pub fn io(doing: impl fmt::Display, source: std::io::Error) -> Self {
         let message = format!("{doing}: {source}");
         Self(Arc::new(Inner { kind: ErrorKind::Io, message, source: Some(source) }))
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// A stable word for machines.
+    /// A stable code for machines.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.0.kind.code()
     }
 
-    /// Whether the same call may succeed later, with nothing changed but the time. All other refusals stay: a record that
-    /// is [`TooLarge`](ErrorKind::TooLarge) or a journal that is [`Full`](ErrorKind::Full) is so for ever, and a store that
-    /// has [`Stopped`](ErrorKind::Stopped) must be opened anew.
+    /// Whether the same call may succeed later without any other change. All other errors are permanent: a
+    /// record that is [`TooLarge`](ErrorKind::TooLarge) or a journal that is [`Full`](ErrorKind::Full) stays
+    /// so, and a store that has [`Stopped`](ErrorKind::Stopped) must be reopened.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(
@@ -168,66 +169,71 @@ impl Error {
     pub fn stale(journal: &JournalId, epoch: u64, current: Option<u64>) -> Self {
         let now = match current {
             Some(current) => format!("epoch {current} drives it now"),
-            None => "nobody holds its lease now".to_owned(),
+            None => "its lease is free now".to_owned(),
         };
-        let message = format!("journal {journal}: epoch {epoch} may not write any more, {now}");
+        let message = format!("journal {journal}: epoch {epoch} is fenced and can no longer write, {now}");
         Self::new(ErrorKind::Stale { current }, message)
     }
 
     /// There is no such journal.
     #[must_use]
     pub fn unknown(journal: &JournalId) -> Self {
-        Self::new(ErrorKind::Unknown, format!("no journal {journal}: it never was, or its retention is over"))
+        Self::new(
+            ErrorKind::Unknown,
+            format!("unknown journal {journal}: it never existed, or it was deleted"),
+        )
     }
 
-    /// A journal cannot be restored over another.
+    /// A journal of this name already exists.
     #[must_use]
     pub fn exists(journal: &JournalId) -> Self {
-        let message = format!("journal {journal} is in this store already: delete it first, or keep it");
+        let message = format!("journal {journal} already exists in this store: delete it first, or keep it");
         Self::new(ErrorKind::Exists, message)
     }
 
-    /// The journal takes no more records.
+    /// The journal is closed.
     #[must_use]
     pub fn closed(journal: &JournalId) -> Self {
-        Self::new(ErrorKind::Closed, format!("journal {journal} is closed and takes no more records"))
+        Self::new(ErrorKind::Closed, format!("journal {journal} is closed and accepts no more records"))
     }
 
-    /// The lease is another's.
+    /// Another owner holds the lease.
     #[must_use]
     pub fn held(journal: &JournalId, owner: &Arc<str>, expires: Monotonic) -> Self {
         let message =
-            format!("journal {journal} is driven by {owner}, whose lease has not run out; try again later");
+            format!("journal {journal} is driven by {owner}, whose lease has not expired; try again later");
         Self::new(ErrorKind::Held { owner: owner.clone(), expires }, message)
     }
 
-    /// The records asked for are gone.
+    /// The requested records were trimmed.
     #[must_use]
     pub fn trimmed(journal: &JournalId, after: u64, first: u64) -> Self {
         let message =
-            format!("journal {journal}: what follows {after} is no longer kept, the first record is {first}");
+            format!("journal {journal}: records after {after} were trimmed, the first record is {first}");
         Self::new(ErrorKind::Trimmed { first }, message)
     }
 
-    /// The value changed meanwhile.
+    /// The value was changed meanwhile.
     #[must_use]
     pub fn conflict(key: &str, current: Option<u64>) -> Self {
-        let now = current.map_or_else(|| "it is not there".to_owned(), |at| format!("it is at version {at}"));
-        let message = format!("value {key}: not what was expected, {now}; read it again and decide anew");
+        let now =
+            current.map_or_else(|| "it does not exist".to_owned(), |at| format!("it is at version {at}"));
+        let message = format!("value {key}: version conflict, {now}; read it again and retry");
         Self::new(ErrorKind::Conflict { current }, message)
     }
 
-    /// A record that is larger than the store takes.
+    /// A record, batch, name or value is too large.
     #[must_use]
     pub fn too_large(what: &str, size: usize, limit: usize) -> Self {
-        Self::new(ErrorKind::TooLarge, format!("{what} of {size} bytes: at most {limit} are taken"))
+        Self::new(ErrorKind::TooLarge, format!("{what} of {size} bytes is too large: the limit is {limit}"))
     }
 
-    /// The journal's share of the store is used up.
+    /// The journal has reached its size limit.
     #[must_use]
     pub fn full(journal: &JournalId, class: Class, limit: u64) -> Self {
-        let message =
-            format!("journal {journal}: no room for another {class}, {limit} bytes are kept; trim it first");
+        let message = format!(
+            "journal {journal}: no room for another {class}, the limit is {limit} bytes; trim it first"
+        );
         Self::new(ErrorKind::Full, message)
     }
 }

@@ -1,4 +1,4 @@
-//! Journals and what is in them.
+//! Journals and their records.
 
 use std::{
     fmt,
@@ -12,12 +12,12 @@ use bytes::Bytes;
 
 use crate::{Result, Time};
 
-/// Names a journal. Cheap to clone.
+/// The name of a journal. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JournalId(Arc<str>);
 
 impl JournalId {
-    /// The name's text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -54,12 +54,13 @@ impl fmt::Debug for JournalId {
     }
 }
 
-/// When a record may be seen.
+/// When a record becomes visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Seen only when it is durable.
+    /// Visible only once it is durable.
     Fact,
-    /// Seen at once, durable a little later: what dies with the process was part of an attempt that is retracted.
+    /// Visible at once, durable a little later. Deltas lost in a crash belong to an attempt that is then
+    /// retracted.
     Delta,
 }
 
@@ -75,24 +76,24 @@ impl fmt::Display for Class {
 /// One entry of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its place: the first record of a journal has 1, the next 2, without gaps.
+    /// The sequence: the first record of a journal has 1, the next 2, without gaps.
     pub seq: u64,
     /// The epoch of the lease that wrote it.
     pub epoch: u64,
     /// When it was appended.
     pub time: Time,
-    /// When it may be seen.
+    /// When it becomes visible.
     pub class: Class,
-    /// What was appended.
+    /// The appended bytes.
     pub body: Bytes,
 }
 
-/// How much one read gives at most. One record is given even if it alone is larger.
+/// The maximum size of one read. One record is returned even if it alone is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimit {
-    /// So many records.
+    /// The number of records.
     pub records: usize,
-    /// So many bytes of records.
+    /// The bytes of records.
     pub bytes: usize,
 }
 
@@ -102,54 +103,54 @@ impl Default for ReadLimit {
     }
 }
 
-/// What one read gave.
+/// The result of one read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The records that may be seen, in order, without gaps.
+    /// The visible records, in order, without gaps.
     pub records: Vec<Record>,
-    /// How far the journal goes.
+    /// The end of the journal.
     pub tail: Tail,
 }
 
-/// How far a journal goes, for those who may see it.
+/// The visible end of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// The last sequence that may be seen; 0 without one.
+    /// The last visible sequence; 0 without records.
     pub last: u64,
-    /// Whether nothing will follow it.
+    /// Whether the journal is closed, so that no records will follow.
     pub closed: bool,
 }
 
 /// Where the records of an epoch begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochStart {
-    /// The epoch.
+    /// The number of the epoch.
     pub epoch: u64,
     /// The sequence of its first record, written or to be written.
     pub first: u64,
 }
 
-/// What is known about a journal without reading it.
+/// The metadata of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalInfo {
     /// The first sequence that is kept; one more than the last if none is.
     pub first: u64,
-    /// How far it goes.
+    /// The end of the journal.
     pub tail: Tail,
     /// Its epochs, oldest first.
     pub epochs: Vec<EpochStart>,
     /// The bytes of all kept records.
     pub bytes: u64,
-    /// When it goes, once closed.
+    /// The expiry time, once closed.
     pub goes: Option<Time>,
-    /// Whether it has a driver, alive or dead: it is not closed, and its newest lease was not given back.
+    /// Whether it has a driver, alive or dead: it is not closed, and its newest lease was not released.
     pub driven: bool,
 }
 
-/// What was appended, and a future that is ready when it may be seen: at once for deltas, unless a fact before them is
-/// not durable yet; when it is durable for facts.
+/// The result of an append, and a future that resolves when the records are visible: for deltas at once,
+/// unless an earlier fact is not durable yet; for facts when they are durable.
 ///
-/// What was appended stays so whether or not the receipt is waited for.
+/// The records stay appended even if the receipt is dropped.
 pub struct Receipt {
     first: u64,
     last: u64,
@@ -157,13 +158,13 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// A receipt for what may be seen already.
+    /// A receipt for records that are already visible.
     #[must_use]
     pub fn settled(first: u64, last: u64) -> Self {
         Self { first, last, settled: None }
     }
 
-    /// A receipt for what may be seen once `settled` is ready.
+    /// A receipt for records that are visible once `settled` resolves.
     #[must_use]
     pub fn later(first: u64, last: u64, settled: Pin<Box<dyn Future<Output = Result<()>> + Send>>) -> Self {
         Self { first, last, settled: Some(settled) }
@@ -185,7 +186,7 @@ impl Receipt {
 impl Future for Receipt {
     type Output = Result<u64>;
 
-    /// Gives the sequence of the last record.
+    /// Resolves to the sequence of the last record.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let last = self.last;
         match &mut self.settled {

@@ -1,15 +1,15 @@
-//! Keys of several parts, of which some were chosen by clients.
+//! Keys of several parts, some of them chosen by clients.
 //!
-//! Values are listed and removed by prefix, so where one id ends must be beyond doubt: every part is encoded, and ends with
-//! a `/` that no encoded part contains. No key of one id is then a prefix of a key of another.
+//! Values are listed and removed by prefix, so the end of an id must be unambiguous: every part is encoded
+//! and ends with a `/` that no encoded part contains. So no key of one id is a prefix of a key of another.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// The longest part that stands in a key as it is. Of longer ones a key has the hash.
+/// The longest part that is stored literally. Longer ones are replaced by their hash.
 const LONGEST: usize = 256;
 
-/// A key, or the prefix of some keys: a kind, and parts.
+/// A key, or a prefix of keys: a kind and parts.
 ///
 /// ```
 /// use headwater_store::key;
@@ -30,7 +30,7 @@ pub fn join(kind: &str, parts: &[&str]) -> String {
     key
 }
 
-/// The parts of a key after a prefix; none where the key has another prefix, or a part that cannot be read back.
+/// The parts of a key after a prefix; `None` if the key has another prefix or a part that cannot be decoded.
 #[must_use]
 pub fn split(prefix: &str, key: &str) -> Option<Vec<String>> {
     key.strip_prefix(prefix)?.strip_suffix('/')?.split('/').map(decode).collect()
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_read_back() {
+    fn parts_round_trip() {
         for part in ["", "/", "%", "=", "a/b", "é\u{0}\n", "..", "*", "run_1", &"x".repeat(LONGEST)] {
             let key = join("kind", &[part, "b"]);
             assert_eq!(split("kind/", &key), Some(vec![part.to_owned(), "b".to_owned()]), "{key}");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn long_part_is_hashed_and_not_read_back() {
+    fn long_part_is_hashed_and_cannot_be_decoded() {
         let key = join("kind", &[&"é".repeat(4_000)]);
         assert!(key.len() < 64, "{key}");
         assert_eq!(split("kind/", &key), None);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn key_of_one_part_is_no_prefix_of_another() {
+    fn key_of_one_part_is_not_a_prefix_of_another() {
         let parts = ["", "a", "a/", "a/b", "ab", "%", "%2F", "=", "a%2Fb", "-"];
         for one in parts {
             for other in parts.into_iter().filter(|other| *other != one) {

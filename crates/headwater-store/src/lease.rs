@@ -1,4 +1,4 @@
-//! The right to write a journal.
+//! Leases: the right to write a journal.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use crate::{JournalId, Monotonic};
 
 /// The right of one process to drive one run, with an epoch that fences out the previous holder.
 ///
-/// Epochs grow over the whole store: no two leases ever have the same, not even for a journal that was deleted and
-/// begun anew, so a cursor cannot be taken for one of another content.
+/// Epochs grow over the whole store: no two leases ever share one, not even for a journal that was deleted
+/// and created again, so a cursor can never point at other content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// The journal that it lets one write.
+    /// The journal that may be written.
     pub journal: JournalId,
-    /// Its number.
+    /// The epoch number.
     pub epoch: u64,
-    /// Who holds it.
+    /// The holder.
     pub owner: Arc<str>,
-    /// When it ends, unless renewed, on the monotonic clock of the process that gave it.
+    /// When it ends, unless renewed, on the monotonic clock of the process that claimed it.
     pub expires: Monotonic,
-    /// The sequence of the first record that this epoch writes.
+    /// The sequence of the first record of this epoch.
     pub first: u64,
 }

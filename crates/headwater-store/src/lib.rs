@@ -1,7 +1,7 @@
-//! Where runs are kept: an append-only journal for each, with leases that fence out a dead driver and readers that are
-//! cursors; and small values with compare-and-set beside them.
+//! Storage for runs: an append-only journal per run, with leases that fence out dead drivers and readers that
+//! are just cursors; and small values with compare-and-set.
 //!
-//! A [`Store`] is one small trait. What is promised, and when a record may be seen, is written there.
+//! A [`Store`] is one small trait; its documentation states the guarantees and when a record becomes visible.
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,11 +15,11 @@
 //! // One driver at a time: the lease's epoch goes with each append.
 //! let lease = store.claim(&run, "worker_1", Duration::from_secs(30)).await?;
 //! store.append(&lease, Class::Delta, &["Hel".into(), "lo".into()])?;
-//! // A fact is waited for: when the receipt is ready, it is durable and may be seen.
+//! // Wait for a fact: when the receipt resolves, it is durable and visible.
 //! store.append(&lease, Class::Fact, &["the end".into()])?.await?;
 //! store.close(&lease, None).await?;
 //!
-//! // A reader is a number: what it has read so far.
+//! // A reader is just the number of the last record it has read.
 //! let page = store.read(&run, 0, ReadLimit::default()).await?;
 //! let bodies: Vec<&[u8]> = page.records.iter().map(|record| &*record.body).collect();
 //! assert_eq!(bodies, [&b"Hel"[..], b"lo", b"the end"]);

@@ -1,25 +1,25 @@
-//! What a restore is given, and whether it can be a journal.
+//! Validates the records of a restore.
 
 use crate::{Error, ErrorKind, JournalId, JournalInfo, Record, Result};
 
-/// Epochs beyond this are refused, so that the store always has higher ones to give.
+/// The highest accepted epoch, so that the store always has higher ones to assign.
 const MAX_EPOCH: u64 = u64::MAX / 2;
 
-/// The place of one call of [`Store::restore`](crate::Store::restore) among those for a journal.
+/// The position of one call of [`Store::restore`](crate::Store::restore) among those for a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RestoreStep {
-    /// It has the first records that are kept.
+    /// It has the first kept records.
     pub(crate) begins: bool,
     /// It has the last record.
     pub(crate) completes: bool,
 }
 
-/// Checks that records can be those of a journal. Whether they follow those of the call before is up to the store.
+/// Checks that records can belong to a journal. The store checks that they follow those of the previous call.
 pub(crate) fn check(journal: &JournalId, info: &JournalInfo, records: &[Record]) -> Result<RestoreStep> {
     step(info, records).map_err(|what| invalid(journal, what))
 }
 
-/// Where records are in a journal, or what is wrong with them.
+/// The position of records in a journal; the error describes the problem.
 pub(crate) fn step(info: &JournalInfo, records: &[Record]) -> Result<RestoreStep, &'static str> {
     let end = info.tail.last.saturating_add(1);
     let ordered = info.epochs.is_sorted_by(|one, next| one.epoch < next.epoch && one.first <= next.first);
@@ -63,7 +63,7 @@ pub(crate) fn step(info: &JournalInfo, records: &[Record]) -> Result<RestoreStep
     Ok(RestoreStep { begins: first.seq == info.first, completes: last.seq == info.tail.last })
 }
 
-/// Checks that the records of a call follow those of the call before it.
+/// Checks that the records of a call follow those of the previous one.
 pub(crate) fn check_next(journal: &JournalId, last: u64, records: &[Record]) -> Result<()> {
     match records.first() {
         Some(record) if record.seq == last.saturating_add(1) => Ok(()),
@@ -71,7 +71,7 @@ pub(crate) fn check_next(journal: &JournalId, last: u64, records: &[Record]) -> 
     }
 }
 
-/// There is nothing that these records could follow.
+/// The error for records without predecessors.
 pub(crate) fn not_begun(journal: &JournalId) -> Error {
     invalid(journal, "its first records are not there")
 }
@@ -81,14 +81,14 @@ fn invalid(journal: &JournalId, what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// The journal is larger than this store takes.
+/// The error for a journal beyond the size limit of this store.
 pub(crate) fn too_long(journal: &JournalId, limit: u64) -> Error {
     let message =
         format!("cannot restore journal {journal}: this store keeps at most {limit} bytes of one journal");
     Error::new(ErrorKind::Full, message)
 }
 
-/// The names after one, at most so many, in order, of names that are in no order.
+/// The names after a given one, in order and at most `limit`, from an unordered list.
 pub(crate) fn page_of<'a>(
     names: impl Iterator<Item = &'a JournalId>,
     after: Option<&JournalId>,

@@ -1,4 +1,4 @@
-//! A key that signs what clients hold for us.
+//! The key that signs cursors and tokens.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use sha2::Sha256;
 
 use crate::{Error, ErrorKind, Expect, Result, Store};
 
-/// Where a store keeps its secret.
+/// The key under which a store keeps its secret.
 pub(crate) const KEY: &str = "secret";
 
-/// A key that signs cursors and tokens, so that what comes back from a client is known to be ours.
+/// A key that signs cursors and tokens, so that forged ones from clients are detected.
 ///
 /// ```
 /// use headwater_store::Secret;
@@ -27,20 +27,20 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret of given bytes, for stores and tests.
+    /// A secret with the given bytes, for stores and tests.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        // HMAC fills a key of less than its block with zeros; a whole block cannot be refused.
+        // HMAC pads a shorter key with zeros; a whole block is always accepted.
         let mut block = [0; 64];
         block.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
         let keyed = Hmac::new(&block.into());
         Self { bytes, keyed }
     }
 
-    /// The store's secret, made at the first use and the same ever after, in every process.
+    /// The store's secret, created on first use and the same in every process from then on.
     ///
     /// # Errors
-    /// When the store cannot be read or written, or the system gives no random bytes.
+    /// When the store cannot be read or written, or the system provides no random bytes.
     pub async fn of(store: &dyn Store) -> Result<Self> {
         loop {
             if let Some(value) = store.get(KEY).await? {
@@ -54,14 +54,14 @@ impl Secret {
             })?;
             match store.put(KEY, bytes.to_vec().into(), Expect::Absent, None).await {
                 Ok(_) => return Ok(Self::from_bytes(bytes)),
-                // Another process was first: take its secret.
+                // Another process was first: use its secret.
                 Err(error) if matches!(error.kind(), ErrorKind::Conflict { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Signs some parts; where each ends is signed too.
+    /// Signs some parts, including their boundaries.
     #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 16] {
         let full = self.digest(parts).finalize().into_bytes();
@@ -70,7 +70,7 @@ impl Secret {
         tag
     }
 
-    /// Whether `tag` (the beginning of a signature, 8 bytes or more) signs these parts. Takes the same time either way.
+    /// Whether `tag` (the first 8 or more bytes of a signature) signs these parts. Runs in constant time.
     #[must_use]
     pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         tag.len() >= 8 && self.digest(parts).verify_truncated_left(tag).is_ok()

@@ -1,4 +1,4 @@
-//! What every store does.
+//! The trait that every store implements.
 
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
@@ -9,98 +9,103 @@ use crate::{
     Value, Watch,
 };
 
-/// What a store will have done.
+/// A pending store operation.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Where journals and small values live.
+/// Storage for journals and small values.
 ///
-/// # What every store promises
+/// # Guarantees
 ///
 /// * **Order.** The records of a journal have the sequences 1, 2, 3, … in the order of the calls of
-///   [`append`](Store::append), and are seen in that order, without gaps.
-/// * **Facts are durable before they are seen**, to the degree that the store's setting says. Nothing passes a fact that
-///   is not durable yet.
-/// * **Deltas are seen at once**, and are written soon: at most 256 of a journal are seen before they are, and the commit
-///   that does it begins within 20 ms. What was seen and not yet written may die with the process, and what no fact has
-///   followed yet with the machine.
-/// * **Fencing.** Only the newest epoch of a journal writes to it. A claim is durable before its epoch's first record is
-///   seen, and epochs are never used twice.
-/// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
-///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on, until the store is opened anew.
+///   [`append`](Store::append), and become visible in that order, without gaps.
+/// * **Facts are durable before they are visible**, as far as the store's setting promises. No record becomes
+///   visible before an earlier fact is durable.
+/// * **Deltas are visible at once** and written soon: at most 256 of a journal are visible before they are
+///   written, and their commit begins within 20 ms. Visible deltas that are not written yet may be lost with
+///   the process, and those without a following fact with the machine.
+/// * **Fencing.** Only the newest epoch of a journal writes to it. A claim is durable before its epoch's
+///   first record is visible, and epochs are never reused.
+/// * **A failed write stops the store.** It is never silently retried: every later write fails with
+///   [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads continue, until the store is reopened.
 ///   [`stopped`](Store::stopped) waits for that.
-/// * **A lost connection does not.** A store behind a network sends the same batch again, which the engine recognises,
-///   until it is written: facts wait meanwhile, and deltas are refused as [`Busy`](crate::ErrorKind::Busy) when the buffer
-///   is full. Other calls are repeated for a minute and then fail with
-///   [`Unavailable`](crate::ErrorKind::Unavailable), which may be retried. Only when nothing could be written for five minutes
-///   does the store stop. So a node outlives the restart or failover of its engine.
-/// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed. What has a
-///   lifetime (values, closed journals) never goes before that has passed while the store is open. A store that several
-///   processes share measures both on the clock of its engine, and [`Lease::expires`](crate::Lease::expires) from
-///   before the request was sent: a process never counts on a lease for longer than the engine does.
-/// * **What others see.** Processes that share a store see facts and deltas after the commit; only readers in the process
-///   that appended a delta see it before. If that process loses its lease before the commit, its readers of those deltas get
-///   [`Unavailable`](crate::ErrorKind::Unavailable) and begin again with their cursors.
-/// * **Several changes in order.** [`write`](Store::write) makes its changes one after the other, after the records that
-///   it is told to come after: a crash keeps a beginning of them. There is no such promise between calls that are made side
-///   by side, because a store behind a network sends them over several connections.
-/// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
+/// * **A lost connection does not.** A store behind a network sends the same batch again, which the database
+///   recognises, until it is written: facts wait meanwhile, and deltas are refused as
+///   [`Busy`](crate::ErrorKind::Busy) when the buffer is full. Other calls are retried for a minute and then
+///   fail with [`Unavailable`](crate::ErrorKind::Unavailable), which callers may retry. The store only stops
+///   when nothing could be written for five minutes. So a node survives the restart or failover of its
+///   database.
+/// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed.
+///   Values and closed journals never expire early while the store is open. A shared store measures both on
+///   the clock of its database, and [`Lease::expires`](crate::Lease::expires) from before the request was
+///   sent: a process never relies on a lease for longer than the database does.
+/// * **Other processes.** Processes that share a store see facts and deltas after the commit; only readers in
+///   the appending process see deltas earlier. If that process loses its lease before the commit, its readers
+///   of those deltas get [`Unavailable`](crate::ErrorKind::Unavailable) and start again from their cursors.
+/// * **Several changes in order.** [`write`](Store::write) applies its changes one after the other, after the
+///   records of its receipt: a crash keeps a prefix of them. Calls made side by side have no such order,
+///   because a store behind a network sends them over several connections.
+/// * **Readers cost nothing.** A reader is a sequence number; an idle one holds no resources.
 ///
-/// `headwater_testkit::store::behaviour` holds any store to this.
+/// `headwater_testkit::store::behaviour` tests a store against this list.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Appends records of one class at the end of a journal, in one piece: after a crash all of them are there or a
-    /// beginning of them, never others.
+    /// Appends records of one class at the end of a journal. After a crash, all of them or the first few are
+    /// there, never others.
     ///
-    /// The call itself puts them in order; the receipt is ready when they may be seen.
+    /// The call itself fixes their order; the receipt resolves when they are visible.
     ///
     /// # Errors
     /// At once [`Stale`](crate::ErrorKind::Stale), [`Closed`](crate::ErrorKind::Closed),
     /// [`Unknown`](crate::ErrorKind::Unknown), [`TooLarge`](crate::ErrorKind::TooLarge),
-    /// [`Full`](crate::ErrorKind::Full), [`Busy`](crate::ErrorKind::Busy) or [`Stopped`](crate::ErrorKind::Stopped), with
-    /// nothing appended; any of them, [`NoSpace`](crate::ErrorKind::NoSpace) and [`Io`](crate::ErrorKind::Io) from the
-    /// receipt, with the records never seen or, for deltas that were, gone after the next claim.
+    /// [`Full`](crate::ErrorKind::Full), [`Busy`](crate::ErrorKind::Busy) or
+    /// [`Stopped`](crate::ErrorKind::Stopped), with nothing appended; any of them,
+    /// [`NoSpace`](crate::ErrorKind::NoSpace) and [`Io`](crate::ErrorKind::Io) from the receipt: then the
+    /// records never become visible or, for visible deltas, are gone after the next claim.
     ///
     /// `TooLarge` and `Full` are permanent for this record and this journal. `Busy` is not: wait for
     /// [`room`](Store::room) and repeat the call.
     fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt>;
 
-    /// Waits while more waits to be written than the disk keeps up with. Ready at once nearly always.
+    /// Waits while more data waits to be written than the disk can handle. Nearly always ready at once.
     ///
-    /// This is the store's back-pressure: wait for it before taking the next piece from a source that can be slowed down,
-    /// such as a model's stream, and memory stays bounded while a disk stalls. It is a hint, and reserves nothing: there is
-    /// room again when half of what may wait is free, so that a few callers at the same time do not meet
-    /// [`Busy`](crate::ErrorKind::Busy); a call that does waits for room and is repeated. Facts are refused only at twice
-    /// the bytes at which deltas are, because their callers wait for each of them.
+    /// This is the store's back-pressure: wait for it before taking the next piece from a source that can be
+    /// slowed down, such as a model's stream, and memory stays bounded while a disk stalls. It is a hint and
+    /// reserves nothing: it resolves when half of the buffer is free, so that a few concurrent callers do not
+    /// get [`Busy`](crate::ErrorKind::Busy); a call that does should wait for room and repeat. Facts are only
+    /// refused at twice the bytes of deltas, because their callers wait for each of them.
     fn room(&self) -> Pending<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Reads the records after a sequence, as far as they may be seen. An empty page is not an error.
+    /// Reads the visible records after a sequence. An empty page is not an error.
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page>;
 
     /// Waits until there is a record after a sequence, or the journal is closed. Does not poll.
     fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail>;
 
-    /// What is known about a journal; `None` if there is none of that name.
+    /// The metadata of a journal; `None` if it does not exist.
     fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>>;
 
-    /// The names of journals after a name, in the order of their bytes. The order is that of a listing, not of time, and
-    /// this is for tools that go through the whole store: a page may cost as much as looking at every name.
+    /// The names of journals after a name, in byte order. For tools that traverse the whole store: a page may
+    /// cost as much as scanning every name.
     fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>>;
 
-    /// Writes a journal as another store has it: with the same sequences, epochs, times and classes, the same beginning
-    /// and the same end. If it had a driver, it is one whose driver has died ([`expired`](Store::expired)).
+    /// Writes a journal as it is in another store: with the same sequences, epochs, times, classes, beginning
+    /// and end. If it had a driver, it counts as a journal whose driver has died
+    /// ([`expired`](Store::expired)).
     ///
-    /// A journal that is too large for memory is restored in pieces: call this with the same `info` and the next records,
-    /// beginning with the first that is kept, until the last one of `info.tail` was given. The journal exists, as a whole
-    /// and durably, when that call is done. Until then no other call sees it, and the name is free: a claim, a deletion
-    /// and a call with the first records again discard the pieces so far. After an error, begin again.
+    /// A journal that is too large for memory is restored in pieces: call this with the same `info` and the
+    /// next records, beginning with the first kept one, until the last one of `info.tail` was given. That
+    /// call makes the journal exist, complete and durable. Until then no other call sees it, and the name is
+    /// free: a claim, a deletion or a call with the first records again discards the pieces so far. After an
+    /// error, begin again.
     ///
-    /// From then on all epochs that the store gives are higher than those of the journal.
+    /// From then on all epochs that the store assigns are higher than those of the journal.
     ///
     /// # Errors
-    /// [`Exists`](crate::ErrorKind::Exists) when there is a journal of that name, [`Corrupt`](crate::ErrorKind::Corrupt)
-    /// when the records are not the next ones of a journal with that `info`,
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Full`](crate::ErrorKind::Full) as for an append.
+    /// [`Exists`](crate::ErrorKind::Exists) when a journal of that name exists,
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) when the records are not the next ones of a journal with that
+    /// `info`, [`TooLarge`](crate::ErrorKind::TooLarge) and [`Full`](crate::ErrorKind::Full) as for an
+    /// append.
     fn restore<'a>(
         &'a self,
         journal: &'a JournalId,
@@ -108,42 +113,43 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         records: &'a [Record],
     ) -> Pending<'a, ()>;
 
-    /// Ends a journal and its lease. It is kept for so long, or for ever, and then goes.
+    /// Closes a journal and ends its lease. It is kept for this long, or forever, and then deleted.
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()>;
 
-    /// Lets go of the records before a sequence. What is left keeps its numbers.
+    /// Trims the records before a sequence. The remaining ones keep their sequences.
     fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()>;
 
-    /// Deletes a journal that nobody holds. One that is not there is no error.
+    /// Deletes a journal that has no lease. A missing journal is not an error.
     fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()>;
 
-    /// Takes the lease of a journal that nobody holds, with a new epoch; begins the journal if there is none.
+    /// Claims the lease of a journal with a new epoch; creates the journal if it does not exist.
     ///
     /// # Errors
-    /// [`Held`](crate::ErrorKind::Held) while a lease runs, whoever owns it;
-    /// [`Closed`](crate::ErrorKind::Closed) when the journal has ended.
+    /// [`Held`](crate::ErrorKind::Held) while a lease is active, even the caller's own;
+    /// [`Closed`](crate::ErrorKind::Closed) when the journal is closed.
     fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease>;
 
-    /// Makes a lease last from now on for so long, also one that has run out and that nobody has claimed since.
+    /// Extends a lease from now on, even an expired one that has not been claimed since.
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease>;
 
-    /// Gives a lease back: the journal waits for whoever claims it next, and is not listed as expired.
+    /// Releases a lease: the journal waits for the next claim and is not listed as expired.
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()>;
 
-    /// Journals whose lease has run out and was not given back: their drivers have died.
+    /// Journals whose lease has expired without being released: their drivers have died.
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>>;
 
     /// The value of a key.
     ///
     /// # Errors
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) when its stored bytes are not what was put.
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) when the stored bytes are damaged.
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>>;
 
-    /// Puts a value if what is there is what one expects, for so long or for ever; durable when done. Gives its version.
+    /// Puts a value if the current one matches the expectation, for this long or forever; durable when done.
+    /// Returns its version.
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) when something else is there. A read after that finds it, or what came
-    /// after it.
+    /// [`Conflict`](crate::ErrorKind::Conflict) when the expectation does not match. A read after that
+    /// returns the conflicting value or a newer one.
     fn put<'a>(
         &'a self,
         key: &'a str,
@@ -152,7 +158,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         ttl: Option<Duration>,
     ) -> Pending<'a, u64>;
 
-    /// Removes a value if it is what one expects; durable when done. Gives whether there was one.
+    /// Removes a value if it matches the expectation; durable when done. Returns whether there was one.
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool>;
 
     /// Makes several changes in order, and after the records of a receipt of this store. Durable when done; after a crash a
@@ -186,8 +192,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Ends a [`hold_commit`](Store::hold_commit).
     fn release_commit(&self) {}
 
-    /// Values whose keys begin with a prefix, ordered by key, after a key. One whose stored bytes are damaged is listed with
-    /// its version and without bytes ([`Value::damaged`]), so that it can be named and removed.
+    /// Values whose keys begin with a prefix, ordered by key, after a key. A value with damaged bytes is
+    /// listed with its version and without bytes ([`Value::damaged`]), so that it can be reported and
+    /// removed.
     fn list<'a>(
         &'a self,
         prefix: &'a str,
@@ -195,22 +202,21 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Pending<'a, Vec<(String, Value)>>;
 
-    /// Tells when a value whose key begins with a prefix is put or removed, from now on.
+    /// Notifies when a value whose key begins with a prefix is put or removed, from now on.
     fn watch(&self, prefix: &str) -> Watch;
 
-    /// Lets go of what retention no longer keeps: closed journals whose time is over, values that expired, and the
-    /// space that they took.
+    /// Deletes expired journals and values, and frees their space.
     fn sweep(&self) -> Pending<'_, Swept>;
 
-    /// Waits until everything that was appended so far is durable.
+    /// Waits until everything appended so far is durable.
     fn flush(&self) -> Pending<'_, ()>;
 
-    /// Waits until a failure has stopped the store, and gives it. A store that cannot fail waits for ever.
+    /// Waits until a failure has stopped the store, and returns it. A store that cannot fail waits forever.
     fn stopped(&self) -> Pin<Box<dyn Future<Output = Error> + Send + '_>> {
         Box::pin(std::future::pending())
     }
 
-    /// The largest sizes that are taken, so that a caller can keep within them and leave itself room to end a journal.
+    /// The size limits, so that a caller can respect them and leave room for the end of a journal.
     fn limits(&self) -> Limits {
         Limits::default()
     }
@@ -265,7 +271,7 @@ pub async fn together<F: Future>(store: &dyn Store, future: F) -> F::Output {
     .await
 }
 
-/// The largest sizes that a store takes.
+/// The size limits of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -290,13 +296,13 @@ impl Limits {
     }
 }
 
-/// What a sweep let go.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Journals.
+    /// Deleted journals.
     pub journals: u64,
-    /// Values.
+    /// Deleted values.
     pub values: u64,
-    /// Bytes of storage.
+    /// Freed bytes of storage.
     pub bytes: u64,
 }

@@ -1,52 +1,52 @@
-//! Counts what is in a store of any kind, and reads all of it to find what is wrong.
+//! Counts the contents of any store, and verifies them by reading everything.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{Error, ErrorKind, JournalId, JournalInfo, ReadLimit, Record, Result, Store, Time, restore};
 
-/// How many names are asked for at once.
+/// How many names are listed per request.
 const NAMES: usize = 10_000;
 
 /// How many values are in memory at once.
 const VALUES: usize = 128;
 
-/// Problems beyond this are counted and not described.
+/// Further problems are counted but not described.
 const MAX_PROBLEMS: usize = 100;
 
-/// How thoroughly a store is looked at.
+/// How thoroughly a store is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Values are read, and the first record of each journal.
+    /// Values, and the first record of each journal.
     Counts,
-    /// Every record is read too, and must be the next of its journal, of the epoch of its place.
+    /// Also every record, which must have the expected sequence and epoch.
     Everything,
 }
 
-/// What is in a store.
+/// The contents of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Survey {
-    /// Journals by their state.
+    /// Journals by state.
     pub journals: JournalCounts,
-    /// Records that are kept.
+    /// Kept records.
     pub records: u64,
     /// Bytes of all kept records.
     pub record_bytes: u64,
     /// The bytes of the largest journal.
     pub largest_journal: u64,
-    /// Values by the kind that their keys begin with, up to the first `/`.
+    /// Values by kind, the part of their keys before the first `/`.
     pub values: BTreeMap<String, ValueCounts>,
-    /// The time of the oldest record that is kept.
+    /// The time of the oldest kept record.
     pub oldest: Option<Time>,
-    /// The time of the youngest first record: when the youngest journal was begun, if it was not trimmed.
+    /// The time of the newest first record: when the newest journal was created, unless it was trimmed.
     pub newest: Option<Time>,
-    /// How many things are wrong.
+    /// The number of problems.
     pub faults: u64,
-    /// What is wrong; at most 100 of them.
+    /// Descriptions of the problems, at most 100.
     pub problems: Vec<String>,
 }
 
-/// Journals by their state.
+/// Journals by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JournalCounts {
     /// With a driver, alive or dead.
@@ -55,12 +55,12 @@ pub struct JournalCounts {
     pub waiting: u64,
     /// Closed.
     pub closed: u64,
-    /// Of the closed ones, those that are kept for ever.
+    /// The closed ones that never expire.
     pub kept: u64,
 }
 
 impl JournalCounts {
-    /// All of them.
+    /// The number of all journals.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.active + self.waiting + self.closed
@@ -70,28 +70,29 @@ impl JournalCounts {
 /// Values of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ValueCounts {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
     /// Their bytes, without keys.
     pub bytes: u64,
-    /// Those that go by themselves.
+    /// The values with an expiry time.
     pub expiring: u64,
 }
 
 impl Survey {
-    /// Looks at a store, which may be in use.
+    /// Reads a store, which may be in use.
     ///
     /// # Errors
-    /// When the store as a whole cannot be read. What is wrong with one journal or value is in [`Survey::problems`].
+    /// When the store as a whole cannot be read. Problems of single journals or values are in
+    /// [`Survey::problems`].
     pub async fn of(store: &dyn Store, depth: Depth) -> Result<Self> {
         let mut survey = Self::default();
-        // No two leases of a store have the same epoch.
+        // No two leases of a store may have the same epoch.
         let mut epochs: HashMap<u64, JournalId> = HashMap::new();
         let mut after: Option<JournalId> = None;
         loop {
             let page = store.journals(after.as_ref(), NAMES).await?;
             for name in &page {
-                // One that was deleted since it was listed is not counted.
+                // A journal deleted since it was listed is not counted.
                 let Some(info) = store.info(name).await? else { continue };
                 survey.count_journal(store, depth, name, &info).await?;
                 for start in info.epochs.iter().filter(|_| depth == Depth::Everything) {
@@ -112,7 +113,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     #[must_use]
     pub const fn is_good(&self) -> bool {
         self.faults == 0
@@ -138,7 +139,7 @@ impl Survey {
         match self.read_journal(store, depth, name, info).await {
             Ok(()) => Ok(()),
             Err(error) if has_changed(store, name, info).await? => {
-                // A reader of a store in use may come too late: for a journal that is trimmed, taken over or deleted.
+                // In a store that is in use, the journal may be trimmed, taken over or deleted meanwhile.
                 let late = [ErrorKind::Unknown, ErrorKind::Corrupt];
                 let trimmed = matches!(error.kind(), ErrorKind::Trimmed { .. });
                 if trimmed || late.contains(error.kind()) { Ok(()) } else { Err(error) }
@@ -180,7 +181,7 @@ impl Survey {
             after += records.len() as u64;
             bytes += records.iter().map(|record| record.body.len() as u64).sum::<u64>();
         }
-        // While it is written, more may be counted than can be seen.
+        // While it is written, more may be counted than is visible.
         if bytes != info.bytes && !info.driven {
             return Err(corrupt(name, &format!("it has {bytes} bytes of records and counts {}", info.bytes)));
         }

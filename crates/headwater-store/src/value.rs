@@ -1,4 +1,4 @@
-//! Small values beside the journals.
+//! Small values next to the journals.
 
 use std::sync::Arc;
 
@@ -10,18 +10,19 @@ use crate::Time;
 /// A small value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// What was put.
+    /// The stored bytes.
     pub bytes: Bytes,
-    /// Grows with every put, over the whole store: a value that was removed and put anew has another.
+    /// Increases with every put over the whole store: a value that was removed and put again has a new
+    /// version.
     pub version: u64,
-    /// When it goes by itself.
+    /// The expiry time.
     pub expires: Option<Time>,
-    /// Its stored bytes are not what was put, so `bytes` is empty. Only [`list`](crate::Store::list) returns such a value,
-    /// so that one of them does not hide the others; [`get`](crate::Store::get) fails.
+    /// The stored bytes are damaged, so `bytes` is empty. Only [`list`](crate::Store::list) returns such a
+    /// value, so that it does not hide the others; [`get`](crate::Store::get) fails.
     pub damaged: bool,
 }
 
-/// What a write expects to find.
+/// The expectation of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Anything.
@@ -32,9 +33,10 @@ pub enum Expect {
     Version(u64),
 }
 
-/// Tells when a value whose key begins with some prefix was put or removed.
+/// Notifies when a value whose key begins with a prefix was put or removed.
 ///
-/// Begin to watch, then look, then wait: what changed after the look wakes the wait. Several changes may wake it once.
+/// Create the watch, then read, then wait: a change after the read wakes the wait. Several changes may cause
+/// one wake-up.
 #[derive(Debug, Clone)]
 pub struct Watch(Arc<Notify>);
 
@@ -45,7 +47,7 @@ impl Watch {
         Self(notify)
     }
 
-    /// Waits until something has changed since the watch began or last woke.
+    /// Waits until something has changed since the watch was created or last woke.
     pub async fn changed(&mut self) {
         self.0.notified().await;
     }

@@ -1,4 +1,4 @@
-//! `headwater check`: whether agents' files hold together, and what their workflows look like.
+//! `headwater check`: validates agent files and draws their workflows.
 
 mod draw;
 mod mermaid;
@@ -16,17 +16,17 @@ use crate::{
     style::{self, BLUE, BOLD, RED},
 };
 
-/// Check agents' files, and draw their workflows.
+/// Check agent files and draw their workflows.
 ///
-/// Everything that is wrong is told with file, line and column, and the exit code is 1. Models, tools and functions that
-/// only a program can bring along are not looked for.
+/// Each error is printed with file, line and column, and the exit code is 1. Models, tools and functions that
+/// only a program can register are not checked.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The files to check.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Draw the workflows as Mermaid, for a page or a README.
+    /// Draw the workflows as Mermaid, for a web page or a README.
     #[arg(long)]
     mermaid: bool,
 }
@@ -41,7 +41,7 @@ impl Check {
                 Ok(file) => draw::draw(&file, &mut out)?,
                 Err(errors) => {
                     wrong = true;
-                    // What was drawn before it stands before it.
+                    // Flush the drawings of earlier files, so that errors appear after them.
                     out.flush()?;
                     let mut told = anstream::stderr().lock();
                     for error in &errors {
@@ -55,7 +55,7 @@ impl Check {
     }
 }
 
-/// The message, the line that it is about, and a caret under the place.
+/// Prints the message, the source line, and a caret under the position.
 fn tell(error: &FileError, out: &mut impl Write) -> io::Result<()> {
     let place = match error.line() {
         0 => error.file().to_owned(),

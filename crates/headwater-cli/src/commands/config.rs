@@ -1,4 +1,4 @@
-//! `headwater config`: the settings in force, and where each came from.
+//! `headwater config`: the effective settings and where each value comes from.
 
 use std::io::Write;
 
@@ -11,15 +11,15 @@ use crate::{
     style::{self, BOLD, DIM},
 };
 
-/// Print the settings in force, and where each came from.
+/// Print the effective settings and where each value comes from.
 ///
-/// It takes the same flags as `serve`, and reads the same file and the same environment. Secrets are not shown.
+/// Takes the flags of `serve` and reads the same file and environment variables. Secrets are not shown.
 #[derive(Debug, Args)]
 pub(crate) struct Config {
     #[command(flatten)]
     flags: Flags,
 
-    /// Say what each setting does.
+    /// Describe each setting.
     #[arg(long)]
     about: bool,
 
@@ -34,7 +34,7 @@ impl Config {
         for warning in &layers.warnings {
             style::warning(warning);
         }
-        // What is shown is what `serve` would take.
+        // Parse the settings as `serve` does, so that both agree.
         let settings = Settings::of(&layers)?;
         let mut out = style::stdout(self.json);
         if self.json {
@@ -63,7 +63,7 @@ impl Config {
     }
 }
 
-/// A value as people read it.
+/// A value in readable form.
 fn shown(value: &Value, secret: bool) -> String {
     match value {
         Value::One(text) if text.is_empty() => "-".to_owned(),
@@ -84,7 +84,7 @@ fn as_json(layers: &Layers, settings: &Settings) -> Json {
         let value = match &setting.value {
             Value::One(text) if text.is_empty() => Json::Null,
             Value::One(_) if setting.key.kind.is_secret() => json!("…"),
-            // Its URL may have a password.
+            // A store URL may contain a password; its `Display` hides it.
             Value::One(_) if setting.key.name == "store" => json!(settings.store.to_string()),
             Value::One(text) => json!(text),
             Value::Many(items) => json!(items),

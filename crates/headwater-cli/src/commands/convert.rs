@@ -1,4 +1,4 @@
-//! `headwater convert`: a stream of one dialect in the words of another.
+//! `headwater convert`: converts a stream from one dialect to another.
 
 use std::{
     io::{self, Write},
@@ -17,48 +17,48 @@ use crate::{
     style,
 };
 
-/// Say a stream in another dialect.
+/// Convert a stream to another dialect.
 ///
-/// What can be read is written as it comes, and what cannot is reported on standard error. A stream that was cut
-/// stays cut: it gets no end that it did not have.
+/// Output is written as the input arrives; chunks that cannot be decoded are reported on standard error. The
+/// end of a truncated stream is not made up.
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// The dialect of the stream; recognised if it is not given.
+    /// The dialect of the input. Detected by default.
     #[arg(long, value_name = "DIALECT", value_parser = args::reader())]
     from: Option<&'static dyn Reader>,
 
-    /// The dialect to write; Headwater's own wire if it is not given.
+    /// The dialect of the output. Default: Headwater's native wire.
     #[arg(long, value_name = "DIALECT", value_parser = args::dialect(), default_value = "native")]
     to: &'static dyn Dialect,
 
-    /// How the stream that is read is cut into chunks; recognised if it is not given.
+    /// The framing of the input. Detected by default.
     #[arg(long, value_name = "FRAMING", value_parser = args::framing())]
     from_framing: Option<Framing>,
 
-    /// The framing to write; the profile's own if it is not given.
+    /// The framing of the output. Default: the framing of the profile.
     #[arg(long, visible_alias = "to-framing", value_name = "FRAMING", value_parser = args::framing())]
     framing: Option<Framing>,
 
-    /// The clients to write for: a profile of the dialect, as `headwater dialects` lists them.
+    /// The profile of the output dialect (its client versions); `headwater dialects` lists them.
     #[arg(long)]
     profile: Option<String>,
 
-    /// How the `content` of TanStack's chunks is filled.
+    /// What TanStack chunks carry in `content`.
     #[arg(long, value_name = "MODE", default_value = "compact")]
     content: Content,
 
-    /// The file to read; standard input if it is `-` or not given.
+    /// The file to read. Default: standard input, also `-`.
     file: Option<PathBuf>,
 }
 
-/// How the `content` of TanStack's chunks is filled.
+/// What TanStack chunks carry in `content`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Content {
-    /// Only where the client needs it to begin a new segment.
+    /// Only what the client needs to begin a new segment.
     Compact,
-    /// With the text of the segment so far.
+    /// The text of the segment so far.
     Hybrid,
-    /// With the text of the whole response so far.
+    /// The text of the whole response so far.
     Full,
 }
 
@@ -81,7 +81,7 @@ impl Convert {
         let complete = end.is_complete() && !decoder.is_dead();
         if complete {
             encoder.finish();
-        } else if !end.was_told {
+        } else if !end.was_reported {
             style::warning(&"the stream ended before the run did");
         }
         write(&mut encoder, &mut out)?;
@@ -114,12 +114,12 @@ impl Convert {
     }
 }
 
-/// Keeps track of whether the run came to an end, and of nothing else.
+/// Tracks whether the run has ended.
 #[derive(Debug, Default)]
 struct End {
     state: RunState,
-    /// Why there is no end has been said.
-    was_told: bool,
+    /// The missing end has already been reported.
+    was_reported: bool,
 }
 
 impl End {
@@ -129,14 +129,14 @@ impl End {
             if event.kind().ends_run()
                 || matches!(event, Event::RunStarted(_) | Event::RunWaiting(_) | Event::Error(_))
             {
-                // None of these can be refused.
+                // The reducer never refuses these events.
                 let _ = self.state.apply(record);
             }
             encoder.record(record);
         }
         for error in &decoded.errors {
             style::warning(error);
-            self.was_told |= error.is_fatal() || error.kind() == ErrorKind::Cut;
+            self.was_reported |= error.is_fatal() || error.kind() == ErrorKind::Cut;
         }
         decoded.clear();
     }

@@ -1,4 +1,4 @@
-//! `headwater dialects`: the dialects, their profiles, and what each can say.
+//! `headwater dialects`: the dialects, their profiles, and the events they support.
 
 use std::io::Write;
 
@@ -13,10 +13,10 @@ use crate::{
     style::{self, BOLD, CYAN, DIM, GREEN, PLAIN, YELLOW},
 };
 
-/// List the dialects and what they can say.
+/// List the dialects and the events they support.
 #[derive(Debug, Args)]
 pub(crate) struct Dialects {
-    /// One dialect, with how it says each event.
+    /// Show one dialect, with its support for each event.
     #[arg(value_parser = args::dialect())]
     dialect: Option<&'static dyn Dialect>,
 
@@ -45,7 +45,7 @@ impl Dialects {
     }
 }
 
-/// Who speaks each dialect, and what the profiles can do.
+/// One line per dialect and its profiles.
 fn print_table(out: &mut impl Write) -> Result<(), Failure> {
     let room = style::terminal_width().saturating_sub(10);
     for dialect in headwater_dialects::ALL {
@@ -78,7 +78,7 @@ fn print_table(out: &mut impl Write) -> Result<(), Failure> {
         let style = if at == 0 { DIM } else { PLAIN };
         writeln!(out, "{style}{}{style:#}", line.trim_end())?;
     }
-    writeln!(out, "\n{DIM}headwater dialects <NAME> shows how a dialect says each event{DIM:#}")?;
+    writeln!(out, "\n{DIM}headwater dialects <NAME> shows how a dialect supports each event{DIM:#}")?;
     Ok(())
 }
 
@@ -114,7 +114,7 @@ fn capabilities(profile: &Profile) -> [(&'static str, String); 7] {
     ]
 }
 
-/// How the dialect says each event; a profile that differs from the default has its own line.
+/// The dialect's support for each event; a profile that differs from the default gets its own line.
 fn print_events(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out)?;
     let default = dialect.default_profile();

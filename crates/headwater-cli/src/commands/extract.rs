@@ -1,4 +1,4 @@
-//! `headwater extract`: shows what is known of a JSON document after each piece of it.
+//! `headwater extract`: emits fields of a JSON document while it is parsed piece by piece.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::{
 
 mod deltas;
 
-/// Extracts declared fields from a JSON document while it arrives, one JSON line for each chunk.
+/// Extract declared fields from a JSON document while it arrives, as one JSON line per chunk.
 ///
-/// A path is keys and indexes with dots between them; `*` is any one of them. `~1` is a dot within a key, `~0` a tilde,
-/// `~2` a star, and `~:` begins a key that is empty or all digits.
+/// A path consists of keys and indexes separated by dots; `*` matches any one of them. In a key, `~1` stands
+/// for a dot, `~0` for a tilde and `~2` for a star; `~:` begins a key that is empty or all digits.
 #[derive(Debug, Args)]
 #[command(after_help = LINES)]
 pub(crate) struct Extract {
@@ -25,23 +25,23 @@ pub(crate) struct Extract {
     #[arg(long, value_name = "PATH")]
     set: Vec<String>,
 
-    /// A string to emit as it grows.
+    /// A string to emit while it grows.
     #[arg(long, value_name = "PATH")]
     text: Vec<String>,
 
-    /// An array to emit by complete items.
+    /// An array to emit item by item.
     #[arg(long, value_name = "PATH")]
     append: Vec<String>,
 
-    /// Read the document in pieces of so many bytes; as one piece if this is not given.
+    /// Feed the document in pieces of this many bytes. Default: one piece.
     #[arg(long, value_name = "BYTES", conflicts_with = "deltas", value_parser = clap::value_parser!(u64).range(1..))]
     piece: Option<u64>,
 
-    /// Read one JSON string on each line, each a piece of the document.
+    /// Read one JSON string per line and feed each as one piece.
     #[arg(long)]
     deltas: bool,
 
-    /// The file to read; standard input if it is `-` or not given.
+    /// The file to read. Default: standard input, also `-`.
     file: Option<PathBuf>,
 }
 
@@ -111,7 +111,7 @@ fn line(at: usize, chunk: Chunk<'_>) -> Value {
     line.insert("path".to_owned(), chunk.path().into());
     match chunk {
         Chunk::Set { value: Some(value), .. } => line.insert("value".to_owned(), value),
-        // What was there is taken away: the document has said the key again.
+        // A repeated key in the document retracts the earlier value.
         Chunk::Set { value: None, .. } => None,
         Chunk::Text { delta, .. } => line.insert("delta".to_owned(), delta.into()),
         Chunk::Append { items, .. } => line.insert("items".to_owned(), items.into()),

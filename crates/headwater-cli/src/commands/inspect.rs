@@ -1,8 +1,8 @@
-//! `headwater inspect`: a stream as a person would read it.
+//! `headwater inspect`: shows a stream in readable form.
 //!
-//! The stream is read as a whole, because its linter judges it as a whole ([`Reading`]); then it is laid
-//! out as a [`Timeline`], in which what came in pieces stands as one item where it began; then each item
-//! becomes a row, and the rows are painted.
+//! The stream is read completely first, because the linter judges it as a whole ([`Reading`]). A [`Timeline`]
+//! then joins the pieces of each text, tool input and object into one item at the place where it began. Each
+//! item becomes a row, and the rows are printed.
 
 mod paint;
 mod reading;
@@ -22,10 +22,10 @@ use crate::{
 use reading::Reading;
 use timeline::Timeline;
 
-/// Show a stream as a person would read it.
+/// Show a stream in readable form.
 ///
-/// Text and reasoning stand whole where they began, with the number of their deltas; tools with their states, inputs and
-/// outputs; and what is wrong with the stream at the frame where it is wrong.
+/// Text and reasoning blocks are shown whole, with the number of their deltas; tool calls with their state,
+/// input and output; problems at the frame where they occur.
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
     #[command(flatten)]

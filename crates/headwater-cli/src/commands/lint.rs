@@ -1,4 +1,4 @@
-//! `headwater lint`: whether a stream keeps the contract of its dialect.
+//! `headwater lint`: checks a stream against the rules of its dialect.
 
 use std::io::Write;
 
@@ -13,13 +13,13 @@ use crate::{
     walk::{Found, Walk},
 };
 
-/// The name under which findings stand that no rule of the dialect is about.
+/// The rule name of findings that come from the decoder.
 const DECODE: &str = "decode";
 
-/// Check whether a stream keeps the contract of its dialect.
+/// Check a stream against the rules of its dialect.
 ///
-/// Prints one finding on each line and ends with 1, or prints nothing and ends with 0. What a decoder cannot read and
-/// no rule is about is found by the rule `decode`.
+/// Prints one finding per line and exits with 1, or prints nothing and exits with 0. Errors of the decoder
+/// that no rule covers are reported under the rule `decode`.
 #[derive(Debug, Args)]
 pub(crate) struct Lint {
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl Lint {
     }
 }
 
-/// What the dialect's linter finds, and what the decoder and the reducer find beyond it, in the order of the stream.
+/// Findings of the linter, plus errors of the decoder and reducer that it does not cover, in stream order.
 fn check(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> {
     let mut findings = headwater_dialects::lint(dialect, framing, stream);
     let known: std::collections::HashSet<Option<u64>> =

@@ -1,4 +1,4 @@
-//! `headwater models`: which models can be asked, and what is missing for the others.
+//! `headwater models`: lists the model providers and what each one still needs.
 
 use std::io::Write;
 
@@ -12,9 +12,9 @@ use crate::{
     style::{self, BOLD, DIM, GREEN, YELLOW},
 };
 
-/// List the providers of models, and say what is missing to ask them.
+/// List the model providers and whether each one can be used.
 ///
-/// A key is looked for in the environment, and never shown.
+/// API keys are read from the environment and never shown.
 #[derive(Debug, Args)]
 pub(crate) struct Models {
     /// Print one JSON object.
@@ -44,7 +44,7 @@ impl Models {
             for provider in &providers {
                 line(&mut out, provider, columns)?;
             }
-            let example = format!("{SCRIPTED}:FILE follows a script, {SCRIPTED}:{ECHO} says what it hears");
+            let example = format!("{SCRIPTED}:FILE follows a script, {SCRIPTED}:{ECHO} repeats its input");
             writeln!(out, "{GREEN}✓{GREEN:#} {BOLD}{SCRIPTED:wide$}{BOLD:#}  {example}")?;
             writeln!(out, "\nAsk one: headwater reason --model PROVIDER:MODEL \"Hello\"")?;
         }

@@ -1,4 +1,4 @@
-//! `headwater new`: a small agent to begin with.
+//! `headwater new`: writes a starter agent file.
 
 use std::{fs::OpenOptions, io, io::Write, path::PathBuf};
 
@@ -9,16 +9,16 @@ use crate::{
     style,
 };
 
-/// Write a small agent to begin with, as NAME.yaml, with comments.
+/// Write a starter agent file, NAME.yaml, with comments.
 ///
-/// It needs no key: its model is a script. A file that is there already is left alone.
+/// It needs no API key: its model is a script. An existing file is never overwritten.
 #[derive(Debug, Args)]
 pub(crate) struct New {
     /// The agent's name: letters, digits, `-` and `_`.
     name: String,
 }
 
-/// What is written; `NAME` is the agent's.
+/// The file's content; `NAME` is replaced with the agent's name.
 const STARTER: &str = include_str!("new/starter.yaml");
 
 impl New {
@@ -26,7 +26,7 @@ impl New {
         let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
         if self.name.is_empty() || !self.name.chars().all(allowed) {
             let message = format!(
-                "an agent cannot be called {:?}: use letters, digits, `-` and `_`, without an ending",
+                "invalid agent name {:?}: use letters, digits, `-` and `_`, without an ending",
                 self.name
             );
             return Err(Failure::new(message));
@@ -36,7 +36,7 @@ impl New {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| {
             match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    Failure::new(format!("{shown} is there already: choose another name, or remove it"))
+                    Failure::new(format!("{shown} already exists: choose another name, or delete it"))
                 }
                 _ => Failure::new(format!("cannot write {shown}: {error}")),
             }

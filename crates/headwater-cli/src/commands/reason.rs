@@ -1,4 +1,4 @@
-//! `headwater reason`: asks a model, and shows what it says as it is said.
+//! `headwater reason`: calls a model and streams its answer.
 
 mod answer;
 pub(super) mod called;
@@ -23,38 +23,39 @@ use crate::{
     style,
 };
 
-/// Ask a model, and show what it says as it is said.
+/// Call a model and stream its answer.
 ///
-/// The answer goes to standard output; thoughts, tool calls, sources and warnings go to standard error. With --mcp the
-/// model may call the tools of these servers, and is asked again with what they gave. The exit code is 1 if the model
-/// gave no answer, or one that does not fit the schema.
+/// The answer goes to standard output; reasoning, tool calls, sources and warnings go to standard error. With
+/// --mcp the model may call the tools of these servers and is called again with their results. The exit code
+/// is 1 if there is no answer, or if it does not match the schema.
 #[derive(Debug, Args)]
 pub(crate) struct Reason {
-    /// The model, as PROVIDER:MODEL; `scripted:FILE` follows a script and needs no key, `scripted:echo` says what it hears.
+    /// The model, as PROVIDER:MODEL. `scripted:FILE` plays a script and needs no key; `scripted:echo` repeats
+    /// its input.
     #[arg(long, short, value_name = "PROVIDER:MODEL")]
     model: String,
 
-    /// Where the provider is, if it is not at the usual place. A key is then sent if the environment has one.
+    /// The base URL of the provider, if not the default. A key is sent if the environment has one.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 
-    /// Ask for the answer in one piece.
+    /// Request the answer in one piece.
     #[arg(long)]
     no_stream: bool,
 
-    /// What the model is told before anything else.
+    /// The system prompt.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
 
-    /// A file with a JSON Schema that the answer must fit.
+    /// A file with a JSON Schema that the answer must match.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 
-    /// An MCP server whose tools the model may call: a command to start, or an address. May be given several times.
+    /// An MCP server whose tools the model may call: a command to start, or a URL. Repeatable.
     #[arg(long, value_name = "COMMAND|URL")]
     mcp: Vec<String>,
 
-    /// How often the model is asked at most, because it wants tools.
+    /// The maximum number of model calls when the model uses tools.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: u32,
 
@@ -62,7 +63,7 @@ pub(crate) struct Reason {
     #[arg(long)]
     json: bool,
 
-    /// What to ask; `-` reads it from standard input.
+    /// The prompt; `-` reads it from standard input.
     input: String,
 }
 
@@ -75,7 +76,7 @@ impl Reason {
         runtime.block_on(async {
             tokio::select! {
                 done = self.ask() => done,
-                // Dropping the call closes its connection, and ends the servers that were started.
+                // Dropping the call closes its connection and stops the MCP servers that were started.
                 _ = tokio::signal::ctrl_c() => Err(Failure::new("interrupted")),
             }
         })
@@ -118,7 +119,7 @@ impl Reason {
         Ok(Verdict::at_fault_if(answer.error.is_some()))
     }
 
-    /// Asks until the model wants no more tools.
+    /// Calls the model until it requests no more tools.
     async fn passes(
         &self,
         model: &Arc<dyn Model>,
@@ -145,14 +146,14 @@ impl Reason {
             drop(stream);
             let wanted: Vec<Call> = turn.calls().filter(|call| !call.provider_executed).cloned().collect();
             let (content, is_new) = (turn.content(), answer.add(turn));
-            // Nobody here has tools that were not offered; whoever asked for JSON sees the calls.
+            // Without tools there is nothing to run; with --json the caller still sees the calls.
             if tools.is_empty() || wanted.is_empty() {
                 return Ok(Ok(()));
             }
             let enough = match (is_new, step >= self.max_steps) {
-                (false, _) => Some("the model repeats calls that were answered: it was not asked again"),
+                (false, _) => Some("the model repeated calls that already have a result: stopped"),
                 (true, true) => {
-                    Some("the model still wants tools after the last step: allow more with --max-steps")
+                    Some("the model still requests tools after the last step: allow more with --max-steps")
                 }
                 (true, false) => None,
             };
@@ -195,14 +196,14 @@ impl Reason {
     }
 }
 
-/// A server: an address, or a command with its arguments.
+/// Parses an MCP server: a URL, or a command with its arguments.
 fn client(server: &str) -> Result<McpClient, Failure> {
     if server.starts_with("http://") || server.starts_with("https://") {
         return Ok(McpClient::http(server));
     }
     let mut words = words::split(server).map_err(|what| Failure::new(format!("--mcp {server:?}: {what}")))?;
     if words.is_empty() {
-        return Err(Failure::new("--mcp needs a command to start, or an address that begins with http"));
+        return Err(Failure::new("--mcp needs a command to start, or a URL that begins with http"));
     }
     let command = words.remove(0);
     Ok(McpClient::stdio(command, words))
@@ -220,7 +221,7 @@ fn read_schema(path: &std::path::Path) -> Result<Schema, Failure> {
     Schema::new(value).map_err(|error| Failure::new(format!("{name} is no JSON Schema: {error}")))
 }
 
-/// Calls a tool; what goes wrong is told to the model.
+/// Runs a tool; errors become a failed result for the model.
 async fn run(tools: &Tools, call: &Call) -> ToolOutput {
     if let Err(error) = &call.input {
         return ToolOutput::failure(format!("the input is not JSON: {error}"));
@@ -230,7 +231,7 @@ async fn run(tools: &Tools, call: &Call) -> ToolOutput {
         return ToolOutput::failure(error.message());
     }
     let Some(tool) = tools.get(&call.name) else {
-        return ToolOutput::failure(format!("there is no tool `{}`", call.name));
+        return ToolOutput::failure(format!("unknown tool `{}`", call.name));
     };
     let context = ToolContext::new(call.id.as_str().into(), &call.id);
     tool.call(input, context).await.unwrap_or_else(|error| ToolOutput::failure(error.message()))

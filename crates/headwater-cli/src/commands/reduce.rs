@@ -1,4 +1,4 @@
-//! `headwater reduce`: the state that a stream leaves behind.
+//! `headwater reduce`: the final state of a stream.
 
 mod structured;
 
@@ -16,22 +16,22 @@ use crate::{
     walk::given_up,
 };
 
-/// Print the state that a stream leaves behind, as one JSON object.
+/// Print the final state of a stream as one JSON object.
 ///
-/// The state is what the dialect's own client would have built. It is printed whatever happened to the stream: `run.status`
-/// is `failed` if it was cut (`run.error.code` is `cut`) or if its own client would have given up on it, in which case
-/// the command ends with 1.
+/// The state is the one that the dialect's own client would build. It is printed even if the stream is
+/// broken: `run.status` is `failed` if the stream was truncated (`run.error.code` is `cut`) or if the client
+/// would reject it, in which case the exit code is 1.
 #[derive(Debug, Args)]
 pub(crate) struct Reduce {
     #[command(flatten)]
     stream: StreamArgs,
 
-    /// Print the JSON over several lines, as on a terminal.
+    /// Pretty-print the JSON, as on a terminal.
     #[arg(long)]
     pretty: bool,
 
-    /// Read bare `structured-data` chunks of one stream and print its state. A chunk that is refused ends
-    /// it: `{"index":…,"error":…}` is printed last, and the command ends with 1.
+    /// Read bare `structured-data` chunks of one stream and print its state. A refused chunk ends it:
+    /// `{"index":…,"error":…}` is printed last, and the exit code is 1.
     #[arg(long, conflicts_with = "dialect")]
     structured: bool,
 

@@ -1,4 +1,4 @@
-//! `headwater replay`: every recorded run is a test of today's code, and of the bytes that clients get.
+//! `headwater replay`: replays recorded runs against today's code and compares the bytes that clients get.
 
 mod golden;
 
@@ -16,18 +16,18 @@ use crate::{
     style::{self, BOLD, DIM, GREEN, RED, printable},
 };
 
-/// Run a recorded run again with today's code, and say where the two first differ.
+/// Replay a recorded run with today's code and report the first difference.
 ///
-/// Models, tools and people are answered from the run's journal, which is only read. With --golden the run's events are
-/// also written in every dialect, as files in DIR; if they are there already they are compared. Without a RUN, --golden
-/// compares all that DIR has.
+/// Results of models, tools and people come from the run's journal, which is only read. With --golden the
+/// run's events are also written in every dialect, as files in DIR, or compared with the files that exist
+/// there. Without a RUN, --golden checks every run in DIR.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The run.
+    /// The id of the run.
     #[arg(required_unless_present = "golden")]
     run: Option<String>,
 
-    /// The files of the agents whose run it may be.
+    /// The files of the agents that may have started it.
     #[arg(value_name = "AGENT.yaml")]
     files: Vec<PathBuf>,
 
@@ -35,7 +35,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "DIR", default_value = ".headwater")]
     data: PathBuf,
 
-    /// Write or compare the bytes that clients of each dialect get.
+    /// Write or compare the bytes that clients get in each dialect.
     #[arg(long, value_name = "DIR")]
     golden: Option<PathBuf>,
 
@@ -53,7 +53,7 @@ impl Replay {
                 let checked = golden::check_all(folder)?;
                 self.tell_golden(&checked, &mut out)?
             }
-            (None, None) => return Err(Failure::new("name a run, or a folder with --golden")),
+            (None, None) => return Err(Failure::new("give the id of a run, or a folder with --golden")),
         };
         out.flush()?;
         Ok(verdict)
@@ -98,16 +98,16 @@ impl Replay {
     fn open(&self) -> Result<Arc<dyn Store>, Failure> {
         let shown = self.data.display();
         if !self.data.is_dir() {
-            return Err(Failure::new(format!("there is no store in {shown}: say with --data where it is")));
+            return Err(Failure::new(format!("there is no store in {shown}: give its folder with --data")));
         }
         let within = self.data.join("store");
         let folder = if within.is_dir() { &within } else { &self.data };
         let store = Embedded::open(folder)
-            .map_err(|error| Failure::new(format!("the store in {shown} cannot be opened: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot open the store in {shown}: {error}")))?;
         Ok(Arc::new(store))
     }
 
-    /// The agent that began a run.
+    /// Builds the agent that started a run.
     async fn agent_of(&self, run: &str, store: &Arc<dyn Store>, agents: &Agents) -> Result<Agent, Failure> {
         let mut known: Vec<String> = agents.names().map(str::to_owned).collect();
         let mut files = Vec::new();
@@ -127,7 +127,7 @@ impl Replay {
         demo.ok_or_else(|| {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!(
-                "run {run} is of agent `{name}`, which is not known here (known: {known}): name its file after the run"
+                "run {run} belongs to agent `{name}`, which is not known here (known: {known}): give its file after the run"
             );
             Failure::new(message)
         })
@@ -157,11 +157,12 @@ impl Replay {
     }
 }
 
-/// The name of the agent that began a run, as its journal says.
+/// The name of the agent that started a run, from its journal.
 async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
     use headwater_store::{JournalId, ReadLimit};
-    let unknown =
-        || Failure::new(format!("there is no run {run} in this store: it never was, or is no longer kept"));
+    let unknown = || {
+        Failure::new(format!("there is no run {run} in this store: the id is wrong, or the run was deleted"))
+    };
     let page =
         store.read(&JournalId::from(run), 0, ReadLimit::default()).await.map_err(|error| {
             match error.kind() {

@@ -1,4 +1,4 @@
-//! `headwater schema`: the JSON Schema of agents' files.
+//! `headwater schema`: the JSON Schema of agent files.
 
 use std::io::Write;
 
@@ -10,9 +10,10 @@ use crate::{
     style,
 };
 
-/// Print the JSON Schema of agents' files, for editors.
+/// Print the JSON Schema of agent files, for editors.
 ///
-/// Put `# yaml-language-server: $schema=agent.schema.json` at the top of a file, and an editor completes and checks it.
+/// With `# yaml-language-server: $schema=agent.schema.json` at the top of a file, an editor completes and
+/// checks it.
 #[derive(Debug, Args)]
 pub(crate) struct Schema {}
 

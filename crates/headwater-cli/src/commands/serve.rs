@@ -17,18 +17,19 @@ use crate::{
 
 /// Serve agents to chat pages, in every dialect.
 ///
-/// Without AGENT it serves demo agents that need no key. Settings come from flags, from the environment (HEADWATER_LISTEN
-/// and the like) and from `headwater.toml`, in this order; `headwater config` shows what is in force.
+/// Without AGENT it serves demo agents that need no key. Settings come from flags, from the environment
+/// (HEADWATER_LISTEN and so on) and from `headwater.toml`, in this order; `headwater config` shows the
+/// effective values.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
     flags: Flags,
 
-    /// Keep what goes between here and the models' providers in files of this folder, without keys.
+    /// Record the traffic with model providers in files of this folder, without keys.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 
-    /// Answer for the models' providers with what was kept in this folder; no key is needed.
+    /// Replay recorded provider responses from this folder instead of calling providers; no key is needed.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     replay: Option<PathBuf>,
 }
@@ -53,11 +54,11 @@ impl Serve {
         Ok(Verdict::Sound)
     }
 
-    /// The models of providers: asked, asked and kept, or played again.
+    /// The registry of provider models: live, recording, or replaying.
     fn models(&self, settings: &Settings) -> Result<Models, Failure> {
         let failed = |error: ModelError| Failure::new(error.to_string());
         let mut models = Models::new();
-        // One with the usual limits is made when a provider is first asked.
+        // With default timeouts the registry builds its own HTTP client on first use.
         if settings.model_timeouts != Timeouts::default() {
             let transport = Transport::with(settings.model_timeouts, Retries::default());
             models = models.transport(transport.map_err(failed)?);

@@ -1,4 +1,4 @@
-//! `headwater store`: looks at a store, copies it into another, and removes a run from one.
+//! `headwater store`: checks, counts and copies stores, and deletes single runs.
 
 mod check;
 mod copy;
@@ -11,10 +11,10 @@ use clap::{Args, Subcommand};
 use crate::failure::{Failure, Verdict};
 use location::Location;
 
-/// Check a store, count what is in it, copy it into another, and remove a run from it.
+/// Check a store, count its contents, copy it to another store, or delete a run.
 ///
-/// STORE is a folder, or what the setting `store` takes; without it, it is that of the settings. The server that uses a
-/// folder must be stopped.
+/// STORE is a folder, or a URL as in the setting `store`; default: the store of the settings. Stop the server
+/// before working on its folder.
 #[derive(Debug, Args)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]
@@ -23,12 +23,12 @@ pub(crate) struct StoreCommand {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Read all of a store, change nothing, and name what is damaged; the exit code is 1 then.
+    /// Read the whole store without changing it and report damage; the exit code is 1 if there is any.
     Check {
         /// The store: a folder or a URL.
         store: Option<Location>,
     },
-    /// Count the runs, records and values of a store.
+    /// Count the runs, records and values in a store.
     Stats {
         /// The store: a folder or a URL.
         store: Option<Location>,
@@ -37,7 +37,7 @@ enum Action {
         json: bool,
     },
     Copy(copy::Copy),
-    /// Remove the journal and the values of a run, whether or not they can be read.
+    /// Delete the journal and the values of a run, even if they cannot be read.
     DeleteRun {
         /// The id of the run.
         run: String,

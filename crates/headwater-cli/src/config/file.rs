@@ -1,4 +1,4 @@
-//! Reading settings from a TOML file.
+//! Reads settings from a TOML file.
 
 use std::{ops::Range, path::Path};
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// A setting, what it says, and the line where it says so.
+/// A setting, its value, and its line in the file.
 type Read = (&'static Key, Value, usize);
 
-/// Reads the settings of a file. Everything that is wrong is told at once.
+/// Reads the settings of a file. All errors are reported together.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, Failure> {
     let mut reader = Reader { path, text, found: Vec::new(), wrong: Vec::new() };
     match DeTable::parse(text) {
@@ -59,7 +59,7 @@ impl Reader<'_> {
                     let (name, secret) = (name.get_ref(), scalar(secret.get_ref())?);
                     if !parse::is_name(name) {
                         return Err(format!(
-                            "{name:?} cannot name anybody: use letters, digits, `-`, `_`, `.` and `@`"
+                            "invalid name {name:?}: use letters, digits, `-`, `_`, `.` and `@`"
                         ));
                     }
                     named(&format!("{name}={secret}"))
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether settings have names that begin so.
+/// Whether the name is a table that contains settings.
 fn is_group(name: &str) -> bool {
     super::KEYS.iter().any(|key| key.name.split_once('.').is_some_and(|(group, _)| group == name))
 }
@@ -105,6 +105,6 @@ fn scalar(value: &DeValue<'_>) -> Result<String, String> {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.to_string()),
         DeValue::Boolean(switch) => Ok(switch.to_string()),
-        other => Err(format!("{} does not fit here: write a text in quotes", other.type_str())),
+        other => Err(format!("expected a string in quotes, found {}", other.type_str())),
     }
 }

@@ -1,4 +1,4 @@
-//! The flags that say something about settings.
+//! Command line flags for settings.
 
 use std::path::PathBuf;
 
@@ -10,50 +10,50 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Settings. Flags count more than the environment, that more than the file.
+/// Settings. Flags override the environment, which overrides the file.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Agents' files, and folders of them; the demo agents if there are none.
+    /// Agent files, and folders of them. Default: the demo agents.
     #[arg(value_name = "AGENT")]
     agents: Vec<PathBuf>,
 
-    /// The settings' file; `headwater.toml` if there is one.
+    /// The settings file. Default: `headwater.toml` if it exists.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The address and port to listen on; port 0 takes a free one.
+    /// The address and port to listen on; port 0 picks a free one.
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 
-    /// The folder for all that must last.
+    /// The folder for persistent data.
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
 
-    /// Where runs are kept: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Other users of the
-    /// machine can see flags: put a URL with a password into the variable or the file.
+    /// The store for runs: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Other
+    /// users of the machine can see flags: set a URL with a password in the environment or the file.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
-    /// How long the runs of a server that died wait before another one takes them over, such as `10s`.
+    /// How long the runs of a crashed server wait before another server takes them over, such as `10s`.
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
 
-    /// A key that clients must show, or `name=key`; may be given several times. Other users of the machine can see
-    /// flags: the environment or the file are better places.
+    /// An API key for clients, or `name=key`. Repeatable. Other users of the machine can see flags: prefer
+    /// the environment or the file.
     #[arg(long = "api-key", value_name = "KEY")]
     api_keys: Vec<String>,
 
-    /// Read agents' files again when they change.
+    /// Reload agent files when they change.
     #[arg(long)]
     watch: bool,
 
-    /// Any setting, by its name in the file; may be given several times.
+    /// Any setting, as `NAME=VALUE` with its name in the file. Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
 
 impl Flags {
-    /// All settings in force.
+    /// Merges flags, environment and file.
     pub(crate) fn layers(&self) -> Result<Layers, Failure> {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -66,9 +66,9 @@ impl Flags {
             flagged.extend(Key::find(name).map(|key| Flagged { key, value, flag: flag.to_owned() }));
         };
         for text in &self.set {
-            let (name, value) = text.split_once('=').ok_or_else(|| {
-                Failure::new(format!("--set {text}: write the name of a setting, `=` and its value"))
-            })?;
+            let (name, value) = text
+                .split_once('=')
+                .ok_or_else(|| Failure::new(format!("--set {text}: expected NAME=VALUE")))?;
             let key = Key::find(name.trim())
                 .ok_or_else(|| Failure::new(format!("--set {text}: {}", unknown(name.trim()))))?;
             let value =

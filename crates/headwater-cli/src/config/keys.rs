@@ -1,31 +1,31 @@
-//! All settings there are.
+//! The list of all settings.
 
 /// A setting.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Its name in the file; a dot leads into a table.
+    /// The name in the file; a dot leads into a table.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// What counts if nobody says anything, as it would be written. Nothing is nothing.
+    /// The default, as a user would write it. Empty: no default.
     pub(crate) default: &'static str,
-    /// What it does, for people.
+    /// The description shown to users.
     pub(crate) about: &'static str,
 }
 
-/// What a setting holds.
+/// The type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One value.
     One,
-    /// One value that nobody may see.
+    /// One value that is never shown.
     Secret,
-    /// A file or folder: in the settings' file it is named from the folder of that file.
+    /// A file or folder. In the settings file it is relative to the folder of that file.
     Path,
-    /// Several values; separated by commas in the environment.
+    /// Several values; comma-separated in the environment.
     Many,
     /// Several files or folders.
     Paths,
-    /// Names with secrets: `name=secret`, separated by commas in the environment.
+    /// Names with secrets: `name=secret`, comma-separated in the environment.
     Secrets,
 }
 
@@ -36,12 +36,12 @@ impl Kind {
 }
 
 impl Key {
-    /// The environment variable that sets it.
+    /// The environment variable of the setting.
     pub(crate) fn variable(&self) -> String {
         format!("HEADWATER_{}", self.name.replace(['.', '-'], "_").to_uppercase())
     }
 
-    /// A variable that sets it for other programs too, and counts less than our own.
+    /// A variable shared with other programs; it has lower priority than our own.
     pub(crate) fn common_variable(&self) -> Option<&'static str> {
         match self.name {
             "otel.endpoint" => Some("OTEL_EXPORTER_OTLP_ENDPOINT"),
@@ -59,70 +59,70 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, about: &'sta
     Key { name, kind, default, about }
 }
 
-/// All settings, in the order in which people want to read them.
+/// All settings, in the order in which they are shown.
 #[rustfmt::skip]
 pub(crate) static KEYS: &[Key] = &[
-    key("listen", Kind::One, "127.0.0.1:8787", "The address and port to listen on. Port 0 takes a free one. Without keys only a loopback address is allowed."),
-    key("agents", Kind::Paths, "", "Agents' files, and folders of them. Without any, the demo agents are served."),
-    key("default_agent", Kind::One, "", "The agent of requests that name none; otherwise the first."),
-    key("watch", Kind::One, "false", "Whether an agent's file that changes is read again."),
-    key("data", Kind::Path, ".headwater", "The folder for all that must last."),
-    key("store", Kind::One, "", "Where runs are kept: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`; otherwise the folder `store` in the data folder."),
-    key("fsync", Kind::One, "commit", "When the store makes what it wrote durable: `commit`, `never`, or so often, such as `100ms`."),
-    key("store_on_failure", Kind::One, "exit", "What the server does when the store has stopped, as on a full disk: `exit`, with code 3, for a supervisor that starts it again, or `recover`, which opens the store anew in place once that succeeds."),
-    key("api_keys", Kind::Secrets, "", "Keys that clients may show as `Authorization: Bearer KEY`, with the names of those whom they belong to."),
-    key("jwt.secret", Kind::Secret, "", "The secret of JSON Web Tokens that are signed with HS256."),
-    key("jwt.public_key", Kind::Path, "", "A PEM file with the public key of JSON Web Tokens that are signed with RS256, ES256 or EdDSA."),
-    key("jwt.jwks", Kind::Path, "", "A file with the JSON Web Key Set of JSON Web Tokens."),
-    key("jwt.jwks_url", Kind::One, "", "Where the JSON Web Key Set is published. It is fetched at the start, before it is older than `jwt.max_age`, and when a token names an unknown key, at most once a minute."),
-    key("jwt.max_age", Kind::One, "10m", "How long a published key set is used without being fetched again; its `Cache-Control: max-age` may say less. A removed key is refused after that."),
+    key("listen", Kind::One, "127.0.0.1:8787", "The address and port to listen on. Port 0 picks a free one. Without API keys only a loopback address is allowed."),
+    key("agents", Kind::Paths, "", "Agent files, and folders of them. Default: the demo agents."),
+    key("default_agent", Kind::One, "", "The agent for requests that name no agent. Default: the first one."),
+    key("watch", Kind::One, "false", "Reload agent files when they change."),
+    key("data", Kind::Path, ".headwater", "The folder for persistent data."),
+    key("store", Kind::One, "", "The store for runs: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Default: the folder `store` in the data folder."),
+    key("fsync", Kind::One, "commit", "When the store syncs its writes to disk: `commit`, `never`, or an interval such as `100ms`."),
+    key("store_on_failure", Kind::One, "exit", "What to do when the store has stopped, for example on a full disk: `exit` with code 3, so that a supervisor restarts the server, or `recover`, which retries until the store can be reopened."),
+    key("api_keys", Kind::Secrets, "", "API keys that clients send as `Authorization: Bearer KEY`, each with the name of its principal."),
+    key("jwt.secret", Kind::Secret, "", "The secret that verifies JSON Web Tokens signed with HS256."),
+    key("jwt.public_key", Kind::Path, "", "A PEM file with the public key that verifies JSON Web Tokens signed with RS256, ES256 or EdDSA."),
+    key("jwt.jwks", Kind::Path, "", "A file with the JSON Web Key Set that verifies JSON Web Tokens."),
+    key("jwt.jwks_url", Kind::One, "", "The URL of the JSON Web Key Set. It is fetched at startup, before it is older than `jwt.max_age`, and when a token names an unknown key, at most once a minute."),
+    key("jwt.max_age", Kind::One, "10m", "How long a fetched key set is used before it is fetched again; `Cache-Control: max-age` can shorten this. After that, removed keys are refused."),
     key("jwt.issuer", Kind::One, "", "The `iss` that a token must have."),
     key("jwt.audience", Kind::One, "", "The `aud` that a token must have."),
-    key("jwt.claim", Kind::One, "sub", "The claim of a token that names its principal."),
+    key("jwt.claim", Kind::One, "sub", "The claim that holds the principal."),
     key("jwt.prefix", Kind::One, "jwt:", "Prefix of token principals; keeps them distinct from `api_keys`. Empty: same namespace."),
-    key("jwt.typ", Kind::Many, "", "The types of tokens (`typ`) that are accepted; otherwise `JWT`, `at+jwt` and tokens without one."),
-    key("cors", Kind::Many, "", "Origins whose pages may call the server, such as `https://app.example.com`; `*` is all, and needs keys."),
-    key("cors_headers", Kind::Many, "", "Request headers of their own that these pages may send, such as `x-tenant`; `*` is any."),
-    key("cors_credentials", Kind::One, "false", "Whether these pages may send cookies and the like (`credentials: \"include\"`), for a proxy in front of the server. The origins must be named."),
-    key("hosts", Kind::Many, "", "The hosts that a request may name; otherwise any with keys, and only this machine's own names without. `*` is all, and needs keys."),
-    key("limits.body", Kind::One, "1MiB", "The largest request."),
-    key("limits.depth", Kind::One, "64", "How deeply the JSON of a request may be nested."),
-    key("limits.values", Kind::One, "50000", "The most JSON values of a request."),
-    key("limits.bodies", Kind::One, "32MiB", "The most bytes of requests of one principal that are read at once."),
-    key("limits.bodies_total", Kind::One, "128MiB", "The most bytes of requests that are read at once."),
-    key("limits.messages", Kind::One, "1000", "The most messages of a request."),
-    key("limits.runs", Kind::One, "10000", "The most active runs of one principal, at all servers that share the store together."),
-    key("limits.active_runs", Kind::One, "10000", "The most active runs of all principals at this server. A request for another one gets 503, and runs of a server that died are left to other servers."),
-    key("limits.streams", Kind::One, "20000", "The most open streams of one principal."),
-    key("limits.run_time", Kind::One, "", "The longest that a run may go, not counting the time that it waits; otherwise as long as it likes."),
-    key("limits.body_time", Kind::One, "30s", "The longest that a request may take to arrive."),
-    key("limits.connections", Kind::One, "", "The most open connections; otherwise what the process may open as files, less an eighth. Another one gets 503."),
-    key("limits.idle", Kind::One, "30s", "How long a connection may be open without a request, and the longest that the head of one may take."),
-    key("limits.stall", Kind::One, "60s", "How long a reader may take nothing of its stream before it is disconnected. Its run continues."),
-    key("metrics", Kind::One, "false", "Whether `/metrics` shows what is counted, to everyone who can reach the server."),
-    key("otel.endpoint", Kind::One, "", "The OpenTelemetry collector that spans and metrics are sent to by OTLP over HTTP, such as `http://localhost:4318`; also `OTEL_EXPORTER_OTLP_ENDPOINT`. Needs a build with the feature `otel`."),
-    key("otel.service", Kind::One, "headwater", "The name of this service for the collector; also `OTEL_SERVICE_NAME`."),
-    key("heartbeat", Kind::One, "15s", "How often a silent stream shows that it lives."),
-    key("padding", Kind::One, "0", "How many bytes a stream begins with, for proxies that hold back the first ones."),
-    key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL: `/api/chat`, or `/api/chat=AGENT` for one agent."),
+    key("jwt.typ", Kind::Many, "", "Accepted token types (`typ`). Default: `JWT`, `at+jwt`, and tokens without a type."),
+    key("cors", Kind::Many, "", "Origins whose pages may call the server, such as `https://app.example.com`; `*` allows all and requires API keys."),
+    key("cors_headers", Kind::Many, "", "Custom request headers that these pages may send, such as `x-tenant`; `*` allows all."),
+    key("cors_credentials", Kind::One, "false", "Allow these pages to send credentials such as cookies (`credentials: \"include\"`), for a proxy in front of the server. Requires a list of origins, not `*`."),
+    key("hosts", Kind::Many, "", "Allowed `Host` values. Default: any if API keys are set, otherwise only localhost. `*` allows all and requires API keys."),
+    key("limits.body", Kind::One, "1MiB", "Maximum size of a request body."),
+    key("limits.depth", Kind::One, "64", "Maximum nesting depth of JSON in a request."),
+    key("limits.values", Kind::One, "50000", "Maximum number of JSON values in a request."),
+    key("limits.bodies", Kind::One, "32MiB", "Maximum bytes of request bodies in memory at once, per principal."),
+    key("limits.bodies_total", Kind::One, "128MiB", "Maximum bytes of request bodies in memory at once."),
+    key("limits.messages", Kind::One, "1000", "Maximum number of messages in a request."),
+    key("limits.runs", Kind::One, "10000", "Maximum number of active runs per principal, over all servers that share the store."),
+    key("limits.active_runs", Kind::One, "10000", "Maximum number of active runs on this server. Above it, requests for new runs get 503 and runs of crashed servers are left to other servers."),
+    key("limits.streams", Kind::One, "20000", "Maximum number of open streams per principal."),
+    key("limits.run_time", Kind::One, "", "Maximum duration of a run, not counting the time it waits. Default: no limit."),
+    key("limits.body_time", Kind::One, "30s", "Maximum time for receiving a request body."),
+    key("limits.connections", Kind::One, "", "Maximum number of open connections; further ones get 503. Default: 7/8 of the limit on open files."),
+    key("limits.idle", Kind::One, "30s", "How long a connection may stay idle, and the maximum time for receiving a request head."),
+    key("limits.stall", Kind::One, "60s", "How long a reader may not read from its stream before it is disconnected. Its run continues."),
+    key("metrics", Kind::One, "false", "Serve Prometheus metrics at `/metrics`, without authentication."),
+    key("otel.endpoint", Kind::One, "", "The OpenTelemetry collector for spans and metrics (OTLP over HTTP), such as `http://localhost:4318`; also `OTEL_EXPORTER_OTLP_ENDPOINT`. Needs a build with the feature `otel`."),
+    key("otel.service", Kind::One, "headwater", "The service name reported to the collector; also `OTEL_SERVICE_NAME`."),
+    key("heartbeat", Kind::One, "15s", "Heartbeat interval of idle streams."),
+    key("padding", Kind::One, "0", "Padding bytes at the start of a stream, for proxies that buffer the first bytes."),
+    key("paths.kortyx", Kind::Many, "", "Additional paths for this dialect, so that a page can keep its old URL: `/api/chat`, or `/api/chat=AGENT` for one agent."),
     key("paths.tanstack", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.mui", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.agents", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.ai-sdk", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.ag-ui", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.responses", Kind::Many, "", "As `paths.kortyx`."),
-    key("replay", Kind::One, "5m", "How long after its end a run is still given to a page that comes back for its stream."),
-    key("when_busy", Kind::One, "", "What happens to a message that comes while its session's last one is being answered: `stop` the answer, `queue` the message or `refuse` it. Empty: `stop` for pages whose stop button only closes the connection, `queue` for others. An agent can say it for itself."),
-    key("seam", Kind::One, "", "A text between a failed attempt and the next, for pages that cannot take the failed one back."),
-    key("hold", Kind::One, "false", "Whether the text of an attempt is held back until the attempt has ended."),
-    key("lease", Kind::One, "30s", "How long the runs of a server that died wait before another one takes them over. The same at all servers that share a store."),
+    key("replay", Kind::One, "5m", "How long after its end a run can still be read by a page that reconnects to its stream."),
+    key("when_busy", Kind::One, "", "What to do with a message that arrives while the session's last one is still being answered: `stop` the answer, `queue` the message or `refuse` it. Empty: `stop` for pages whose stop button only closes the connection, `queue` for others. An agent file can override this."),
+    key("seam", Kind::One, "", "Text between a failed attempt and the next, for clients that cannot retract the failed one."),
+    key("hold", Kind::One, "false", "Hold back the text of an attempt until the attempt has ended."),
+    key("lease", Kind::One, "30s", "How long the runs of a crashed server wait before another server takes them over. Must be the same on all servers that share a store."),
     key("version_wait", Kind::One, "2m", "Rolling upgrades: how long a run whose agent file has changed is left to servers that still have the old file, before it fails with `workflow.changed`. Only where servers share a store."),
-    key("shutdown", Kind::One, "10s", "How long active runs have to end when the server is stopped. The others are handed over to other servers, or continue after a restart."),
-    key("models.connect", Kind::One, "10s", "How long a connection to a model's provider may take."),
-    key("models.headers", Kind::One, "60s", "How long a provider may take until its answer begins."),
-    key("models.silence", Kind::One, "90s", "How long an answer of a provider may be without a byte."),
+    key("shutdown", Kind::One, "10s", "How long active runs may take to end when the server stops. Remaining runs are handed over to other servers, or continue after a restart."),
+    key("models.connect", Kind::One, "10s", "Maximum time for connecting to a model provider."),
+    key("models.headers", Kind::One, "60s", "Maximum time until a provider's response begins."),
+    key("models.silence", Kind::One, "90s", "Maximum time without a byte of a provider's response."),
     key("models.progress", Kind::One, "5m", "Maximum time between two model events; pings do not count. Also the limit for a non-streamed answer."),
-    key("log.level", Kind::One, "info", "What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,headwater_runtime=debug`."),
+    key("log.level", Kind::One, "info", "Log level: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,headwater_runtime=debug`."),
     key("log.format", Kind::One, "text", "`text`, or `json` for one object per line."),
-    key("demo.pace", Kind::One, "15ms", "How long the demo agents wait before each word."),
+    key("demo.pace", Kind::One, "15ms", "Delay of the demo agents before each word."),
 ];

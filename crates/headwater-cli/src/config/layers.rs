@@ -1,4 +1,4 @@
-//! What each source says, one over the other, and who has the last word.
+//! Merges the sources of settings; later sources override earlier ones.
 
 use std::{
     fmt,
@@ -14,19 +14,19 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// The file that is read when none is named.
+/// The default name of the settings file.
 const FILE: &str = "headwater.toml";
 
-/// What a setting says.
+/// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     One(String),
     Many(Vec<String>),
-    /// Names and secrets.
+    /// Pairs of name and secret.
     Secrets(Vec<(String, String)>),
 }
 
-/// Who said it.
+/// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     Default,
@@ -46,7 +46,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A setting that is in force.
+/// A setting with its effective value.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) key: &'static Key,
@@ -54,14 +54,14 @@ pub(crate) struct Setting {
     pub(crate) origin: Origin,
 }
 
-/// All settings in force, in the order of [`KEYS`], and what was odd about them.
+/// All effective settings, in the order of [`KEYS`], and warnings about the environment.
 #[derive(Debug)]
 pub(crate) struct Layers {
     settings: Vec<Setting>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a flag says about a setting.
+/// A setting given as a flag.
 #[derive(Debug, Clone)]
 pub(crate) struct Flagged {
     pub(crate) key: &'static Key,
@@ -70,7 +70,7 @@ pub(crate) struct Flagged {
 }
 
 impl Layers {
-    /// Puts flags over the environment over the file over what is usual.
+    /// Merges the sources: flags over environment over file over defaults.
     pub(crate) fn gather(
         flags: Vec<Flagged>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -113,7 +113,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Takes what the environment says to every program.
+    /// Applies variables that are shared by many programs, such as those of OpenTelemetry.
     fn heed_common(&mut self, common: Vec<(String, String)>) -> Result<(), Failure> {
         let named = |name: &str| KEYS.iter().find(|key| key.common_variable() == Some(name));
         for (name, text) in common.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
@@ -122,7 +122,7 @@ impl Layers {
                 let value = of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
                 self.set(key, value, Origin::Variable(name));
             } else if key.name == "otel.endpoint" {
-                let warning = format!("${name} does nothing: this build was made without the feature `otel`");
+                let warning = format!("${name} has no effect: this build does not have the feature `otel`");
                 self.warnings.push(warning);
             }
         }
@@ -136,18 +136,18 @@ impl Layers {
         }
     }
 
-    /// A variable that is none of ours may be somebody else's; one that looks like ours is a slip.
+    /// Warns about unknown variables only if they resemble ours; others may belong to another program.
     fn doubt(&mut self, name: &str) {
         if name == "HEADWATER_CONFIG" {
             return;
         }
         let known: Vec<_> = KEYS.iter().map(Key::variable).collect();
         if let Some(meant) = nearest(name, known.iter().map(String::as_str)) {
-            self.warnings.push(format!("${name} is not a setting: did you mean ${meant}?"));
+            self.warnings.push(format!("unknown setting ${name}: did you mean ${meant}?"));
         }
     }
 
-    /// All settings in force.
+    /// All effective settings.
     pub(crate) fn settings(&self) -> &[Setting] {
         &self.settings
     }
@@ -165,7 +165,7 @@ fn default(key: &Key) -> Value {
     }
 }
 
-/// Reads a value that is one text, as the environment and flags have it.
+/// Parses a value from a string, as in the environment and in flags.
 pub(super) fn of_text(key: &Key, text: &str) -> Result<Value, String> {
     let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty());
     match key.kind {
@@ -175,19 +175,22 @@ pub(super) fn of_text(key: &Key, text: &str) -> Result<Value, String> {
     }
 }
 
-/// A secret and whom it belongs to. One without a name belongs to `default`.
+/// Parses a secret and its principal. A secret without a name belongs to `default`.
 pub(super) fn named(text: &str) -> Result<(String, String), String> {
     let (name, secret) = parse::named_secret(text);
     if secret.len() < 16 {
-        return Err("a key has at least 16 characters: `openssl rand -hex 24` makes a good one".to_owned());
+        return Err(
+            "the key is too short: use at least 16 characters, such as the output of `openssl rand -hex 24`"
+                .to_owned(),
+        );
     }
     Ok((name.unwrap_or("default").to_owned(), secret.to_owned()))
 }
 
-/// A name that is no setting's, and the one that was probably meant.
+/// The message for an unknown setting, with a suggestion.
 pub(super) fn unknown(name: &str) -> String {
     match nearest(name, KEYS.iter().map(|key| key.name)) {
-        Some(meant) => format!("there is no setting `{name}`: did you mean `{meant}`?"),
-        None => format!("there is no setting `{name}`: `headwater config` lists all"),
+        Some(meant) => format!("unknown setting `{name}`: did you mean `{meant}`?"),
+        None => format!("unknown setting `{name}`: `headwater config` lists all"),
     }
 }

@@ -1,8 +1,8 @@
-//! How values are written: sizes, lengths of time, switches.
+//! Parses sizes, durations and booleans.
 
 use std::time::Duration;
 
-/// A length of time with its unit: `500ms`, `30s`, `5m`, `2h`, `7d`.
+/// A duration with its unit: `500ms`, `30s`, `5m`, `2h`, `7d`.
 pub(super) fn length(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
     let scale = match unit {
@@ -11,9 +11,11 @@ pub(super) fn length(text: &str) -> Result<Duration, String> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(format!("`{text}` is not a length of time: write a number and ms, s, m, h or d")),
+        _ => return Err(format!("invalid duration `{text}`: use a whole number and ms, s, m, h or d")),
     };
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` has no whole number before its unit"))?;
+    let number: u64 = number
+        .parse()
+        .map_err(|_| format!("invalid duration `{text}`: use a whole number before the unit"))?;
     let milliseconds = number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too long"))?;
     Ok(Duration::from_millis(milliseconds))
 }
@@ -26,28 +28,32 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
         "KiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
-        _ => return Err(format!("`{text}` is not a size: write a number, or a number and KiB, MiB or GiB")),
+        _ => {
+            return Err(format!(
+                "invalid size `{text}`: use a whole number, or one followed by KiB, MiB or GiB"
+            ));
+        }
     };
     let number: usize =
-        number.parse().map_err(|_| format!("`{text}` has no whole number before its unit"))?;
+        number.parse().map_err(|_| format!("invalid size `{text}`: use a whole number before the unit"))?;
     number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))
 }
 
 /// A count.
 pub(super) fn count(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
+    text.parse().map_err(|_| format!("invalid number `{text}`: use a whole number"))
 }
 
-/// A yes or no.
+/// A boolean.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),
-        _ => Err(format!("`{text}` is neither `true` nor `false`")),
+        _ => Err(format!("invalid value `{text}`: use `true` or `false`")),
     }
 }
 
-/// A name with a secret: `name=secret`, or a secret alone. What a secret of base64 ends with is no name's end.
+/// Splits `name=secret`; a secret alone has no name. The `=` padding of base64 does not separate.
 pub(super) fn named_secret(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((name, secret)) if is_name(name) && !secret.trim_matches('=').is_empty() => (Some(name), secret),
@@ -55,7 +61,7 @@ pub(super) fn named_secret(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a text can name somebody who has a key.
+/// Whether a text is a valid principal name for a key.
 pub(super) fn is_name(text: &str) -> bool {
     let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.' | '@');
     !text.is_empty() && text.len() <= 64 && text.chars().all(allowed)

@@ -1,4 +1,4 @@
-//! The settings as types, checked.
+//! The settings as typed, validated values.
 
 use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     pub(crate) store: StoreUrl,
     pub(crate) fsync: Fsync,
     pub(crate) store_on_failure: OnFailure,
-    /// Keys with the names of those whom they belong to.
+    /// API keys with the names of their principals.
     pub(crate) api_keys: Vec<(String, Hidden)>,
     pub(crate) jwt: Option<Jwt>,
     pub(crate) cors: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     pub(crate) cors_credentials: bool,
     pub(crate) hosts: Vec<String>,
     pub(crate) metrics: bool,
-    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses to be told"))]
+    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses the setting"))]
     pub(crate) otel: Option<Otel>,
     pub(crate) limits: Limits,
     pub(crate) heartbeat: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub(crate) when_busy: Option<WhenBusy>,
     pub(crate) seam: String,
     pub(crate) hold: bool,
-    /// Further paths by dialect.
+    /// Additional paths by dialect.
     pub(crate) paths: Vec<(&'static dyn Dialect, ChatPath)>,
     pub(crate) lease: Duration,
     pub(crate) version_wait: Duration,
@@ -54,18 +54,18 @@ pub(crate) struct Settings {
     pub(crate) demo_pace: Duration,
 }
 
-/// Where runs are kept.
+/// The location of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
     Memory,
     File(PathBuf),
-    /// Servers that several machines share. Their URLs may hold passwords.
+    /// URLs of shared databases; they may contain passwords.
     Postgres(Hidden),
     Redis(Hidden),
 }
 
 impl StoreUrl {
-    /// Whether other servers may use the store at the same time.
+    /// Whether several servers can use the store at the same time.
     pub(crate) fn is_shared(&self) -> bool {
         !matches!(self, Self::Memory | Self::File(_))
     }
@@ -89,15 +89,15 @@ impl FromStr for StoreUrl {
     }
 }
 
-/// Where spans and metrics are sent to.
+/// The collector for spans and metrics.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses to be told"))]
+#[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses the setting"))]
 pub(crate) struct Otel {
     pub(crate) endpoint: String,
     pub(crate) service: String,
 }
 
-/// What JSON Web Tokens must be like.
+/// Requirements for JSON Web Tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct Jwt {
     pub(crate) secret: Option<Hidden>,
@@ -112,7 +112,7 @@ pub(crate) struct Jwt {
     pub(crate) types: Vec<String>,
 }
 
-/// What clients may ask for at most.
+/// Limits on requests, runs and connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) body: usize,
@@ -144,7 +144,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A secret, which no log shows.
+/// A secret; its `Debug` output hides the value.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Hidden(pub(crate) String);
 
@@ -155,7 +155,7 @@ impl fmt::Debug for Hidden {
 }
 
 impl Settings {
-    /// Checks what was said.
+    /// Parses and validates the settings.
     pub(crate) fn of(layers: &Layers) -> Result<Self, Failure> {
         let read = Read(layers);
         let data = PathBuf::from(read.one("data"));
@@ -175,7 +175,7 @@ impl Settings {
             issuer: read.optional("jwt.issuer"),
             audience: read.optional("jwt.audience"),
             claim: read.with("jwt.claim", |claim| match claim {
-                "" => Err("name a claim, such as `sub`".to_owned()),
+                "" => Err("the claim must not be empty: use `sub`, for example".to_owned()),
                 _ => Ok(claim.to_owned()),
             })?,
             prefix: read.one("jwt.prefix"),
@@ -184,7 +184,7 @@ impl Settings {
         let checks =
             jwt.secret.is_some() || jwt.public_key.is_some() || jwt.jwks.is_some() || jwt.jwks_url.is_some();
         if !checks && (jwt.issuer.is_some() || jwt.audience.is_some()) {
-            let message = "`jwt.issuer` and `jwt.audience` are about tokens that nothing can check: set `jwt.secret`, \
+            let message = "`jwt.issuer` and `jwt.audience` have no effect without a key to verify tokens: set `jwt.secret`, \
                            `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url` too";
             return Err(Failure::new(message));
         }
@@ -215,7 +215,7 @@ impl Settings {
         }
         let cors_headers = read.many("cors_headers");
         if let Some(name) = cors_headers.iter().find(|name| HeaderName::try_from(name.as_str()).is_err()) {
-            return Err(read.wrong("cors_headers", format!("`{name}` is not the name of a header")));
+            return Err(read.wrong("cors_headers", format!("invalid header name `{name}`")));
         }
         Ok(Self {
             cors_headers,
@@ -230,7 +230,7 @@ impl Settings {
             store_on_failure: read.with("store_on_failure", |text| match text {
                 "exit" => Ok(OnFailure::Exit),
                 "recover" => Ok(OnFailure::Recover),
-                _ => Err(format!("`{text}` is neither `exit` nor `recover`")),
+                _ => Err(format!("invalid value `{text}`: use `exit` or `recover`")),
             })?,
             api_keys,
             jwt,
@@ -240,11 +240,13 @@ impl Settings {
             otel,
             limits: Limits {
                 body: read.with("limits.body", parse::size)?,
-                // What is stored around a value must leave it readable.
+                // Stored values are wrapped in further levels and must stay below the parser's own limit.
                 depth: read.with("limits.depth", |text| match parse::count(text)? {
                     depth @ 1..=64 => Ok(depth),
-                    _ => Err("the depth is 1 to 64: deeper values could not be read back from the store"
-                        .to_owned()),
+                    _ => {
+                        Err("the depth must be 1 to 64: deeper values could not be read back from the store"
+                            .to_owned())
+                    }
                 })?,
                 values: read.with("limits.values", parse::count)?,
                 bodies: read.with("limits.bodies", parse::size)?,
@@ -269,7 +271,9 @@ impl Settings {
                 stall: read.with("limits.stall", some_time)?,
             },
             heartbeat: read.with("heartbeat", |text| match parse::length(text)? {
-                Duration::ZERO => Err("`0` would never stop sending: write `15s` or the like".to_owned()),
+                Duration::ZERO => {
+                    Err("the interval must be greater than 0: use `15s`, for example".to_owned())
+                }
                 length => Ok(length),
             })?,
             padding: read.with("padding", parse::size)?,
@@ -282,7 +286,7 @@ impl Settings {
             hold: read.with("hold", parse::switch)?,
             paths,
             lease: read.with("lease", |text| match parse::length(text)? {
-                short if short < Duration::from_secs(1) => Err("a lease lasts at least `1s`".to_owned()),
+                short if short < Duration::from_secs(1) => Err("a lease must last at least `1s`".to_owned()),
                 length => Ok(length),
             })?,
             version_wait: read.with("version_wait", parse::length)?,
@@ -292,14 +296,14 @@ impl Settings {
             log_format: read.with("log.format", |text| match text {
                 "text" => Ok(LogFormat::Text),
                 "json" => Ok(LogFormat::Json),
-                _ => Err(format!("`{text}` is neither `text` nor `json`")),
+                _ => Err(format!("invalid value `{text}`: use `text` or `json`")),
             })?,
             demo_pace: read.with("demo.pace", parse::length)?,
         })
     }
 }
 
-/// How long the providers of models may take.
+/// The timeouts for model providers.
 fn timeouts(read: &Read<'_>) -> Result<Timeouts, Failure> {
     let mut timeouts = Timeouts::default();
     timeouts.connect = read.with("models.connect", parse::length)?;
@@ -309,7 +313,7 @@ fn timeouts(read: &Read<'_>) -> Result<Timeouts, Failure> {
     Ok(timeouts)
 }
 
-/// Reads settings by their names.
+/// Parses settings by name.
 struct Read<'a>(&'a Layers);
 
 impl Read<'_> {
@@ -344,7 +348,7 @@ impl Read<'_> {
         read(&self.one(name)).map_err(|wrong| self.wrong(name, wrong))
     }
 
-    /// Says where the setting that is wrong was made.
+    /// An error that names the setting and where it was set.
     fn wrong(&self, name: &str, wrong: impl fmt::Display) -> Failure {
         match self.0.get(name) {
             Some(setting) => Failure::new(format!("{}: `{name}`: {wrong}", setting.origin)),
@@ -353,7 +357,7 @@ impl Read<'_> {
     }
 }
 
-/// Further paths of the dialects: `PATH`, or `PATH=AGENT`.
+/// Additional paths of the dialects: `PATH`, or `PATH=AGENT`.
 fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failure> {
     let own = Server::new(Agents::new(), Options::default()).routes();
     let mut paths: Vec<(&'static dyn Dialect, ChatPath)> = Vec::new();
@@ -362,7 +366,7 @@ fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failu
         for given in read.many(&name) {
             let (path, agent) = match given.split_once('=') {
                 Some((_, "")) => {
-                    return Err(read.wrong(&name, format!("`{given}` names no agent after `=`")));
+                    return Err(read.wrong(&name, format!("missing agent name after `=` in `{given}`")));
                 }
                 Some((path, agent)) => (path, Some(agent.to_owned())),
                 None => (given.as_str(), None),
@@ -370,11 +374,11 @@ fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failu
             check_path(path).map_err(|wrong| read.wrong(&name, format!("invalid path `{path}`: {wrong}")))?;
             let path = path.trim_end_matches('/').to_owned();
             if own.iter().any(|(_, taken)| *taken == path) {
-                return Err(read.wrong(&name, format!("`{path}` is a route of its own")));
+                return Err(read.wrong(&name, format!("`{path}` is already a route of the server")));
             }
             if let Some((other, _)) = paths.iter().find(|(_, taken)| taken.path == path) {
                 return Err(
-                    read.wrong(&name, format!("`{path}` is given to `paths.{}` already", other.name()))
+                    read.wrong(&name, format!("`{path}` is already used by `paths.{}`", other.name()))
                 );
             }
             paths.push((dialect, ChatPath { path, agent }));
@@ -395,7 +399,7 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
                 .map(|()| StoreUrl::Postgres(Hidden(text.to_owned())))
         }
         _ => Err(format!(
-            "`{}` names no store: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
+            "invalid store `{}`: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
             without_secrets(text)
         )),
     }
@@ -405,7 +409,7 @@ fn built_with(has: bool, name: &str) -> Result<(), String> {
     if has { Ok(()) } else { Err(format!("this build has no {name} store: use `memory:` or `file:FOLDER`")) }
 }
 
-/// A URL without user, password and parameters.
+/// The URL without user, password and parameters.
 fn without_secrets(url: &str) -> String {
     let address = url.split('?').next().unwrap_or(url);
     match (address.split_once("://"), address.rsplit_once('@')) {
@@ -414,22 +418,23 @@ fn without_secrets(url: &str) -> String {
     }
 }
 
-/// A length of time that is more than nothing.
+/// A duration greater than zero.
 fn some_time(text: &str) -> Result<Duration, String> {
     match parse::length(text)? {
-        Duration::ZERO => Err("`0` leaves no time at all: write `30s` or the like".to_owned()),
+        Duration::ZERO => Err("the duration must be greater than 0: use `30s`, for example".to_owned()),
         length => Ok(length),
     }
 }
 
-/// Where keys are fetched from. A set that can be changed on the way could hold anybody's keys, so only this machine needs no TLS.
+/// The URL of a key set. It must use TLS, except on this machine: an attacker on the network could replace
+/// the keys.
 fn key_set_url(text: &str) -> Result<String, String> {
-    let wrong = || format!("`{text}` is not an address that begins with `https://`");
+    let wrong = || format!("invalid URL `{text}`: it must begin with `https://`");
     let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("the address of a key set has no user and no password".to_owned());
+        return Err("the URL of a key set must not contain a user or password".to_owned());
     }
-    // As the client that fetches it reads the host.
+    // Parse the host exactly as the HTTP client does.
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let loops =
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -440,15 +445,15 @@ fn key_set_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// The address of a collector.
+/// The URL of an OpenTelemetry collector.
 fn collector(text: &str) -> Result<String, String> {
     if !cfg!(feature = "otel") {
-        return Err("this build was made without the feature `otel`".to_owned());
+        return Err("this build does not have the feature `otel`".to_owned());
     }
     if text.starts_with("http://") || text.starts_with("https://") {
         return Ok(text.to_owned());
     }
-    Err(format!("`{text}` is not an address such as `http://localhost:4318`"))
+    Err(format!("invalid URL `{text}`: use one such as `http://localhost:4318`"))
 }
 
 fn fsync(text: &str) -> Result<Fsync, String> {
@@ -456,18 +461,18 @@ fn fsync(text: &str) -> Result<Fsync, String> {
         "commit" => Ok(Fsync::Commit),
         "never" => Ok(Fsync::Never),
         _ => parse::length(text).map(Fsync::Interval).map_err(|_| {
-            format!("`{text}` is neither `commit`, nor `never`, nor a length of time such as `100ms`")
+            format!("invalid value `{text}`: use `commit`, `never` or a duration such as `100ms`")
         }),
     }
 }
 
-/// An address with its port. A port alone is one of this machine only.
+/// An address with its port. A port alone means the loopback address.
 fn address(text: &str) -> Result<String, String> {
     if text.parse::<u16>().is_ok() {
         return Ok(format!("127.0.0.1:{text}"));
     }
     match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
-        _ => Err(format!("`{text}` is not an address with a port, such as `127.0.0.1:8787`")),
+        _ => Err(format!("invalid address `{text}`: use an address with a port, such as `127.0.0.1:8787`")),
     }
 }

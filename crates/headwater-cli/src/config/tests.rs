@@ -1,4 +1,4 @@
-//! Who has the last word, and what is said about mistakes.
+//! Priority of the sources, and error messages.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -20,7 +20,7 @@ fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Gathers settings with a file of this text.
+/// Loads settings with a file of this text.
 fn with_file(text: &str) -> Result<Layers, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("headwater.toml");
@@ -37,12 +37,12 @@ fn mistake(text: &str) -> String {
         Err(wrong) => wrong,
         Ok(layers) => Settings::of(&layers).unwrap_err().to_string(),
     };
-    // The folder has another name each time.
+    // Cut off the temporary folder's name.
     wrong.rfind("headwater.toml:").map_or(wrong.clone(), |at| wrong[at..].to_owned())
 }
 
 #[test]
-fn flags_count_more_than_the_environment_and_that_more_than_the_file() {
+fn flags_override_environment_which_overrides_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("my.toml");
     fs::write(&path, "listen = \"127.0.0.1:1\"\ndata = \"there\"\nheartbeat = \"1s\"\n").unwrap();
@@ -55,7 +55,7 @@ fn flags_count_more_than_the_environment_and_that_more_than_the_file() {
     let settings = Settings::of(&layers).unwrap();
     assert_eq!(settings.listen, "127.0.0.1:3");
     assert_eq!(settings.heartbeat, Duration::from_secs(2));
-    assert_eq!(settings.data, folder.path().join("there"), "a path is named from the folder of its file");
+    assert_eq!(settings.data, folder.path().join("there"), "a path is relative to the folder of its file");
     assert_eq!(settings.limits.body, 1 << 20);
     let origin = |name: &str| layers.get(name).unwrap().origin.to_string();
     assert_eq!(origin("listen"), "--listen");
@@ -66,7 +66,7 @@ fn flags_count_more_than_the_environment_and_that_more_than_the_file() {
 }
 
 #[test]
-fn every_setting_can_be_made_in_a_file() {
+fn file_can_set_every_setting() {
     let settings = settings(
         r#"
         listen = "[::1]:9000"
@@ -134,47 +134,44 @@ fn every_setting_can_be_made_in_a_file() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_place_and_what_was_meant() {
+fn mistakes_are_reported_with_position_and_suggestion() {
     for (text, expected) in [
-        ("lisen = \"1\"", "headwater.toml:1:1: there is no setting `lisen`: did you mean `listen`?"),
+        ("lisen = \"1\"", "headwater.toml:1:1: unknown setting `lisen`: did you mean `listen`?"),
         (
             "\n[limits]\nbdoy = 1",
-            "headwater.toml:3:1: there is no setting `limits.bdoy`: did you mean `limits.body`?",
+            "headwater.toml:3:1: unknown setting `limits.bdoy`: did you mean `limits.body`?",
         ),
-        (
-            "[limit]\nbody = 1",
-            "headwater.toml:1:2: there is no setting `limit`: `headwater config` lists all",
-        ),
-        ("listen = [1]", "headwater.toml:1:1: `listen`: array does not fit here: write a text in quotes"),
+        ("[limit]\nbody = 1", "headwater.toml:1:2: unknown setting `limit`: `headwater config` lists all"),
+        ("listen = [1]", "headwater.toml:1:1: `listen`: expected a string in quotes, found array"),
         (
             "api_keys = [\"x\"]",
             "headwater.toml:1:1: `api_keys`: write a table of names and keys: `[api_keys]`, `web = \"…\"`",
         ),
         (
             "[api_keys]\nweb = \"short\"",
-            "headwater.toml:1:2: `api_keys`: a key has at least 16 characters: `openssl rand -hex 24` makes a good one",
+            "headwater.toml:1:2: `api_keys`: the key is too short: use at least 16 characters, such as the output of `openssl rand -hex 24`",
         ),
         ("listen = 5\nlisten = 6", "headwater.toml:2:1: duplicate key"),
         (
             "heartbeat = 15",
-            "headwater.toml:1: `heartbeat`: `15` is not a length of time: write a number and ms, s, m, h or d",
+            "headwater.toml:1: `heartbeat`: invalid duration `15`: use a whole number and ms, s, m, h or d",
         ),
         (
             "heartbeat = \"0s\"",
-            "headwater.toml:1: `heartbeat`: `0` would never stop sending: write `15s` or the like",
+            "headwater.toml:1: `heartbeat`: the interval must be greater than 0: use `15s`, for example",
         ),
-        ("watch = \"perhaps\"", "headwater.toml:1: `watch`: `perhaps` is neither `true` nor `false`"),
+        ("watch = \"perhaps\"", "headwater.toml:1: `watch`: invalid value `perhaps`: use `true` or `false`"),
         (
             "store = \"mysql://ann:secret@db/app\"",
-            "headwater.toml:1: `store`: `mysql://db/app` names no store: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
+            "headwater.toml:1: `store`: invalid store `mysql://db/app`: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
         ),
         (
             "fsync = \"often\"",
-            "headwater.toml:1: `fsync`: `often` is neither `commit`, nor `never`, nor a length of time such as `100ms`",
+            "headwater.toml:1: `fsync`: invalid value `often`: use `commit`, `never` or a duration such as `100ms`",
         ),
         (
             "listen = \"localhost\"",
-            "headwater.toml:1: `listen`: `localhost` is not an address with a port, such as `127.0.0.1:8787`",
+            "headwater.toml:1: `listen`: invalid address `localhost`: use an address with a port, such as `127.0.0.1:8787`",
         ),
         (
             "[paths]\nmui = \"chat\"",
@@ -188,21 +185,25 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
             "[paths]\nmui = \"/api/{x}\"",
             "headwater.toml:2: `paths.mui`: invalid path `/api/{x}`: a path must not contain `{`, `}`, `?`, `#`, `%` or white space",
         ),
-        ("[paths]\nmui = \"/a=\"", "headwater.toml:2: `paths.mui`: `/a=` names no agent after `=`"),
-        ("[paths]\nmui = \"/v1/runs/\"", "headwater.toml:2: `paths.mui`: `/v1/runs` is a route of its own"),
+        ("[paths]\nmui = \"/a=\"", "headwater.toml:2: `paths.mui`: missing agent name after `=` in `/a=`"),
+        (
+            "[paths]\nmui = \"/v1/runs/\"",
+            "headwater.toml:2: `paths.mui`: `/v1/runs` is already a route of the server",
+        ),
         (
             "[paths]\nkortyx = \"/chat\"\nmui = \"/chat/\"",
-            "headwater.toml:3: `paths.mui`: `/chat` is given to `paths.kortyx` already",
+            "headwater.toml:3: `paths.mui`: `/chat` is already used by `paths.kortyx`",
         ),
         (
             "[limits]\nbody = \"4MB\"",
-            "headwater.toml:2: `limits.body`: `4MB` is not a size: write a number, or a number and KiB, MiB or GiB",
+            "headwater.toml:2: `limits.body`: invalid size `4MB`: use a whole number, or one followed by KiB, MiB or GiB",
         ),
     ] {
         assert_eq!(mistake(text), expected, "{text}");
     }
     assert!(
-        mistake("[jwt]\nissuer = \"me\"").starts_with("`jwt.issuer` and `jwt.audience` are about tokens")
+        mistake("[jwt]\nissuer = \"me\"")
+            .starts_with("`jwt.issuer` and `jwt.audience` have no effect without a key")
     );
     let missing = Layers::gather(Vec::new(), [], Some(Path::new("no/such.toml"))).unwrap_err();
     assert_eq!(missing.to_string(), "cannot read no/such.toml: there is no such file");
@@ -220,18 +221,18 @@ fn wildcards_need_keys() {
 }
 
 #[test]
-fn pages_elsewhere_may_send_headers_and_cookies_where_it_is_set() {
+fn cors_settings_allow_headers_and_cookies() {
     let text = "cors = [\"https://app.test\"]\ncors_headers = [\"x-tenant\"]\ncors_credentials = true\n";
     let read = settings(text);
     assert_eq!((read.cors_headers, read.cors_credentials), (vec!["x-tenant".to_owned()], true));
-    assert!(mistake("cors_headers = [\"x tenant\"]").contains("`x tenant` is not the name of a header"));
+    assert!(mistake("cors_headers = [\"x tenant\"]").contains("invalid header name `x tenant`"));
     let keys = "[api_keys]\nweb = \"0123456789abcdef\"\n";
     let any = mistake(&format!("cors = [\"*\"]\ncors_credentials = true\n{keys}"));
     assert!(any.contains("name the origins under `cors` instead of `*`"), "{any}");
 }
 
 #[test]
-fn principals_of_tokens_are_not_those_of_keys() {
+fn token_principals_are_distinct_from_key_principals() {
     let text =
         "[api_keys]\nann = \"0123456789abcdef\"\n[jwt]\nsecret = \"0123456789abcdef0123456789abcdef\"\n";
     let both = settings(text);
@@ -243,7 +244,7 @@ fn principals_of_tokens_are_not_those_of_keys() {
 }
 
 #[test]
-fn key_sets_come_over_tls_or_from_this_machine() {
+fn key_set_url_requires_tls_or_localhost() {
     let url = |url: &str| {
         with_file(&format!("[jwt]\njwks_url = \"{url}\"\n"))
             .map(|layers| Settings::of(&layers).is_ok())
@@ -275,7 +276,7 @@ fn key_sets_come_over_tls_or_from_this_machine() {
 }
 
 #[test]
-fn the_environment_separates_by_commas_and_a_slip_is_doubted() {
+fn environment_lists_are_comma_separated_and_typos_warn() {
     let variables = environment(&[
         ("HEADWATER_API_KEYS", "web=0123456789abcdef, AAAABBBBCCCCDDDDEEEE=="),
         ("HEADWATER_CORS", "https://a.example,https://b.example"),
@@ -289,11 +290,11 @@ fn the_environment_separates_by_commas_and_a_slip_is_doubted() {
     ];
     assert_eq!(layers.get("api_keys").unwrap().value, Value::Secrets(keys));
     assert_eq!(Settings::of(&layers).unwrap().cors, ["https://a.example", "https://b.example"]);
-    assert_eq!(layers.warnings, ["$HEADWATER_LISTN is not a setting: did you mean $HEADWATER_LISTEN?"]);
+    assert_eq!(layers.warnings, ["unknown setting $HEADWATER_LISTN: did you mean $HEADWATER_LISTEN?"]);
 }
 
 #[test]
-fn lengths_and_sizes_have_units() {
+fn durations_and_sizes_have_units() {
     assert_eq!(parse::length("250ms"), Ok(Duration::from_millis(250)));
     assert_eq!(parse::length("7d"), Ok(Duration::from_secs(7 * 86_400)));
     assert!(parse::length("1.5s").is_err() && parse::length("").is_err() && parse::length("-1s").is_err());
@@ -303,7 +304,7 @@ fn lengths_and_sizes_have_units() {
 }
 
 #[test]
-fn no_two_settings_share_a_name_or_a_variable() {
+fn settings_have_unique_names_and_variables() {
     let mut names: Vec<_> = KEYS.iter().map(Key::variable).collect();
     names.sort();
     names.dedup();
@@ -311,7 +312,7 @@ fn no_two_settings_share_a_name_or_a_variable() {
 }
 
 #[test]
-fn the_manual_lists_every_setting() {
+fn manual_lists_every_setting() {
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
     let text = fs::read_to_string(&manual).unwrap();
     let (before, rest) = text.split_once("<!-- generated: settings -->\n").unwrap();

@@ -1,4 +1,4 @@
-//! What the agents `chat` and `flaky` say.
+//! The scripts of the agents `chat` and `flaky`.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use serde_json::json;
 
 use super::improvised::{Asked, Words, literal};
 
-/// A drawing that an answer can carry.
+/// An image for an answer.
 const PICTURE: &str = include_str!("river.svg");
 
-/// Four hundred words.
+/// A text of four hundred words.
 const LONG: &str = include_str!("river.txt");
 
-/// How long `slow` waits before each word.
+/// The delay of `slow` before each word.
 const SLOW: Duration = Duration::from_millis(150);
 
-/// Takes the questions of an answer before away, where the page still shows them.
+/// Retracts the suggested questions of the previous answer, which the page may still show.
 pub(super) async fn begin(cx: Cx, _: ()) -> NodeResult {
     follow_ups(&cx, &[])
 }
 
-/// Offers questions to go on with. Data of one name and id replaces what was there.
+/// Suggests follow-up questions. Data with the same name and id replaces the earlier data.
 pub(super) async fn finish(cx: Cx, input: String) -> NodeResult {
     let others = FOLLOW_UPS.into_iter().filter(|question| !input.contains(question));
     follow_ups(&cx, &others.take(3).collect::<Vec<_>>())
@@ -39,7 +39,7 @@ fn follow_ups(cx: &Cx, questions: &[&str]) -> NodeResult {
     Ok(Next::go())
 }
 
-/// What there is to try, for every answer that does not know better.
+/// The things to try, appended to answers that know nothing better.
 const TRY: &str = "\
 - `table` for a table in Markdown\n\
 - `long` for four hundred words about a river\n\
@@ -94,7 +94,7 @@ pub(super) fn answer(asked: &Asked<'_>) -> Rule {
     with_all_parts(Rule::always().reasoning(thought), text)
 }
 
-/// A text with everything that an answer can carry beside it.
+/// A text with every kind of part that an answer can have.
 fn with_all_parts(rule: Rule, text: String) -> Rule {
     let picture = format!("data:image/svg+xml;base64,{}", STANDARD.encode(PICTURE));
     rule.text(text)
@@ -119,7 +119,7 @@ fn failing() -> Rule {
         .fault(Fault::error(error))
 }
 
-/// The first model of `flaky`: it never comes to the end of its sentence.
+/// The first model of `flaky`: its stream breaks in the middle of a sentence.
 pub(super) fn die(_: &Asked<'_>) -> Rule {
     Rule::always().text("The first model begins to answer, gets as far as this, and").fault(Fault::cut())
 }

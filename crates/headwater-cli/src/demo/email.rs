@@ -1,14 +1,14 @@
-//! What the agent `email` writes.
+//! The script of the agent `email`.
 
 use headwater_models::scripted::Rule;
 use serde_json::json;
 
 use super::improvised::{Asked, literal};
 
-/// What a draft can promise, the most important last: a revision drops the first.
+/// The bullets of a draft, the most important last: each revision drops the first.
 const BULLETS: [&str; 3] = ["Works with the page you have", "Survives a reload", "Starts with one command"];
 
-/// A draft. The last line of the prompt says how many bullets it has.
+/// A draft. The last line of the prompt gives the number of bullets.
 pub(super) fn draft(asked: &Asked<'_>) -> Rule {
     let prompt = asked.input();
     let (brief, bullets) = prompt.rsplit_once("\nbullets: ").unwrap_or((&prompt, "3"));

@@ -1,4 +1,5 @@
-//! A scripted model that makes up its script from what it is asked: more than conditions can say, and as steady.
+//! A scripted model whose script is a function of the request: more flexible than conditions, still
+//! deterministic.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use headwater_protocol::ToolCallId;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A model that answers by a function. What is asked decides alone, so the same request gets the same answer.
+/// A model whose answer is computed by a function of the request alone, so equal requests get equal answers.
 #[derive(Debug)]
 pub(super) struct Improvised {
     name: &'static str,
@@ -36,11 +37,11 @@ impl Model for Improvised {
     }
 }
 
-/// What a model is asked, as the demo agents look at it.
+/// A model request, with the accessors that the demo scripts need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'r>(&'r ModelRequest);
 
-/// A tool call of the answer that is being given, and what came of it.
+/// A tool call of the current turn and its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Called<'r> {
     pub(super) tool: &'r str,
@@ -49,17 +50,17 @@ pub(super) struct Called<'r> {
 }
 
 impl<'r> Asked<'r> {
-    /// The person's last message.
+    /// The user's last message.
     pub(super) fn input(self) -> String {
         self.said().next_back().unwrap_or_default()
     }
 
-    /// The person's message before the last.
+    /// The user's message before the last.
     pub(super) fn previous(self) -> Option<String> {
         self.said().nth_back(1)
     }
 
-    /// What the model is told to do.
+    /// The system prompt.
     pub(super) fn system(self) -> String {
         let texts = self.0.messages.iter().filter_map(|message| match message {
             ModelMessage::System { content, .. } => Some(content.as_str()),
@@ -68,7 +69,7 @@ impl<'r> Asked<'r> {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// All messages of the person, in order.
+    /// All messages of the user, in order.
     pub(super) fn said(self) -> impl DoubleEndedIterator<Item = String> {
         self.0.messages.iter().filter_map(|message| match message {
             ModelMessage::User { content } => {
@@ -79,8 +80,8 @@ impl<'r> Asked<'r> {
         })
     }
 
-    /// The calls since the person's last message that gave something, in the order in which they were made: results
-    /// come in any order.
+    /// The calls since the user's last message that have a result, in call order; results may arrive in any
+    /// order.
     pub(super) fn called(self) -> Vec<Called<'r>> {
         let messages = &self.0.messages;
         let last = messages.iter().rposition(|message| matches!(message, ModelMessage::User { .. }));
@@ -116,7 +117,7 @@ fn text(part: &ContentPart) -> Option<&str> {
     }
 }
 
-/// A value whose texts are taken as they are.
+/// A value whose strings are escaped, so that the script does not expand them.
 pub(super) fn literal_json(mut value: Value) -> Value {
     match &mut value {
         Value::String(text) => *text = literal(text),
@@ -127,12 +128,12 @@ pub(super) fn literal_json(mut value: Value) -> Value {
     value
 }
 
-/// A value as JSON. The types of the demo have no keys that JSON lacks, so it never fails.
+/// Serialises a value. The demo's types only have string keys, so this cannot fail.
 pub(super) fn as_json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// The words of a text, in lower case, to look for some.
+/// A text in lower case, to search for words.
 #[derive(Debug)]
 pub(super) struct Words(String);
 
@@ -160,7 +161,7 @@ impl Words {
     }
 }
 
-/// A text as it is: what looks like a place of a script is not one.
+/// Escapes a text so that the script does not expand placeholders in it.
 pub(super) fn literal(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! The agent `research`: searches, and answers with sources and a chart.
+//! The agent `research`: searches, then answers with sources and a chart.
 //!
-//! One node is enough: the model calls the tool `search` as often as it needs to, and what the tool found becomes the
-//! sources of the answer. [`topics`] is what the demo knows.
+//! One node is enough: the model calls the tool `search` as often as it needs, and the results become the
+//! sources of the answer. [`topics`] holds the demo's knowledge.
 
 mod topics;
 
@@ -23,7 +23,7 @@ use serde_json::json;
 use self::topics::Topic;
 use super::improvised::{Asked, Improvised, Words, literal};
 
-/// How long a search takes, in paces of the model: half a second at the usual pace.
+/// The duration of a search, in paces of the model: half a second at the default pace.
 const SEARCH_PACES: u32 = 33;
 
 pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Duration) -> Result<Agent> {
@@ -108,7 +108,7 @@ fn search(query: &str) -> Found {
     Found { results: pages.iter().map(page).collect() }
 }
 
-/// The script that stands for a model.
+/// The script in place of a model.
 fn write(asked: &Asked<'_>) -> Rule {
     let question = asked.input();
     let words = Words::of(&question);
@@ -132,7 +132,7 @@ fn write(asked: &Asked<'_>) -> Rule {
     Rule::always().text(literal(topic.answer))
 }
 
-/// The answer to a question that the demo has no notes on.
+/// The answer to a question outside the demo's topics.
 fn unknown(question: &str) -> String {
     let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
     let question = if question.is_empty() { "nothing yet".to_owned() } else { question };

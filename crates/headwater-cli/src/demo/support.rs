@@ -1,7 +1,7 @@
-//! The agent `support`: looks up an order, and refunds it if a person allows that.
+//! The agent `support`: looks up an order and refunds it once a person approves.
 //!
-//! The refund is a tool that needs approval. The person who approves may change the amount, or deny the call; the model
-//! is told either. What came of it is shown as an object, the case.
+//! The refund is a tool that needs approval. The approver may change the amount or deny the call; the model
+//! sees the result either way. The outcome is shown as a structured object, the case.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use super::improvised::{Asked, Called, Improvised, Words, literal, literal_json};
 
-/// How long a tool takes, in paces of the model: 0.4 seconds at the usual pace.
+/// The duration of a tool call, in paces of the model: 0.4 seconds at the default pace.
 const TOOL_PACES: u32 = 27;
 
-/// Refunds up to this amount need no approval. An amount that the person sets instead is held to the same rule.
+/// Refunds up to this amount need no approval. An amount changed by the approver follows the same rule.
 const SMALL: u32 = 25;
 
 const SYSTEM: &str = "Look up the order, propose a refund if something is wrong with it, and issue it.";
@@ -49,7 +49,8 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .suggestion("The boots of order 1044 do not fit")
         .models(Models::new().add("agent", Improvised::new("demo:agent", pace, answer)))
         .tool(FunctionTool::new("look_up_order", look_up).title("Look up an order").repeatable())
-        // Nothing is paid here. A real refund passes `ToolContext::idempotency_key` on instead of being repeatable.
+        // Nothing is paid here. A real refund would pass on `ToolContext::idempotency_key` instead of being
+        // repeatable.
         .tool(refund.approval_if(|refund: &IssueRefund| refund.amount > SMALL).editable().repeatable())
         .workflow(workflow)
         .store(store.clone())
@@ -64,7 +65,7 @@ struct LookUpOrder {
     order: String,
 }
 
-/// Pays money back. Above €25 a person must approve it, and may change the amount.
+/// Refunds an order. Above €25 a person must approve it and may change the amount.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct IssueRefund {
     /// The number of the order.
@@ -72,7 +73,7 @@ struct IssueRefund {
     /// In euros.
     #[schemars(range(min = 1))]
     amount: u32,
-    /// Why it is paid back.
+    /// The reason for the refund.
     reason: String,
 }
 
@@ -97,7 +98,7 @@ impl Order {
     }
 }
 
-/// A refund that was issued.
+/// An issued refund.
 #[derive(Debug, Serialize, Deserialize)]
 struct Refund {
     id: String,
@@ -105,7 +106,7 @@ struct Refund {
     reason: String,
 }
 
-/// What came of a complaint.
+/// The outcome of a complaint.
 #[derive(Debug, Serialize)]
 struct Case {
     order: String,
@@ -158,7 +159,7 @@ fn case(calls: &[ToolCallMade]) -> Option<Case> {
     Some(Case { order, item, status, paid, refunded, note })
 }
 
-/// The script that stands for a model.
+/// The script in place of a model.
 fn answer(asked: &Asked<'_>) -> Rule {
     let message = asked.input();
     let words = Words::of(&message);
@@ -172,12 +173,12 @@ fn answer(asked: &Asked<'_>) -> Rule {
     }
 }
 
-/// The number of an order in a text.
+/// The order number in a text.
 fn order_in(words: &Words) -> Option<String> {
     words.iter().find(|word| word.len() == 4 && word.parse::<u32>().is_ok()).map(str::to_owned)
 }
 
-/// Looks up the order that is named, here or earlier.
+/// Looks up the order named in this message or an earlier one.
 fn begin(asked: &Asked<'_>, words: &Words) -> Rule {
     let before = || asked.said().rev().skip(1).find_map(|said| order_in(&Words::of(&said)));
     let has_reason = !matches!(reason(words), Reason::None) || words.any(&["order", "refund", "it", "where"]);
@@ -196,7 +197,7 @@ fn begin(asked: &Asked<'_>, words: &Words) -> Rule {
     }
 }
 
-/// What is wrong with an order.
+/// The customer's complaint.
 enum Reason {
     Broken,
     DoesNotFit,
@@ -216,7 +217,7 @@ fn reason(words: &Words) -> Reason {
     }
 }
 
-/// Proposes a refund, or says where the order is.
+/// Proposes a refund, or reports the status of the order.
 fn propose(words: &Words, found: &Called<'_>) -> Rule {
     let order = match found.output {
         ToolResultOutput::Json { value } => Order::deserialize(value).ok(),
@@ -230,7 +231,7 @@ fn propose(words: &Words, found: &Called<'_>) -> Rule {
     };
     let (why, part, because) = match reason(words) {
         Reason::Broken => ("I am sorry that it arrived like this", paid, "Arrived damaged"),
-        // Two thirds: the shop keeps the cost of the way back.
+        // Two thirds: the shop keeps the cost of the return.
         Reason::DoesNotFit => ("A pity that it does not fit", paid * 2 / 3, "Does not fit"),
         Reason::Unwanted => ("You can return it", paid * 2 / 3, "Returned"),
         Reason::None => {
@@ -251,7 +252,7 @@ fn propose(words: &Words, found: &Called<'_>) -> Rule {
         .tool("issue_refund", literal_json(input))
 }
 
-/// What came of the refund.
+/// Reports the outcome of the refund.
 fn settled(found: &Called<'_>, refund: &Called<'_>) -> String {
     let proposed = refund.input.and_then(|input| input.get("amount")).and_then(Value::as_u64);
     let order = found.input.and_then(|input| input.get("order")).and_then(Value::as_str).unwrap_or_default();

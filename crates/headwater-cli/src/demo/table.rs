@@ -1,11 +1,11 @@
-//! What the agent `table` fills its table with.
+//! The script of the agent `table`.
 
 use headwater_models::scripted::Rule;
 use serde_json::{Value, json};
 
 use super::improvised::Asked;
 
-/// A table about planets if they are asked for, and about rivers otherwise.
+/// A table about planets if the input asks for them, otherwise about rivers.
 pub(super) fn fill(asked: &Asked<'_>) -> Rule {
     let table = if asked.input().to_lowercase().contains("planet") { planets() } else { rivers() };
     Rule::always().json(table).chunk(8)

@@ -1,4 +1,4 @@
-//! Each agent, run to each of its ends.
+//! Runs each demo agent to each of its outcomes.
 
 mod products;
 
@@ -34,7 +34,7 @@ fn parts(outcome: &Outcome) -> Vec<&Part> {
 }
 
 #[test]
-fn products_are_listed_before_the_agents_for_single_things() {
+fn product_agents_are_listed_before_feature_agents() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let agents = super::agents(&store, &AgentOptions::default(), Duration::ZERO).unwrap();
     let names: Vec<_> = agents.iter().map(|(name, _)| name.as_str()).collect();
@@ -46,7 +46,7 @@ fn products_are_listed_before_the_agents_for_single_things() {
 }
 
 #[tokio::test]
-async fn chat_repeats_what_it_does_not_know_with_every_kind_of_part() {
+async fn chat_repeats_unknown_input_with_every_kind_of_part() {
     let (_, outcome) = run("chat", "a {input} of\nmy own").await;
     let expected = "You wrote 5 words:\n\n> a {input} of\n> my own\n\nI am a script and understand no more than that. Try\n\n\
         - `table` for a table in Markdown\n\
@@ -61,11 +61,11 @@ async fn chat_repeats_what_it_does_not_know_with_every_kind_of_part() {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let data = parts(&outcome).into_iter().filter(|part| matches!(part, Part::Data(_)));
-    assert_eq!(data.count(), 1, "data of one name and id replaces what was there: {shown}");
+    assert_eq!(data.count(), 1, "data with the same name and id replaces earlier data: {shown}");
 }
 
 #[tokio::test]
-async fn chat_knows_the_conversation() {
+async fn chat_remembers_the_conversation() {
     let agent = agent("chat");
     let session = agent.new_session(None).await.unwrap();
     session.send("the first thing").await.unwrap();
@@ -77,7 +77,7 @@ async fn chat_knows_the_conversation() {
 }
 
 #[tokio::test]
-async fn chat_gives_four_hundred_deltas_for_long() {
+async fn chat_streams_four_hundred_deltas_for_long() {
     let agent = agent("chat");
     let run = agent.start(Start::new("a long answer, please")).await.unwrap();
     run.outcome().await.unwrap();
@@ -90,13 +90,13 @@ async fn chat_gives_four_hundred_deltas_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn chat_comes_to_the_end_of_a_slow_answer() {
+async fn chat_finishes_a_slow_answer() {
     let text = said("chat", "slowly").await;
     assert!(text.ends_with("nothing is lost."), "{text}");
 }
 
 #[tokio::test]
-async fn chat_fails_in_the_middle_when_it_shall() {
+async fn chat_fails_mid_answer_on_request() {
     let (_, outcome) = run("chat", "error").await;
     assert_eq!(outcome.status(), RunStatus::Failed);
     let error = outcome.state.run().error.as_ref().unwrap();
@@ -161,7 +161,7 @@ async fn table_grows_row_by_row() {
 }
 
 #[tokio::test]
-async fn flaky_takes_back_what_the_dying_model_said() {
+async fn flaky_retracts_text_of_failed_model() {
     let agent = agent("flaky");
     let run = agent.start(Start::new("hi")).await.unwrap();
     let outcome = run.outcome().await.unwrap();
@@ -175,7 +175,7 @@ async fn flaky_takes_back_what_the_dying_model_said() {
 }
 
 #[tokio::test]
-async fn tools_run_here_alone_and_side_by_side() {
+async fn tools_run_alone_and_in_parallel() {
     assert_eq!(said("tools", "weather in Paris").await, "In Paris it is 19 °C and rainy.");
     assert_eq!(
         said("tools", "Compare Paris and Rome, please.").await,
@@ -189,7 +189,7 @@ async fn tools_run_here_alone_and_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_tool_that_needs_approval_is_called_or_left() {
+async fn tool_approval_calls_or_skips_the_tool() {
     for (allowed, expected) in
         [(true, "I deleted a.txt."), (false, "I left a.txt alone, as you wished (you said: not that one).")]
     {
@@ -209,7 +209,7 @@ async fn a_tool_that_needs_approval_is_called_or_left() {
 }
 
 #[tokio::test]
-async fn the_page_executes_its_tool() {
+async fn client_tool_is_executed_by_the_page() {
     let agent = agent("tools");
     let run = agent.start(Start::new("where am I?")).await.unwrap();
     let outcome = run.outcome().await.unwrap();
@@ -252,7 +252,7 @@ fn calls(outcome: &Outcome) -> Vec<ToolCallId> {
 }
 
 #[test]
-fn what_looks_like_a_place_of_a_script_is_taken_as_it_is() {
+fn literal_escapes_script_placeholders() {
     for text in ["{input}", "{{turn}}", "{tool.x} {", "{a}{attempt}", "{{{input}", "plain", "{"] {
         use futures_util::StreamExt as _;
         use headwater_models::{

@@ -1,4 +1,4 @@
-//! The tools of the agent `tools`, and what its model does with them.
+//! The tools of the agent `tools` and the script that calls them.
 
 mod input;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::improvised::{Asked, Called, literal, literal_json};
 
-/// The tools, by their names.
+/// The tools by name.
 pub(super) fn tools() -> Result<Tools> {
     let location = ToolSpec::new("get_location", json!({ "type": "object", "properties": {} }))
         .description("Where the person is, as the page knows it: `city`, or anything else that it can say.");
@@ -44,7 +44,7 @@ struct Weather {
     sky: String,
 }
 
-/// Made up from the letters of the name, so that it never changes.
+/// Derived from the letters of the name, so that it never changes.
 async fn get_weather(of: WeatherOf) -> std::result::Result<Weather, ToolError> {
     if of.city.eq_ignore_ascii_case("atlantis") {
         return Err(ToolError::new("there is no weather station in Atlantis"));
@@ -58,7 +58,7 @@ async fn get_weather(of: WeatherOf) -> std::result::Result<Weather, ToolError> {
     Ok(Weather { city: of.city, celsius: sum % 23 + 5, sky: sky.to_owned() })
 }
 
-/// Deletes a file. A person must allow it; nothing is deleted in this demo.
+/// Deletes a file. Needs approval; nothing is really deleted in this demo.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct DeleteFile {
     /// The path of the file.
@@ -69,7 +69,7 @@ async fn delete_file(file: DeleteFile) -> std::result::Result<Value, ToolError> 
     Ok(json!({ "deleted": file.path }))
 }
 
-/// Calls the tools that the input asks for, all in one step, and then tells what they gave.
+/// Calls the tools that the input asks for, all in one step, then reports their results.
 pub(super) fn answer(asked: &Asked<'_>) -> Rule {
     let called = asked.called();
     if !called.is_empty() {
@@ -117,7 +117,7 @@ fn report(called: &[Called<'_>]) -> String {
     sentences.join(" ")
 }
 
-/// What came of a call, in a sentence.
+/// One sentence about the result of a call.
 fn told(call: &Called<'_>) -> String {
     let field = |name: &str| {
         let field = call.input.and_then(|input| input.get(name)).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! The agent `travel`: plans a trip, and changes the plan when it is asked to.
+//! The agent `travel`: plans a trip and changes the plan on request.
 //!
 //! ```text
 //! understand ──plan──▶ ask_pace ──▶ look_up ──▶ plan
@@ -6,7 +6,7 @@
 //!            ──unclear─▶ explain
 //! ```
 //!
-//! The nodes are written as they would be for a real model; [`model`] is the script that stands for one.
+//! The nodes are written as for a real model; [`model`] is the script in place of one.
 
 mod cities;
 mod model;
@@ -33,7 +33,7 @@ const PLAN: &str = "Plan the trip, or make the change, and give the whole itiner
 const COMMENT: &str = "Comment on the plan in one or two sentences while it is made.";
 const SUMMARIZE: &str = "Summarize the itinerary in Markdown.";
 
-/// How long a tool takes, in paces of the model: 0.6 seconds at the usual pace.
+/// The duration of a tool call, in paces of the model: 0.6 seconds at the default pace.
 const TOOL_PACES: u32 = 40;
 
 pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Duration) -> Result<Agent> {
@@ -98,7 +98,7 @@ struct Connections {
     connections: [Connection; 2],
 }
 
-/// What the person wants.
+/// The user's intent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Wish {
     intent: Intent,
@@ -167,7 +167,7 @@ async fn understand(cx: Cx, _: ()) -> NodeResult {
     Ok(Next::data(&reply.output)?.with_condition(condition))
 }
 
-/// Asks only if the person has not said it: the run waits here for as long as it takes.
+/// Asks only if the user has not said it; the run waits here for the answer.
 async fn ask_pace(cx: Cx, trip: Trip) -> NodeResult {
     if trip.pace.is_some() {
         return Ok(Next::go());
@@ -202,7 +202,7 @@ async fn plan(cx: Cx, wish: Wish) -> NodeResult {
                 .set("total"),
         );
     let comment = cx.reason("planner").id("comment").system(COMMENT).input(&prompt);
-    // Both at once: the days appear while the comment is written.
+    // Run both at once: the days appear while the comment is written.
     let (itinerary, _) = tokio::try_join!(itinerary.into_future(), comment.into_future())?;
     let itinerary = itinerary.output;
     let summary = cx.reason("planner").id("summary").system(SUMMARIZE);
@@ -224,7 +224,7 @@ async fn explain(cx: Cx, _: ()) -> NodeResult {
     }))
 }
 
-/// What the person wrote, and the itinerary that it may be about.
+/// The user's message and the itinerary that it may refer to.
 fn with_itinerary(cx: &Cx) -> std::result::Result<String, serde_json::Error> {
     Ok(match last_itinerary(cx) {
         Some(itinerary) => format!("{}\n\nItinerary: {}", cx.input(), serde_json::to_string(&itinerary)?),
@@ -232,7 +232,7 @@ fn with_itinerary(cx: &Cx) -> std::result::Result<String, serde_json::Error> {
     })
 }
 
-/// The itinerary of an earlier turn: objects are kept in the conversation.
+/// The itinerary of an earlier turn: structured objects are part of the conversation.
 fn last_itinerary(cx: &Cx) -> Option<Itinerary> {
     let mut parts = cx.messages().iter().rev().flat_map(|message| message.parts.iter().rev());
     parts.find_map(|part| match part {

@@ -1,10 +1,10 @@
-//! A JSON array of chunks, read as JSON lines.
+//! Reads a JSON array of chunks as JSON lines.
 //!
-//! The bytes are changed in place and none is added or taken away, so every offset in a message is
-//! still that of the document: the outer brackets become blanks, the commas between the chunks become
-//! line ends, and the line ends within a chunk become blanks.
+//! Bytes are replaced in place, never added or removed, so that offsets in messages still refer to the
+//! document: the outer brackets become blanks, the commas between chunks become line ends, and line ends
+//! within a chunk become blanks.
 
-/// Turns one array into lines, in pieces of any size.
+/// Turns one array into lines; input may arrive in pieces of any size.
 #[derive(Debug, Default)]
 pub(super) struct ArrayLines {
     depth: usize,
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_array_becomes_lines_wherever_it_is_cut() {
+    fn array_becomes_lines_wherever_it_is_split() {
         let document = "\n[\n  {\"a\": [1,\n 2]},\r\n  {\"b\": \"x],\\\"[\"} , 3 ]\n{\"after\":[1,2]}";
         let mut whole = document.as_bytes().to_vec();
         ArrayLines::default().rewrite(&mut whole);

@@ -1,4 +1,4 @@
-//! The agents that are served: read from files, and read again when the files change.
+//! Loads agents from files and reloads them when the files change.
 
 use std::{
     fs, io,
@@ -13,31 +13,31 @@ use headwater_store::Store;
 
 use crate::failure::Failure;
 
-/// Agents' files, and what they were read as.
+/// The watched agent files and the agents loaded from them.
 #[derive(Debug)]
 pub(crate) struct Files {
     named: Vec<PathBuf>,
     with: FileOptions,
     loaded: Vec<Loaded>,
-    /// Files that could not be read, as they were then: nobody wants to hear the same mistake twice.
+    /// Files that could not be loaded, with their stamps, so that the same error is not reported twice.
     broken: Vec<(PathBuf, Vec<Stamp>)>,
 }
 
-/// An agent, and the file that it was read from.
+/// An agent and the file that it was loaded from.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     pub(crate) file: AgentFile,
     pub(crate) agent: Agent,
     stamps: Vec<Stamp>,
-    /// How often in a row its file was not there.
+    /// How many checks in a row did not find the file.
     missed: u8,
 }
 
-/// How often in a row a file is not there until its agent is: one that is gone once is most often being written.
+/// After how many missed checks an agent is removed: a file missing once is usually being rewritten.
 const GONE: u8 = 2;
 
-/// What tells that a file has changed. A file that is not there has neither time nor length.
+/// Detects changes of a file. A missing file has neither time nor length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp(PathBuf, Option<(SystemTime, u64)>);
 
@@ -49,19 +49,19 @@ impl Stamp {
     }
 }
 
-/// What became of a file that changed.
+/// A change of an agent file.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// It is a new agent, or a new version of one.
+    /// A new agent, or a new version of one.
     Loaded(Loaded),
-    /// It cannot be read, and what was there before stays.
+    /// The file cannot be loaded; the old version stays.
     Broken(String),
-    /// It is gone, and with it the agent of this name.
+    /// The file is gone and the agent of this name is removed.
     Removed(String),
 }
 
 impl Files {
-    /// Reads files, and the files of folders.
+    /// Loads the given files and the files of the given folders.
     pub(crate) fn load(
         named: &[PathBuf],
         store: &Arc<dyn Store>,
@@ -84,21 +84,17 @@ impl Files {
         }
         if files.loaded.is_empty() {
             let shown: Vec<_> = named.iter().map(|path| path.display().to_string()).collect();
-            let message = format!(
-                "there is no agent in {}: `headwater new hello` writes one to begin with",
-                shown.join(", ")
-            );
+            let message = format!("no agent file in {}: `headwater new hello` writes one", shown.join(", "));
             return Err(Failure::new(message));
         }
         Ok(files)
     }
 
-    /// The agents.
     pub(crate) fn loaded(&self) -> &[Loaded] {
         &self.loaded
     }
 
-    /// Looks whether files have changed, and reads those again.
+    /// Checks the files for changes and loads the changed ones.
     pub(crate) fn changes(&mut self) -> Vec<Change> {
         let paths = match self.paths() {
             Ok(paths) => paths,
@@ -111,7 +107,7 @@ impl Files {
             }
             loaded.missed = loaded.missed.saturating_add(1);
             if loaded.missed == GONE {
-                // Should it come back, it is read whatever its time says.
+                // Clear the stamps so that the file is loaded if it returns, whatever its time.
                 loaded.stamps.clear();
                 changes.push(Change::Removed(loaded.file.name().to_owned()));
             }
@@ -140,7 +136,7 @@ impl Files {
             match self.read(&path, before.as_ref()) {
                 Ok(loaded) => {
                     let name = loaded.file.name();
-                    // Under another path it is the same agent, if it is no longer at the first one.
+                    // A file that moved is still the same agent.
                     let at = self.loaded.iter().position(|known| known.file.name() == name);
                     match at.and_then(|at| self.loaded.get_mut(at)) {
                         Some(place) => *place = loaded.clone(),
@@ -157,7 +153,7 @@ impl Files {
         changes
     }
 
-    /// The files that are named, and those of the folders that are named.
+    /// The given files, and the files of the given folders.
     fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut paths = Vec::new();
         for path in &self.named {
@@ -176,7 +172,7 @@ impl Files {
         Ok(paths)
     }
 
-    /// Whether another file includes this one: then it need not be an agent by itself.
+    /// Whether another file includes this one: then it does not have to be an agent.
     fn is_included(&self, path: &Path) -> bool {
         let same = |one: &Path| one.canonicalize().ok() == path.canonicalize().ok();
         self.loaded.iter().any(|loaded| {
@@ -187,7 +183,7 @@ impl Files {
     }
 
     fn read(&self, path: &Path, before: Option<&Loaded>) -> Result<Loaded, String> {
-        // Looked at before it is read: a change between the two is seen the next time.
+        // Taken before the file is read, so that a change in between is detected next time.
         let first = stamps([], path);
         let file = AgentFile::read(path).map_err(|errors| errors.to_string())?;
         let mut with = self.with.clone();
@@ -198,7 +194,7 @@ impl Files {
             }
             Some(before) => {
                 return Err(format!(
-                    "{}: the agent was called `{}` and is now called `{}`: start the server anew to rename it",
+                    "{}: the agent was renamed from `{}` to `{}`: restart the server to rename it",
                     path.display(),
                     before.file.name(),
                     file.name()
@@ -212,7 +208,7 @@ impl Files {
             .find(|other| other.path != path && other.missed == 0 && other.file.name() == file.name())
         {
             return Err(format!(
-                "{}: there is an agent `{}` already, in {}: give one of them another `name`",
+                "{}: agent `{}` is already defined in {}: give one of them another `name`",
                 path.display(),
                 file.name(),
                 other.path.display()
@@ -229,7 +225,7 @@ impl Files {
     }
 }
 
-/// The stamps of a file and of those that it includes.
+/// The stamps of a file and of the files that it includes.
 fn stamps<'p>(files: impl IntoIterator<Item = &'p Path>, path: &Path) -> Vec<Stamp> {
     let mut stamps: Vec<_> = files.into_iter().map(Stamp::of).collect();
     if !stamps.iter().any(|stamp| stamp.0 == path) {
@@ -238,7 +234,7 @@ fn stamps<'p>(files: impl IntoIterator<Item = &'p Path>, path: &Path) -> Vec<Sta
     stamps
 }
 
-/// Whether a file of a folder can be an agent.
+/// Whether the extension is that of an agent file.
 fn is_agent(path: &Path) -> bool {
     matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml" | "json"))
 }

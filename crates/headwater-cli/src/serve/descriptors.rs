@@ -1,7 +1,7 @@
-//! How many files and connections the process may have open.
+//! The limit on open files and connections.
 
-/// Raises the limit on open files as far as the process may. Many systems begin with 1,024, for the sake of programs that
-/// use `select`; this one does not.
+/// Raises the limit on open files to the allowed maximum. Many systems start with 1,024 for programs that use
+/// `select`, which this one does not.
 #[cfg(target_os = "linux")]
 pub(super) fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,10 +12,10 @@ pub(super) fn raise() {
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => {
-            tracing::debug!(from = limit.current, to = limit.maximum, "the limit on open files is raised");
+            tracing::debug!(from = limit.current, to = limit.maximum, "raised the limit on open files");
         }
         Err(error) => {
-            tracing::warn!(%error, limit = limit.current, "the limit on open files cannot be raised");
+            tracing::warn!(%error, limit = limit.current, "cannot raise the limit on open files");
         }
     }
 }

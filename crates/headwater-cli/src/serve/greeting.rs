@@ -1,4 +1,4 @@
-//! What is printed when the server is ready: where it is, and what it speaks.
+//! The greeting that is printed when the server is ready: its URL, agents and dialects.
 
 use std::{
     fmt::{self, Write},
@@ -14,7 +14,7 @@ use crate::{
     style::{self, BOLD, CYAN, DIM, GREEN, YELLOW},
 };
 
-/// Prints where the server is, and what it speaks.
+/// Prints the server's URL, agents and dialects.
 pub(crate) fn print(
     settings: &Settings,
     address: SocketAddr,
@@ -35,13 +35,13 @@ fn write(
 ) -> fmt::Result {
     let base = format!("http://{address}");
     let version = env!("CARGO_PKG_VERSION");
-    writeln!(out, "{BOLD}headwater {version}{BOLD:#}  listens on {GREEN}{base}{GREEN:#}")?;
+    writeln!(out, "{BOLD}headwater {version}{BOLD:#}  listening on {GREEN}{base}{GREEN:#}")?;
     if !has_keys(settings) {
-        writeln!(out, "{YELLOW}no keys are set: only this machine can reach it{YELLOW:#}")?;
+        writeln!(out, "{YELLOW}no API keys are set: reachable from this machine only{YELLOW:#}")?;
     } else if address.ip().is_loopback() {
-        writeln!(out, "{DIM}clients must show a key; only this machine can reach it{DIM:#}")?;
+        writeln!(out, "{DIM}clients need an API key; reachable from this machine only{DIM:#}")?;
     } else {
-        writeln!(out, "{DIM}clients must show a key{DIM:#}")?;
+        writeln!(out, "{DIM}clients need an API key{DIM:#}")?;
     }
     writeln!(out)?;
     let agents: Vec<_> = agents
@@ -50,7 +50,7 @@ fn write(
         .collect();
     writeln!(out, "  {BOLD}agents{BOLD:#}    {}", style::printable(&agents.join(", ")))?;
     let store = match &settings.store {
-        StoreUrl::Memory => "memory: runs are gone when the server stops".to_owned(),
+        StoreUrl::Memory => "memory: runs are lost when the server stops".to_owned(),
         StoreUrl::File(folder) => format!("{}, store in {}", settings.data.display(), folder.display()),
         shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => shared.to_string(),
     };

@@ -1,4 +1,4 @@
-//! Taking the port, and refusing to be open to everybody by accident.
+//! Binds the port, and refuses to be open to the network without keys.
 
 use std::{io, net::SocketAddr};
 
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use super::store::Serving;
 use crate::{config::Settings, failure::Failure};
 
-/// Takes the port. Without keys only this machine may reach it.
+/// Binds the port. Without keys only a loopback address is accepted.
 pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure> {
     let wanted = &settings.listen;
     let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
@@ -22,12 +22,12 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
                 }
             };
             Failure::new(format!(
-                "{wanted} is taken: stop {who}, or listen elsewhere with --listen 127.0.0.1:0, which takes a free port"
+                "{wanted} is in use: stop {who}, or use --listen 127.0.0.1:0 for a free port"
             ))
         }
-        io::ErrorKind::PermissionDenied => {
-            Failure::new(format!("may not listen on {wanted}: ports below 1024 are for root; choose a higher one"))
-        }
+        io::ErrorKind::PermissionDenied => Failure::new(format!(
+            "not allowed to listen on {wanted}: ports below 1024 need root; choose a higher one"
+        )),
         _ => Failure::new(format!("cannot listen on {wanted}: {error}")),
     })?;
     let address =
@@ -41,7 +41,7 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
     Ok((listener, address))
 }
 
-/// Whether clients must show who they are.
+/// Whether clients must authenticate.
 pub(crate) fn has_keys(settings: &Settings) -> bool {
     !settings.api_keys.is_empty() || settings.jwt.is_some()
 }

@@ -1,4 +1,4 @@
-//! Logs, on standard error, and spans, to a collector.
+//! Logs on standard error, and spans to an OpenTelemetry collector.
 
 use std::io::{self, IsTerminal};
 
@@ -12,28 +12,28 @@ use crate::{
     failure::Failure,
 };
 
-/// Begins to log as the settings say, and to export, if they say so. To be called within Tokio's runtime.
+/// Starts logging and, if configured, exporting. Must be called within the Tokio runtime.
 pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
     let filter = EnvFilter::try_new(filter(&settings.log_level)).map_err(|error| {
-        Failure::new(format!("`log.level`: `{}` is not a filter of logs: {error}", settings.log_level))
+        Failure::new(format!("`log.level`: invalid log filter `{}`: {error}", settings.log_level))
     })?;
     let exporting = Exporting::new(settings)?;
     let begun = match exporting.layer() {
-        // The level of logs is none of the spans that are exported.
+        // The log level does not apply to exported spans.
         Some(spans) => {
             tracing_subscriber::registry().with(spans).with(lines(settings).with_filter(filter)).try_init()
         }
         None => tracing_subscriber::registry().with(filter).with(lines(settings)).try_init(),
     };
-    begun.map_err(|error| Failure::new(format!("cannot begin to log: {error}")))?;
+    begun.map_err(|error| Failure::new(format!("cannot start logging: {error}")))?;
     Ok(exporting)
 }
 
-/// What is logged. The MCP client's library reports every connection in long lines at `info`, so only its warnings are
-/// logged unless the setting names it. A setting that logs less than warnings stays as it is.
+/// The log filter. The MCP client library logs every connection in long lines at `info`, so only its warnings
+/// are logged unless the setting names it. A setting that excludes warnings is not changed.
 fn filter(level: &str) -> String {
     let general = level.split(',').map(str::trim).rfind(|part| !part.contains(['=', '[']));
-    // A part without a level is the name of a module, except for these words.
+    // A directive without a level is a module name, except for the level words.
     let quiet = general.is_none_or(|part| {
         let quieter = ["off", "error"].iter().any(|word| part.eq_ignore_ascii_case(word));
         quieter || matches!(part, "" | "0" | "1")
@@ -41,7 +41,7 @@ fn filter(level: &str) -> String {
     if quiet || level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") }
 }
 
-/// What writes the lines.
+/// The layer that writes log lines.
 fn lines<S>(settings: &Settings) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// Spans and metrics on their way to a collector, if there is one.
+/// The exporter of spans and metrics, if one is configured.
 #[cfg(feature = "otel")]
 #[derive(Debug)]
 pub(crate) struct Exporting(Option<headwater_server::otel::Export>);
@@ -76,7 +76,7 @@ impl Exporting {
         self.0.as_ref().map(headwater_server::otel::Export::layer)
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans and metrics.
     pub(crate) async fn close(self) {
         if let Some(export) = self.0
             && let Err(error) = export.close().await
@@ -98,7 +98,7 @@ impl Exporting {
         Ok(Self)
     }
 
-    #[expect(clippy::unused_self, reason = "a build with the feature has something to ask")]
+    #[expect(clippy::unused_self, reason = "a build with the feature uses it")]
     fn layer(&self) -> Option<tracing_subscriber::layer::Identity> {
         None
     }

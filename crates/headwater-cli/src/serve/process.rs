@@ -1,5 +1,5 @@
-//! The process behind the studio, on a server without keys: which one it is, and with the demo agents a way to kill and
-//! restart it, so that a person can see a conversation survive that.
+//! The process panel of the studio, on a server without keys: shows the process id and, with the demo agents,
+//! kills and restarts the process, so that a person can see a conversation survive.
 
 use std::{net::SocketAddr, time::SystemTime};
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use crate::config::Settings;
 
-/// What the studio shows of the process.
+/// The process as shown by the studio.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Process {
     pid: u32,
-    /// Differs after a restart, also where the process keeps its id.
+    /// Changes with a restart, even if the process keeps its id.
     started_at: u128,
     can_restart: bool,
 }
 
-/// The routes of a server that only this machine can reach. `can_restart` needs a store that survives the process.
+/// The routes of a loopback-only server. `can_restart` requires a store that survives the process.
 pub(crate) fn routes(settings: &Settings, address: SocketAddr, can_restart: bool) -> Router {
     let can_restart = can_restart && cfg!(unix);
     let started_at =
@@ -33,10 +33,10 @@ pub(crate) fn routes(settings: &Settings, address: SocketAddr, can_restart: bool
             let listen = listen.clone();
             async move {
                 tokio::spawn(async move {
-                    // The response is sent first.
+                    // Let the response leave first.
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                     let error = replace(&listen, address);
-                    tracing::error!(%error, "the server cannot be restarted");
+                    tracing::error!(%error, "cannot restart the server");
                 });
                 StatusCode::ACCEPTED
             }
@@ -46,8 +46,8 @@ pub(crate) fn routes(settings: &Settings, address: SocketAddr, can_restart: bool
     router
 }
 
-/// Replaces the process by a new one of the same program, at once: no connection is closed and nothing is written, as
-/// with `kill -9`. Returns only if it fails.
+/// Replaces the process with a new one of the same program, at once: connections are not closed and nothing
+/// is flushed, as with `kill -9`. Returns only if it fails.
 #[cfg(unix)]
 fn replace(listen: &str, address: SocketAddr) -> std::io::Error {
     use std::os::unix::process::CommandExt as _;
@@ -56,9 +56,9 @@ fn replace(listen: &str, address: SocketAddr) -> std::io::Error {
         Ok(program) => program,
         Err(error) => return error,
     };
-    tracing::warn!("restarting without a shutdown: the studio asked for it");
+    tracing::warn!("restarting without a shutdown, as requested in the studio");
     let address = address.to_string();
-    // Where any free port was asked for, the new process must take the one that the page knows.
+    // If the port was chosen freely, the new process must take the one that the page knows.
     let arguments = std::env::args().skip(1).map(|argument| match argument.strip_prefix("--listen=") {
         Some(value) if value == listen => format!("--listen={address}"),
         _ if argument == listen => address.clone(),

@@ -1,4 +1,4 @@
-//! Opening the store, and saying who has it if somebody has.
+//! Opens the store, and names the process that uses it if it is locked.
 
 use std::{
     fs, io,
@@ -24,10 +24,11 @@ use crate::{
     failure::Failure,
 };
 
-/// The file in the data folder that says who serves from it.
+/// The file in the data folder that names the serving process.
 const SERVING: &str = "serving.json";
 
-/// Who serves from a data folder. A process that was killed leaves this behind: only the store's lock is the truth.
+/// The process that serves from a data folder. A killed process leaves this file behind: only the store's
+/// lock is reliable.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Serving {
     pub(crate) pid: u32,
@@ -35,23 +36,23 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Who said last that it serves from this folder.
+    /// The last process that claimed this folder.
     pub(crate) fn read(data: &Path) -> Option<Self> {
         serde_json::from_str(&fs::read_to_string(data.join(SERVING)).ok()?).ok()
     }
 
-    /// Writes down who serves from the folder; gives what takes that back.
+    /// Records this process as serving from the folder; dropping the result removes the file.
     pub(crate) fn note(settings: &Settings, address: String) -> Option<Noted> {
         let StoreUrl::File(_) = settings.store else { return None };
         let path = settings.data.join(SERVING);
         let text = serde_json::to_string(&Self { pid: std::process::id(), address }).ok()?;
-        // It only makes one message better: not worth a failure.
+        // The file only improves one error message, so a failed write is not an error.
         let written = fs::create_dir_all(&settings.data).and_then(|()| fs::write(&path, text));
         written.is_ok().then_some(Noted(path))
     }
 }
 
-/// What is written down about who serves; dropping it takes it back.
+/// Removes the file when dropped.
 #[derive(Debug)]
 pub(crate) struct Noted(std::path::PathBuf);
 
@@ -61,7 +62,7 @@ impl Drop for Noted {
     }
 }
 
-/// The store of the settings.
+/// The opened store of the settings.
 pub(crate) enum Opened {
     Memory(Arc<Memory>),
     Folder(Arc<Embedded>),
@@ -83,7 +84,7 @@ impl Opened {
         }
     }
 
-    /// Opens a store that has stopped anew, if it can be.
+    /// Reopens a stopped store, if it can be reopened.
     async fn recover(&self) -> headwater_store::Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -95,25 +96,26 @@ impl Opened {
         }
     }
 
-    /// Opens a store that has stopped anew, as often as it stops. Never ends.
+    /// Reopens the store whenever it stops. Never returns.
     pub(crate) async fn keep_recovering(&self) {
         let store = self.store();
         let mut pause = FIRST_PAUSE;
         loop {
             let running = Instant::now();
             let cause = store.stopped().await;
-            // Each recovery takes runs up again, and asks models again: one that does not last is not tried at once.
+            // Each recovery resumes runs and calls models again, so a store that keeps stopping is retried
+            // with growing pauses.
             if running.elapsed() > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
             }
-            tracing::error!(code = cause.code(), %cause, "the store has stopped: its runs are taken up when it recovers");
+            tracing::error!(code = cause.code(), %cause, "the store has stopped: its runs continue when it recovers");
             loop {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 match self.recover().await {
                     Ok(()) => break,
                     Err(error) => {
-                        tracing::warn!(code = error.code(), %error, "the store cannot be opened anew yet");
+                        tracing::warn!(code = error.code(), %error, "cannot reopen the store yet");
                     }
                 }
             }
@@ -122,11 +124,10 @@ impl Opened {
     }
 }
 
-/// How long to wait before a store is opened anew, at first and at most.
+/// The first and the longest pause before a store is reopened.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Opens the store.
 pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
     match &settings.store {
         StoreUrl::Memory => Ok(Opened::Memory(Arc::new(Memory::new()))),
@@ -135,7 +136,7 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
     }
 }
 
-/// Connects to a server that several machines share.
+/// Connects to a database that several machines share.
 pub(crate) async fn connect(store: &StoreUrl) -> Result<Opened, Failure> {
     match store {
         #[cfg(feature = "postgres")]
@@ -153,7 +154,7 @@ pub(crate) async fn connect(store: &StoreUrl) -> Result<Opened, Failure> {
     }
 }
 
-/// A server that is away comes back: a supervisor tries again.
+/// The database may come back, so let a supervisor retry.
 #[cfg(any(feature = "postgres", feature = "redis"))]
 fn unreachable(error: headwater_store::Error) -> Failure {
     if error.is_retryable() { Failure::temporary(error.to_string()) } else { Failure::new(error.to_string()) }
@@ -161,14 +162,14 @@ fn unreachable(error: headwater_store::Error) -> Failure {
 
 fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let files = Folder::new(folder).map_err(|error| {
-        let message = format!("cannot open the store in {}: making the folder: {error}", folder.display());
+        let message = format!("cannot open the store in {}: creating the folder: {error}", folder.display());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure::temporary(message),
             _ => Failure::new(message),
         }
     })?;
     if files.was_open_to_others() {
-        tracing::warn!(folder = %folder.display(), "others than the owner could read the store: they no longer can");
+        tracing::warn!(folder = %folder.display(), "the store was readable by other users: restricted it to its owner");
     }
     let mut options = Options::default();
     options.fsync = settings.fsync;
@@ -181,7 +182,7 @@ fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
                 None => "another process".to_owned(),
             };
             Failure::new(format!(
-                "the store in {} is used by {who}: stop that one, or give this one a folder of its own with --data DIR",
+                "the store in {} is in use by {who}: stop it, or use another folder with --data DIR",
                 folder.display()
             ))
         }
@@ -191,7 +192,7 @@ fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
         _ => Failure::new(format!("cannot open the store in {}: {error}", folder.display())),
     })?;
     for damage in store.damages() {
-        tracing::warn!(?damage, "the store is damaged: what is left is served");
+        tracing::warn!(?damage, "the store is damaged: serving the readable part");
     }
     Ok(Opened::Folder(Arc::new(store)))
 }

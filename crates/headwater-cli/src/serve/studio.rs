@@ -11,7 +11,7 @@ use axum::{
 
 use self::files::{FILES, File};
 
-/// What the page may do: run its own files, talk to this server, and nothing else.
+/// The content security policy: the page may load its own files and call this server, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Router {
 }
 
 fn response(file: &'static File) -> impl IntoResponse {
-    // The name of every other file has a hash of its content.
+    // All other files have a content hash in their name.
     let cache = if file.path == "/" { "no-cache" } else { "public, max-age=31536000, immutable" };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(file.media_type)),
@@ -41,17 +41,17 @@ mod tests {
     }
 
     #[test]
-    fn policy_allows_no_inline_script_and_page_has_none() {
+    fn studio_page_has_no_inline_script() {
         assert!(!POLICY.contains("unsafe"));
         let modules = page().matches("<script type=\"module\" crossorigin src=").count();
         assert_eq!(page().matches("<script").count(), modules);
         for inline in ["<style", " style=", " onclick=", " onerror=", " onload=", "javascript:"] {
-            assert!(!page().contains(inline), "{inline} is not run by browsers");
+            assert!(!page().contains(inline), "browsers do not run {inline}");
         }
     }
 
     #[test]
-    fn files_that_the_page_names_are_served() {
+    fn studio_files_named_by_the_page_are_served() {
         let names: Vec<_> = page().split("\"./").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(names.len() >= 2, "{names:?}");
         for name in names {

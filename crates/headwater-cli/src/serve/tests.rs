@@ -1,4 +1,4 @@
-//! Files of agents: found, read again, and kept when they break.
+//! Agent files: found in folders, reloaded, and kept when they break.
 
 use std::{
     fs,
@@ -27,14 +27,14 @@ fn names(files: &Files) -> Vec<&str> {
 }
 
 #[test]
-fn a_folder_gives_its_agents_and_not_what_they_include() {
+fn folder_yields_agents_but_not_included_files() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("b.yaml", &agent("b", "hi"));
     write("a.yml", &format!("include: [parts.yaml]\n{}", agent("a", "hi")));
     write("parts.yaml", "models: { m: \"openai:gpt-5\" }\n");
     write("notes.txt", "no agent");
-    // The model of the part is asked for by nobody, so that no key is needed.
+    // No agent uses the model of this part, so no key is needed.
     write("parts.yaml", "models: { m: { script: { name: m } } }\n");
     let mut files = load(&[folder.path()]).unwrap();
     assert_eq!(names(&files), ["a", "b"]);
@@ -42,7 +42,7 @@ fn a_folder_gives_its_agents_and_not_what_they_include() {
 }
 
 #[test]
-fn a_file_that_changes_is_read_again_and_one_that_breaks_is_told_once() {
+fn changed_file_is_reloaded_and_broken_file_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.yaml");
     fs::write(&path, agent("a", "hi")).unwrap();
@@ -56,8 +56,8 @@ fn a_file_that_changes_is_read_again_and_one_that_breaks_is_told_once() {
         matches!(&changes[..], [Change::Broken(why)] if why.contains("did you mean `workflows`?")),
         "{changes:?}"
     );
-    assert!(files.changes().is_empty(), "the same mistake is not told twice");
-    assert_eq!(version(&files), first, "what was there stays");
+    assert!(files.changes().is_empty(), "the same error is not reported twice");
+    assert_eq!(version(&files), first, "the old version stays");
 
     fs::write(&path, agent("a", "good day")).unwrap();
     let changes = files.changes();
@@ -66,16 +66,14 @@ fn a_file_that_changes_is_read_again_and_one_that_breaks_is_told_once() {
 
     fs::write(&path, agent("other", "good day to you")).unwrap();
     let changes = files.changes();
-    assert!(
-        matches!(&changes[..], [Change::Broken(why)] if why.contains("start the server anew to rename it"))
-    );
+    assert!(matches!(&changes[..], [Change::Broken(why)] if why.contains("restart the server to rename it")));
 
     fs::remove_file(&path).unwrap();
     assert!(files.changes().is_empty(), "a file that is being replaced is waited for");
 }
 
 #[test]
-fn an_included_file_that_changes_changes_the_agent() {
+fn changed_include_reloads_the_agent() {
     let folder = tempfile::tempdir().unwrap();
     let parts = folder.path().join("parts.yaml");
     fs::write(&parts, "models: { m: { script: { name: m } } }\n").unwrap();
@@ -89,20 +87,20 @@ fn an_included_file_that_changes_changes_the_agent() {
 }
 
 #[test]
-fn two_agents_of_one_name_and_a_folder_without_any_are_refused() {
+fn duplicate_names_and_empty_folders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = load(&[folder.path()]).unwrap_err();
-    assert!(wrong.contains("there is no agent in"), "{wrong}");
+    assert!(wrong.contains("no agent file in"), "{wrong}");
     fs::write(folder.path().join("a.yaml"), agent("a", "hi")).unwrap();
     fs::write(folder.path().join("b.yaml"), agent("a", "hi")).unwrap();
     let wrong = load(&[folder.path()]).unwrap_err();
-    assert!(wrong.contains("there is an agent `a` already"), "{wrong}");
+    assert!(wrong.contains("agent `a` is already defined"), "{wrong}");
     let wrong = load(&[Path::new("no/such.yaml")]).unwrap_err();
     assert_eq!(wrong, "no/such.yaml: there is no such file");
 }
 
 #[test]
-fn a_file_that_is_gone_twice_is_removed_and_one_that_moved_is_the_same_agent() {
+fn deleted_file_removes_agent_and_moved_file_keeps_it() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
     fs::write(&first, agent("a", "hi")).unwrap();
@@ -114,7 +112,7 @@ fn a_file_that_is_gone_twice_is_removed_and_one_that_moved_is_the_same_agent() {
     assert_eq!(names(&files), ["a"]);
 
     fs::remove_file(&second).unwrap();
-    assert!(files.changes().is_empty(), "it may be being written");
+    assert!(files.changes().is_empty(), "the file may be being rewritten");
     assert!(matches!(&files.changes()[..], [Change::Removed(name)] if name == "a"));
     assert!(files.changes().is_empty(), "told once");
     fs::write(&second, agent("a", "hi")).unwrap();

@@ -1,4 +1,4 @@
-//! What checks JSON Web Tokens: a secret, a public key, or a set of keys, from a file or from where it is published.
+//! Verification of JSON Web Tokens: a secret, a public key, or a key set from a file or a URL.
 
 use std::{error::Error, fmt, path::Path, time::Duration};
 
@@ -7,13 +7,13 @@ use rustls::crypto::CryptoProvider;
 
 use crate::{config, failure::Failure};
 
-/// How long whoever publishes keys may take.
+/// The timeout for fetching a key set.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The largest set of keys that is read.
+/// The maximum size of a key set.
 const LARGEST: usize = 1 << 20;
 
-/// All that check tokens.
+/// The verifiers of the settings.
 pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure> {
     let mut all = Vec::new();
     if let Some(secret) = &settings.secret {
@@ -59,15 +59,16 @@ fn of_file<E: fmt::Display>(
 
 type Broken = Box<dyn Error + Send + Sync>;
 
-/// A set of keys that is fetched now, and again when it is needed.
+/// A key set that is fetched now and refreshed when needed.
 async fn published(url: &str) -> Result<Jwt, Broken> {
-    // Without a provider the HTTP client panics when it is built. Another one that is installed already will do.
+    // Without a crypto provider the HTTP client panics when it is built. One that is already installed is
+    // kept.
     if CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let client = reqwest::Client::builder()
         .timeout(LONGEST)
-        // Keys are taken from where the settings say, and from nowhere else.
+        // Keys must come from the configured URL only.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("headwater/", env!("CARGO_PKG_VERSION")))
         .build()?;
@@ -83,20 +84,20 @@ async fn published(url: &str) -> Result<Jwt, Broken> {
 async fn fetch(client: &reqwest::Client, url: &str) -> Result<PublishedKeys, Broken> {
     let mut answer = client.get(url).header("accept", "application/json").send().await?;
     if !answer.status().is_success() {
-        return Err(format!("the answer was {}", answer.status()).into());
+        return Err(format!("the server responded with {}", answer.status()).into());
     }
     let max_age = answer.headers().get("cache-control").and_then(|header| max_age(header.to_str().ok()?));
     let mut text = Vec::new();
     while let Some(bytes) = answer.chunk().await? {
         if text.len() + bytes.len() > LARGEST {
-            return Err("the answer is too long to be a set of keys".into());
+            return Err("the response is too large for a key set".into());
         }
         text.extend_from_slice(&bytes);
     }
     Ok(PublishedKeys::from(String::from_utf8(text)?).max_age(max_age))
 }
 
-/// How long `Cache-Control` allows an answer to be used.
+/// The `max-age` of a `Cache-Control` header.
 fn max_age(header: &str) -> Option<Duration> {
     header.split(',').find_map(|directive| {
         let directive = directive.trim().to_ascii_lowercase();

@@ -9,7 +9,7 @@ use crate::{
     server::{Server, ask},
 };
 
-/// A run that waits for an approval: its id, and what it waits for.
+/// A run that waits for an approval: its id and the open question.
 fn waits(server: &Server, file: &str) -> (String, Value) {
     let asked = json!({ "agent": "tools", "input": format!("delete {file}") }).to_string();
     let run = server.ask("POST", "/v1/runs", &[ANN], &asked).json()["run"].as_str().unwrap().to_owned();
@@ -55,8 +55,8 @@ fn tampered_approvals_are_refused() {
         "the question of another run"
     );
     let state = server.ask("GET", &format!("/v1/runs/{run}"), &[ANN], "").json();
-    assert_eq!(state["waitsFor"][0]["request"], open["request"], "the question is open: {state}");
-    assert_eq!(answer(ANN, &run, &open["request"], &open["token"]).status, 202, "and takes its own token");
+    assert_eq!(state["waitsFor"][0]["request"], open["request"], "the question is still open: {state}");
+    assert_eq!(answer(ANN, &run, &open["request"], &open["token"]).status, 202, "and accepts its own token");
 }
 
 #[test]
@@ -74,7 +74,8 @@ fn racing_answers_are_accepted_once() {
                 .map(|number| {
                     let (address, start, run, open) = (&server.address, &start, &run, &open);
                     scope.spawn(move || {
-                        // Each has words of its own: the same answer again would be taken as the first.
+                        // Each answer has its own text: an identical answer would count as a repetition of
+                        // the first.
                         let body = json!({ "request": open["request"], "token": open["token"],
                             "approved": number % 2 == 0, "reason": format!("reason {number}") });
                         start.wait();

@@ -1,20 +1,20 @@
-//! Bodies that are deep, large or long in coming.
+//! Bodies that are deeply nested, large, or slow to arrive.
 
 use serde_json::json;
 
 use crate::{ANN, BOB, KEYS, lives, raw, report::attack, server::Server, status};
 
-/// A list within lists.
+/// A list nested to a depth.
 fn nested(depth: usize) -> String {
     format!("{}{}", "[".repeat(depth), "]".repeat(depth))
 }
 
-/// An object within objects.
+/// An object nested to a depth.
 fn nested_objects(depth: usize) -> String {
     format!("{}0{}", "{\"a\":".repeat(depth), "}".repeat(depth))
 }
 
-/// The routes and the bodies that hold something of the client's, with a place for it.
+/// Routes and bodies that carry a value of the client, with a placeholder for it.
 const PLACES: [(&str, &str); 11] = [
     ("/v1/runs", r#"{"agent":"chat","input":"hello","context":{"a":$}}"#),
     ("/v1/runs", r#"{"agent":"chat","input":"hello","session":"deep-$N","context":{"a":$}}"#),
@@ -51,7 +51,7 @@ const PLACES: [(&str, &str); 11] = [
 ];
 
 #[test]
-fn deep_bodies_are_refused_or_can_be_read_again() {
+fn deep_bodies_are_refused_or_stay_readable() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), &KEYS);
     let mut cases: Vec<(usize, &str, String)> = Vec::new();
@@ -79,7 +79,7 @@ fn deep_bodies_are_refused_or_can_be_read_again() {
         }
         Ok(())
     });
-    // All that was taken can be read, and nobody else is worse for it.
+    // Everything that was accepted can be read, and other principals are not affected.
     for key in [ANN, BOB] {
         for path in ["/v1/sessions", "/v1/runs", "/v1/interrupts"] {
             let answer = server.ask("GET", path, &[key], "");
@@ -122,7 +122,7 @@ fn large_bodies_are_refused() {
     for length in ["262145", "99999999", "4294967296", "9223372036854775807", "18446744073709551615"] {
         cases.push([head(&format!("content-length: {length}\r\n")).into_bytes(), b"{".to_vec()].concat());
     }
-    // In pieces, of which no one says how long all are.
+    // In chunks, without a total length.
     for (pieces, length) in [(300, 1_024), (3, 100_000), (70_000, 4)] {
         let mut body = Vec::new();
         for _ in 0..pieces {
@@ -131,7 +131,7 @@ fn large_bodies_are_refused() {
         body.extend(b"0\r\n\r\n");
         cases.push([head("transfer-encoding: chunked\r\n").into_bytes(), body].concat());
     }
-    // One that never ends.
+    // A body that never ends.
     cases.push([head("content-length: 100\r\n").into_bytes(), b"{\"agent\":".to_vec()].concat());
     cases.push([head("transfer-encoding: chunked\r\n").into_bytes(), b"5\r\n{\"age\r\n".to_vec()].concat());
     attack("bodies that are too large or never end", &cases, |bytes| {

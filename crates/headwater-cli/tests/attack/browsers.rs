@@ -1,4 +1,4 @@
-//! What web pages elsewhere make a browser send to a server without keys.
+//! Requests that foreign web pages make a browser send to a server without keys.
 
 use crate::{raw, report::attack, server::Server, status};
 
@@ -9,7 +9,7 @@ fn open() -> (tempfile::TempDir, Server) {
 }
 
 #[test]
-fn hosts_that_are_not_this_machine_are_refused() {
+fn foreign_hosts_are_refused() {
     let (_folder, server) = open();
     let port = server.address.rsplit(':').next().unwrap();
     let hosts: Vec<String> = [
@@ -78,7 +78,7 @@ fn hosts_that_are_not_this_machine_are_refused() {
 }
 
 #[test]
-fn requests_of_pages_elsewhere_are_refused() {
+fn requests_of_foreign_pages_are_refused() {
     let (_folder, server) = open();
     let address = &server.address;
     let post = |headers: &str| {
@@ -157,5 +157,5 @@ fn requests_of_pages_elsewhere_are_refused() {
         status => Err(format!("{status} for {headers:?}")),
     });
     let runs = server.get("/v1/runs").json()["runs"].as_array().unwrap().len();
-    assert_eq!(runs, 2, "nothing was begun by a page elsewhere");
+    assert_eq!(runs, 2, "a foreign page started no run");
 }

@@ -1,4 +1,4 @@
-//! Connections that speak badly, or not at all.
+//! Malformed requests and silent connections.
 
 use std::{
     io::{Read as _, Write as _},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::{ANN, KEYS, lives, raw, report::attack, server::Server, status};
 
-/// Requests that are not HTTP/1.1, each followed by one that must not be taken for a second request.
+/// Malformed HTTP/1.1 requests, each followed by one that must not be taken as a second request.
 fn malformed(address: &str) -> Vec<Vec<u8>> {
     let key = ANN.1;
     let head = |more: &str| {
@@ -112,7 +112,7 @@ fn slow_connections_are_closed() {
         http2,
     ];
     let cases: Vec<_> = (0..600).map(|number| begins[number % begins.len()]).collect();
-    // All at once: each is only waited for.
+    // All at once: the test only waits for each.
     let mut open = Vec::new();
     attack("slow and silent connections", &cases, |begin| {
         let mut stream = TcpStream::connect(&server.address).map_err(|error| error.to_string())?;
@@ -124,7 +124,7 @@ fn slow_connections_are_closed() {
     lives(&server).unwrap();
     let mut buffer = [0; 1_024];
     for mut stream in open {
-        // What it is sent before the end does not matter; an end must come.
+        // Bytes before the end do not matter, but the connection must end.
         while stream.read(&mut buffer).unwrap_or_else(|error| match error.kind() {
             std::io::ErrorKind::ConnectionReset => 0,
             _ => panic!("a connection stays open: {error}"),

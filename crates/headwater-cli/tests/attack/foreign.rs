@@ -1,4 +1,4 @@
-//! Another principal's ids on every route and in every dialect: each must behave exactly as an id that was invented.
+//! Another principal's ids on every route and in every dialect: each must behave exactly like an unknown id.
 
 use headwater_server::{Agents, Options};
 use serde_json::{Value, json};
@@ -9,15 +9,15 @@ use crate::{
     server::{Answer, Server},
 };
 
-/// What Ann's conversations hold and nobody else's.
+/// A word that occurs only in Ann's conversations.
 const SECRET: &str = "zanzibar";
 const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
-/// The kinds of ids that Ann has, as they stand in a request that is tried.
+/// The kinds of ids that Ann owns, as placeholders in a request.
 const IDS: [&str; 8] =
     ["$DONE", "$WAITS", "$RUN", "$WAITING", "$REQUEST", "$CALL", "$CHECKPOINT", "$MESSAGE"];
 
-/// What Ann has: a conversation that is done and was edited, and one that waits for a decision.
+/// Ann's data: a finished and edited conversation, and one that waits for a decision.
 struct Ann {
     server: Server,
     /// A value for each of the ids.
@@ -45,7 +45,7 @@ impl Ann {
         let asked = json!({ "agent": "tools", "session": waits, "input": format!("delete {SECRET}.txt") });
         let waiting = text(&post("/v1/runs", &asked).json()["run"]);
         server.ask("GET", &format!("/v1/runs/{waiting}/events?dialect=agents"), &[ANN], "");
-        // The list of runs follows a moment after the run itself.
+        // The list of runs is updated shortly after the run itself.
         let lists_running = || get("/v1/runs")["runs"].to_string().contains(r#""status":"running""#);
         while lists_running() {
             std::thread::yield_now();
@@ -64,7 +64,7 @@ impl Ann {
         Self { token: text(&open["token"]), cursor, ids, server }
     }
 
-    /// All that Ann has, as she sees it.
+    /// All of Ann's data, as she sees it.
     fn all(&self) -> Vec<String> {
         let paths = [
             "/v1/runs",
@@ -83,14 +83,14 @@ impl Ann {
         paths.into_iter().map(see).collect()
     }
 
-    /// A text with Ann's own ids.
+    /// Replaces the placeholders by Ann's ids.
     fn real(&self, text: &str) -> String {
         let named =
             IDS.iter().zip(&self.ids).fold(text.to_owned(), |text, (name, id)| text.replace(name, id));
         named.replace("$TOKEN", &self.token)
     }
 
-    /// A text with ids of the same form that were never given out, other ones for each case.
+    /// Replaces the placeholders by unused ids of the same form, different for each case.
     fn invented(&self, text: &str, case: usize) -> String {
         let never = |id: &str| {
             let end = format!("{case:06}");
@@ -104,7 +104,7 @@ impl Ann {
         named.replace("$TOKEN", &self.token)
     }
 
-    /// An answer without the ids that were asked for, so that two can be compared.
+    /// A response without the requested ids, so that two can be compared.
     fn without_ids(&self, answer: &Answer, case: usize) -> String {
         let mut body = answer.body.clone();
         for (name, id) in IDS.iter().zip(&self.ids) {
@@ -114,7 +114,7 @@ impl Ann {
     }
 }
 
-/// A request with ids to be filled in.
+/// A request with placeholders for ids.
 #[derive(Debug)]
 struct Request {
     method: &'static str,
@@ -123,7 +123,7 @@ struct Request {
     body: Value,
 }
 
-/// What a dialect's client sends to say something.
+/// The body with which a dialect's client sends a message.
 pub(crate) fn says(dialect: &str, session: &str) -> Value {
     let message = json!({ "id": "u9", "role": "user", "parts": [{ "type": "text", "text": "hello" }] });
     match dialect {
@@ -141,7 +141,7 @@ pub(crate) fn says(dialect: &str, session: &str) -> Value {
     }
 }
 
-/// What a dialect's client sends to answer, to resume and to stop, with something of Ann's in it.
+/// The requests with which a dialect's client answers, resumes and stops, with ids of Ann.
 fn talks(dialect: &str) -> Vec<Request> {
     let chat = format!("/v1/{dialect}/chat");
     let mut all = Vec::new();
@@ -198,7 +198,7 @@ fn talks(dialect: &str) -> Vec<Request> {
     all
 }
 
-/// Everything that is tried, the same for every run.
+/// All requests to try, the same on every run of the test.
 fn requests() -> Vec<Request> {
     let mut all = Vec::new();
     let routes = headwater_server::Server::new(Agents::new(), Options::default()).routes();
@@ -220,7 +220,7 @@ fn requests() -> Vec<Request> {
             "PATCH" => vec![json!({}), json!({ "label": "mine", "archived": true })],
             _ => vec![Value::Null],
         };
-        // An id in the place that is meant for it, and those of other kinds in the same place.
+        // Each id in its own place, and ids of other kinds in the same place.
         let owns = |name: &str| IDS.into_iter().filter(|id| fits(name, id)).collect::<Vec<_>>();
         let sessions = if route.contains("{session}") { owns("session") } else { vec![""] };
         for session in sessions {
@@ -279,7 +279,7 @@ fn requests() -> Vec<Request> {
     all
 }
 
-/// Whether an id can be the name of something.
+/// Whether an id can stand for a named parameter.
 fn fits(name: &str, id: &str) -> bool {
     match name {
         "session" => matches!(id, "$DONE" | "$WAITS" | "$RUN"),
@@ -288,7 +288,7 @@ fn fits(name: &str, id: &str) -> bool {
 }
 
 #[test]
-fn ids_of_another_behave_as_invented_ones() {
+fn foreign_ids_behave_like_unknown_ids() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), &KEYS);
     let ann = Ann::new(server);
@@ -309,10 +309,10 @@ fn ids_of_another_behave_as_invented_ones() {
                 return Err(format!("{request:?} shows `{secret}`: {}", foreign.body));
             }
         }
-        // What begins something of Bob's own has names and times of its own.
+        // Responses that create something for Bob contain new names and times.
         let begins = never.status < 300 && request.method == "POST";
         if request.method == "POST" && foreign.status < 300 {
-            // Bob may have begun a session of his own by the name of one of Ann's: the next case must not find it.
+            // Bob may have created a session with the same name as Ann's: the next case must not find it.
             for id in &ann.ids {
                 ann.server.ask("DELETE", &format!("/v1/sessions/{id}"), &[BOB], "");
             }
@@ -364,10 +364,10 @@ fn forged_list_cursors_are_refused() {
     let mut cases: Vec<((&str, &str), &str, String)> = Vec::new();
     for (list, next) in lists.iter().zip(&next) {
         cases.extend(tampered(next, 150).into_iter().map(|forged| (ANN, *list, forged)));
-        // As it is, but another's.
+        // Unchanged, but used by another principal.
         cases.push((BOB, *list, next.clone()));
     }
-    // As it is, but of another list.
+    // Unchanged, but used for another list.
     cases.extend([(ANN, lists[0], next[1].clone()), (ANN, lists[1], next[0].clone())]);
     attack("forged list cursors", &cases, |(key, list, forged)| {
         let escaped: String = forged.bytes().map(|byte| format!("%{byte:02X}")).collect();
@@ -381,7 +381,7 @@ fn forged_list_cursors_are_refused() {
     }
 }
 
-/// A signed text with one character changed at a time, and cut, and with more behind it.
+/// A signed text with one character changed, truncated, or extended.
 pub(crate) fn tampered(text: &str, count: usize) -> Vec<String> {
     let change = |case: usize| {
         let mut bytes = text.as_bytes().to_vec();

@@ -1,4 +1,5 @@
-//! HTTP/2 frames that cost the server more than their sender: each kind of flood leaves it well, and its memory as it was.
+//! HTTP/2 frames that cost the server more than their sender: after each kind of flood it must respond and
+//! its memory must be flat.
 
 use std::{
     io::Write as _,
@@ -27,9 +28,9 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 
-/// How often a frame of a flood is sent on one connection.
+/// How many frames of a flood are sent per connection.
 const FLOOD: u32 = 5_000;
-/// What all connections together may leave behind, and what they may take while they are open.
+/// The memory that all connections together may use while open or leave behind.
 const GROWTH: u64 = 64 << 20;
 const PEAK: u64 = 256 << 20;
 
@@ -42,15 +43,15 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The same frames again and again; streams of a client have odd numbers.
+/// Repeats frames; streams of a client have odd numbers.
 fn flood(times: u32, frames: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     (0..times).flat_map(|time| frames(2 * time + 1)).collect()
 }
 
-/// The header block of a request with a short name in it, without compression.
+/// The header block of a request with a short header, without compression.
 fn block(method: u8, path: &str, address: &str) -> Vec<u8> {
     let text = |out: &mut Vec<u8>, text: &str| {
-        // Lengths above 126 go on in the next bytes.
+        // Lengths above 126 continue in the next bytes.
         match u8::try_from(text.len()).ok().filter(|length| *length < 127) {
             Some(length) => out.push(length),
             None => out.extend([127, u8::try_from(text.len() - 127).unwrap()]),
@@ -68,7 +69,7 @@ fn block(method: u8, path: &str, address: &str) -> Vec<u8> {
     out
 }
 
-/// The kinds of attacks, each with what is sent after the preface and the first settings.
+/// The kinds of attacks, each with the bytes sent after the preface and the first settings.
 fn kinds(address: &str) -> Vec<(&'static str, Vec<u8>)> {
     let get = block(0x82, "/v1/runs", address);
     let post = block(0x83, "/v1/runs", address);
@@ -76,7 +77,7 @@ fn kinds(address: &str) -> Vec<(&'static str, Vec<u8>)> {
     let begun = |stream: u32| frame(HEADERS, END_HEADERS, stream, &post);
     let after = |first: Vec<u8>, rest: Vec<u8>| [first, rest].concat();
     let settings = |id: u16, value: u32| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
-    // Adds a header of 3,900 bytes to the table, and then only names it: each byte stands for 3,900.
+    // Adds a header of 3,900 bytes to the table, then refers to it: each byte expands to 3,900.
     let mut bomb = get.clone();
     bomb.extend([0x40, 1, b'x', 0x7f, 0xbd, 0x1d]);
     bomb.extend([b'y'; 3_900]);
@@ -148,7 +149,7 @@ fn kinds(address: &str) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn http2_floods_leave_the_server_well_and_its_memory_flat() {
+fn http2_floods_leave_the_server_responsive_and_its_memory_flat() {
     let folder = tempfile::tempdir().unwrap();
     let quick = [&KEYS[..], &["--set", "limits.idle=1s", "--set", "limits.body_time=1s"]].concat();
     let server = Server::start(&folder.path().join("data"), &quick);
@@ -160,11 +161,11 @@ fn http2_floods_leave_the_server_well_and_its_memory_flat() {
     attack("HTTP/2 floods and malformed frames", &cases, |(kind, bytes)| {
         let failed = |error: std::io::Error| format!("{kind}: {error}");
         let mut stream = TcpStream::connect(&server.address).map_err(failed)?;
-        // A server that reads no more of a flood has won.
+        // A server that stops reading a flood has defended itself.
         stream.set_write_timeout(Some(Duration::from_secs(2))).map_err(failed)?;
         let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
         let _ = stream.write_all(&begin).and_then(|()| stream.write_all(bytes));
-        // Nothing of what the server sends is read, and the connection stays open until the others have been tried.
+        // Responses are not read, and the connection stays open until all cases have been tried.
         open.push(stream);
         lives(&server).map_err(|error| format!("{kind}: {error}"))
     });
@@ -172,7 +173,7 @@ fn http2_floods_leave_the_server_well_and_its_memory_flat() {
         assert!(peak < start + PEAK, "{} MiB at first, {} MiB at most", start >> 20, peak >> 20);
     }
     drop(open);
-    // What the connections held is given back when the server has noticed that they are gone.
+    // The memory of the connections is freed once the server has noticed that they are closed.
     let deadline = Instant::now() + Duration::from_secs(60);
     while let (Some(start), Some(now)) = (start, memory(server.pid(), "VmRSS")) {
         if now < start + GROWTH {

@@ -1,5 +1,5 @@
-//! Attacks on the real binary. `cargo xtask attack` runs all of them and prints how many there were; the usual run takes some of
-//! each, and holds the table in `docs/security.md` to the number of cases.
+//! Attacks on the real binary. `cargo xtask attack` runs all cases and prints their number; the normal test
+//! run takes some of each and checks the numbers in `docs/security.md`.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -37,11 +37,11 @@ const BOB: (&str, &str) = ("authorization", "Bearer key-of-bob-0123456789");
 const KEYS: [&str; 4] =
     ["--set", "api_keys=ann=key-of-ann-0123456789,bob=key-of-bob-0123456789", "--store", "memory:"];
 
-/// Sends bytes, and gives all that comes back until the server closes the connection.
+/// Sends bytes and returns the response until the server closes the connection.
 fn raw(server: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // The server may have closed it before all was sent.
+    // The server may have closed the connection before everything was sent.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -53,10 +53,10 @@ fn status(answer: &str) -> u16 {
     answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok()).unwrap_or_default()
 }
 
-/// Fails unless the server still answers.
+/// Fails unless the server still responds.
 fn lives(server: &Server) -> Result<(), String> {
     match server.get("/healthz").status {
         200 => Ok(()),
-        status => Err(format!("the server is not well any more: {status}")),
+        status => Err(format!("the server does not respond any more: {status}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of real clients with one thing changed in each.
+//! Bodies of real clients, each with one change.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::{ANN, BOB, KEYS, foreign::says, lives, report::attack, server::Server
 
 const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
-/// The bodies that are changed, with their routes. A session that one of them names is begun by it.
+/// The bodies to change, with their routes. A session named by one of them is created by it.
 fn originals(document: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for dialect in DIALECTS {
@@ -47,7 +47,7 @@ fn originals(document: &Value) -> Vec<(String, Value)> {
     all
 }
 
-/// What is put in the place of a value: other types, limits of numbers, and texts that mean something somewhere.
+/// Replacement values: other types, limits of numbers, and strings with a special meaning somewhere.
 fn replacements() -> Vec<String> {
     let deep = format!("{}{}", "[".repeat(63), "]".repeat(63));
     let values = [
@@ -79,7 +79,7 @@ fn replacements() -> Vec<String> {
     all
 }
 
-/// The places of all values within one.
+/// The JSON pointers of all nested values.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -93,7 +93,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A body with each of its values replaced, removed, repeated, and its text cut.
+/// A body with each of its values replaced, removed and repeated, and its text truncated.
 fn mutations(original: &Value) -> Vec<String> {
     const MARK: &str = "\u{1}mark";
     let mut all = Vec::new();
@@ -106,7 +106,7 @@ fn mutations(original: &Value) -> Vec<String> {
         let before = std::mem::replace(value, json!(MARK));
         let text = body.to_string();
         all.extend(replacements().iter().map(|with| text.replace(&marked, with)));
-        // Twice in the place of once: a list of it, and, for a field, the same name again.
+        // Doubled: as a list of two, and for a field as a duplicate key.
         all.push(text.replace(&marked, &json!([before, before]).to_string()));
         if let Some((parent, name)) = place.rsplit_once('/')
             && let Some(fields) = body.pointer_mut(parent).and_then(Value::as_object_mut)
@@ -123,7 +123,7 @@ fn mutations(original: &Value) -> Vec<String> {
 }
 
 #[test]
-fn mutated_bodies_are_answered_and_hurt_nobody() {
+fn mutated_bodies_are_answered_and_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), &KEYS);
     let post = |path: &str, body: &Value| server.ask("POST", path, &[ANN], &body.to_string()).json();

@@ -1,13 +1,13 @@
-//! How many cases an attack has, and whether one of them got through.
+//! Counts the cases of an attack and reports those that got through.
 
 use std::env;
 
 use crate::table::{assert_documented, row};
 
-/// The most cases of an attack in the usual run.
+/// The maximum number of cases per attack in the normal test run.
 const SHORT: usize = 150;
 
-/// Tries the cases of an attack, and fails if one of them gets through.
+/// Tries the cases of an attack and fails if one gets through.
 pub(crate) fn attack<C>(name: &str, cases: &[C], try_case: impl FnMut(&C) -> Result<(), String>) {
     let long = env::var_os("HEADWATER_ATTACK").is_some();
     let step = if long { 1 } else { cases.len().div_ceil(SHORT) };

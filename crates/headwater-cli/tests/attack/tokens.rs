@@ -20,7 +20,7 @@ const SECRET: &[u8] = b"a secret of the operator's, of enough bytes";
 const RSA_PUBLIC: &str = include_str!("keys/rsa.pub.pem");
 const WEAK_KEY: &str = include_str!("keys/weak.json");
 const WEAK_TOKEN: &str = include_str!("keys/weak.jwt");
-/// A year in which no test runs.
+/// A time far in the future.
 const LATER: u64 = 4_102_444_800;
 
 fn encode(bytes: impl AsRef<[u8]>) -> String {
@@ -32,7 +32,7 @@ fn from_pem(pem: &str) -> Vec<u8> {
     STANDARD.decode(body).unwrap()
 }
 
-/// An issuer that has a key of each kind.
+/// An issuer with a key of each kind.
 struct Issuer {
     ed: Ed25519KeyPair,
     ec: EcdsaKeyPair,
@@ -40,7 +40,7 @@ struct Issuer {
 }
 
 static ISSUER: LazyLock<Issuer> = LazyLock::new(Issuer::new);
-/// One that the server does not know. Its RSA key is the same, and never used.
+/// An issuer that the server does not know. Its RSA key is the same, and never used.
 static STRANGER: LazyLock<Issuer> = LazyLock::new(Issuer::new);
 
 impl Issuer {
@@ -97,13 +97,13 @@ impl Issuer {
         made
     }
 
-    /// A token by Ed25519 with this header and these claims.
+    /// A token signed with Ed25519 with this header and these claims.
     fn token(&self, header: &str, claims: &str) -> String {
         let signed = format!("{}.{}", encode(header), encode(claims));
         format!("{signed}.{}", encode(self.sign_ed(&signed)))
     }
 
-    /// A good token of each algorithm.
+    /// A valid token of each algorithm.
     fn good(&self) -> [String; 4] {
         let signed = |alg: &str, kid: &str| {
             format!(
@@ -131,7 +131,7 @@ fn claims() -> Value {
     json!({ "sub": "ann", "iss": "https://login.example", "aud": "guides", "exp": LATER })
 }
 
-/// The good claims with others over them; null takes one away.
+/// The valid claims with some replaced; `null` removes one.
 fn with(more: &Value) -> String {
     let mut claims = claims();
     for (name, value) in more.as_object().unwrap() {
@@ -146,7 +146,7 @@ fn with(more: &Value) -> String {
 
 const HEADER: &str = r#"{"alg":"EdDSA","kid":"ed"}"#;
 
-/// All tokens that must not be accepted, with what is wrong with them.
+/// All tokens that must be refused, with a description of what is wrong.
 fn forged() -> Vec<(String, String)> {
     let mut all = Vec::new();
     unsigned(&mut all);
@@ -160,7 +160,7 @@ fn forged() -> Vec<(String, String)> {
 
 type Forged = Vec<(String, String)>;
 
-/// Tokens that say that they need no signature.
+/// Tokens that claim to need no signature.
 fn unsigned(all: &mut Forged) {
     let (_, good) = ISSUER.good()[0].clone().rsplit_once('.').map(|(_, made)| ((), made.to_owned())).unwrap();
     for alg in [
@@ -191,7 +191,7 @@ fn unsigned(all: &mut Forged) {
     all.push(("no alg".to_owned(), format!("{signed}.{good}")));
 }
 
-/// Tokens by HMAC whose secret is a public key, which everyone has.
+/// Tokens signed with HMAC and a public key as the secret, which everyone has.
 fn signed_with_public_keys(all: &mut Forged) {
     let der = from_pem(RSA_PUBLIC);
     let point = ISSUER.ec.public_key().as_ref().to_vec();
@@ -242,7 +242,7 @@ fn signed_with_public_keys(all: &mut Forged) {
     }
 }
 
-/// Tokens whose header leads to a key of the attacker's, or asks for something that is not there.
+/// Tokens whose header points to the attacker's key or to missing features.
 fn headers(all: &mut Forged) {
     let stranger = &STRANGER;
     for kid in [
@@ -278,7 +278,7 @@ fn headers(all: &mut Forged) {
         "a stranger's key without kid".to_owned(),
         stranger.token(r#"{"alg":"EdDSA"}"#, &claims().to_string()),
     ));
-    // The right key, and another algorithm in the header.
+    // The right key, with another algorithm in the header.
     for alg in [
         "HS256",
         "RS256",
@@ -351,7 +351,7 @@ fn headers(all: &mut Forged) {
     }
 }
 
-/// Tokens that are signed well and hold claims that are not.
+/// Correctly signed tokens with invalid claims.
 fn wrong_claims(all: &mut Forged) {
     let long = "x".repeat(20_000);
     for more in [
@@ -429,13 +429,13 @@ fn wrong_claims(all: &mut Forged) {
     }
 }
 
-/// Signatures that some verifiers take for good.
+/// Signatures that some verifiers accept by mistake.
 fn broken_signatures(all: &mut Forged) {
     let [ed, ec, rsa, secret] = ISSUER.good();
     let replace =
         |token: &str, made: &[u8]| format!("{}.{}", token.rsplit_once('.').unwrap().0, encode(made));
     let made = |token: &str| URL_SAFE_NO_PAD.decode(token.rsplit_once('.').unwrap().1).unwrap();
-    // The order of P-256: a multiple of it is as good as nothing.
+    // The order of P-256: its multiples are equivalent to zero.
     let order: Vec<u8> =
         (0..32).map(|at| u8::from_str_radix(&ORDER[at * 2..at * 2 + 2], 16).unwrap()).collect();
     let (zero, one) = ([0_u8; 32], {
@@ -476,7 +476,7 @@ fn broken_signatures(all: &mut Forged) {
         all.push(("a signature with a byte before".to_owned(), replace(token, &[&[0], &good[..]].concat())));
         all.push(("a signature with a byte less".to_owned(), replace(token, &good[..length - 1])));
         all.push(("the first byte of a signature".to_owned(), replace(token, &good[..1])));
-        // One token's signature under another's claims.
+        // One token's signature with another's claims.
         let (head, _) = token.split_once('.').unwrap();
         let other = encode(with(&json!({ "sub": "bob" })));
         all.push(("another's claims".to_owned(), format!("{head}.{other}.{}", encode(&good))));
@@ -499,7 +499,7 @@ impl ToOwnedPair for (&[u8], &[u8]) {
     }
 }
 
-/// Tokens that are cut, glued or changed by a character.
+/// Tokens that are truncated, concatenated or changed by a character.
 fn broken_text(all: &mut Forged) {
     for token in ISSUER.good() {
         for at in 0..token.len() {

@@ -1,4 +1,4 @@
-//! `headwater check`, `headwater new` and `headwater schema`: agents as files.
+//! `headwater check`, `headwater new` and `headwater schema`: agent files.
 
 use std::{fs, path::Path, process::Command};
 
@@ -28,7 +28,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_examples_hold_together_and_are_drawn() {
+fn examples_pass_the_check_and_are_drawn() {
     let ran = headwater(&["check", &agent("email.yaml"), &agent("support.yaml")], "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let expected = "\
@@ -42,7 +42,7 @@ fn the_examples_hold_together_and_are_drawn() {
 }
 
 #[test]
-fn a_mistake_is_shown_in_its_line() {
+fn check_shows_the_line_of_a_mistake() {
     let folder = folder("check-mistake");
     let text = "name: a\nworkflows:\n  w:\n    start: grete\n    nodes:\n      greet: { message: \"é {{ inptu }}\" }\n";
     fs::write(folder.join("a.yaml"), text).unwrap();
@@ -64,14 +64,14 @@ a.yaml:6:31: error: there is no name `inptu`: did you mean `input`? (known: inpu
 }
 
 #[test]
-fn a_file_that_is_not_there_is_an_error_of_the_check() {
+fn check_reports_a_missing_file() {
     let ran = headwater(&["check", "no-such.yaml"], "");
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.stderr, "no-such.yaml: error: there is no such file\n");
 }
 
 #[test]
-fn mermaid_draws_every_workflow_and_the_way_between_them() {
+fn mermaid_draws_every_workflow_and_their_transitions() {
     let ran = headwater(&["check", "--mermaid", &agent("support.yaml")], "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert!(ran.stdout.starts_with("flowchart TD\n  subgraph w0[\"support\"]\n"), "{}", ran.stdout);
@@ -87,7 +87,7 @@ fn mermaid_draws_every_workflow_and_the_way_between_them() {
 }
 
 #[test]
-fn a_new_agent_holds_together_and_is_never_overwritten() {
+fn new_agent_passes_the_check_and_is_never_overwritten() {
     let folder = folder("new-agent");
     let ran = headwater_in(&folder, &["new", "my-agent"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
@@ -96,7 +96,7 @@ fn a_new_agent_holds_together_and_is_never_overwritten() {
     assert!(ran.stdout.starts_with("✓ my-agent"), "{}", ran.stdout);
     let ran = headwater_in(&folder, &["new", "my-agent"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("my-agent.yaml is there already"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("my-agent.yaml already exists"), "{}", ran.stderr);
     for name in ["../up", "a.yaml", ""] {
         assert_eq!(headwater_in(&folder, &["new", name]).code, Some(2), "{name}");
     }
@@ -104,7 +104,7 @@ fn a_new_agent_holds_together_and_is_never_overwritten() {
 }
 
 #[test]
-fn the_schema_is_the_one_of_the_docs() {
+fn schema_equals_the_one_in_the_docs() {
     let ran = headwater(&["schema"], "");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agent.schema.json");
     assert_eq!(ran.stdout, fs::read_to_string(docs).unwrap());

@@ -1,13 +1,13 @@
-//! `headwater convert`: one dialect in the words of another.
+//! `headwater convert`: from one dialect to another.
 
 use serde_json::{Value, json};
 
 use crate::run::{DIALECTS, example, headwater, read_example};
 
-/// Objects and questions, which some pages show as calls of tools.
+/// Structured objects and questions that some pages show as tool calls.
 const SHOWN_AS_CALLS: [&str; 2] = ["email.compose", "ask_user"];
 
-/// What a person reads, and what was done: the texts joined, and the tools with their inputs and outputs.
+/// The content that must survive a conversion: the joined texts, and the tools with inputs and outputs.
 fn gist(dialect: &str, stream: &[u8]) -> Value {
     let ran = headwater(&["reduce", "--dialect", dialect], stream);
     let state = ran.json();
@@ -46,7 +46,7 @@ fn convert(from: &str, to: &str, stream: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn there_and_back_keeps_the_text_and_the_tools() {
+fn round_trip_keeps_text_and_tools() {
     for from in DIALECTS {
         let original = read_example(&format!("{from}.sse"));
         let expected = gist(from, &original);
@@ -62,7 +62,7 @@ fn there_and_back_keeps_the_text_and_the_tools() {
 }
 
 #[test]
-fn what_is_written_is_recognised_and_keeps_its_contract() {
+fn converted_stream_is_recognised_and_passes_lint() {
     for from in [
         "native.sse",
         "kortyx.sse",
@@ -84,7 +84,7 @@ fn what_is_written_is_recognised_and_keeps_its_contract() {
 }
 
 #[test]
-fn a_cut_stream_gets_no_end_that_it_did_not_have() {
+fn truncated_stream_stays_truncated() {
     for from in DIALECTS {
         let stream = read_example(&format!("{from}.sse"));
         let cut = &stream[..stream.len() / 3];
@@ -98,7 +98,7 @@ fn a_cut_stream_gets_no_end_that_it_did_not_have() {
 }
 
 #[test]
-fn the_framing_and_the_content_can_be_chosen() {
+fn framing_and_content_can_be_chosen() {
     let file = example("tanstack.sse");
     let convert = |args: &[&str]| headwater(&[&["convert", "--to", "tanstack"], args, &[&file]].concat(), "");
 

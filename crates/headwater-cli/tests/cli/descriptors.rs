@@ -1,4 +1,4 @@
-//! A server that has no descriptor left goes on writing what it has begun.
+//! A server without free file descriptors keeps writing its active runs.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ const FILES: usize = 100;
 /// A segment is full at 64 MiB.
 const SEGMENT: u64 = 64 << 20;
 
-/// How many files a process has open.
+/// The number of files that a process has open.
 fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
@@ -46,7 +46,7 @@ fn fill(store: &Path) {
     runtime.block_on(opened.remove("filler", Expect::Any)).unwrap();
 }
 
-/// A connection that was accepted while there were descriptors, and is used for all requests.
+/// A connection accepted before descriptors ran out, used for all requests.
 struct Connected {
     stream: BufReader<TcpStream>,
     address: String,
@@ -80,7 +80,7 @@ impl Connected {
         (status, serde_json::from_slice(&body).unwrap())
     }
 
-    /// Starts runs with much to keep.
+    /// Starts runs with large inputs.
     fn runs(&mut self, count: usize) -> Vec<String> {
         let body = json!({ "agent": "table", "input": "x".repeat(200_000) }).to_string();
         let start = |_| {
@@ -115,10 +115,10 @@ fn run_without_free_descriptors_crosses_a_segment() {
     assert_eq!(connected.ask("GET", "/healthz", "").0, 200);
     let idle: Vec<_> = (0..FILES).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     server.wait_for_log("cannot accept a connection");
-    // A descriptor that was inherited may lie above the limit.
+    // An inherited descriptor may lie above the limit.
     assert!(open_files(server.pid()) >= FILES, "all descriptors are in use");
 
-    // More than the segment has room for: the reserve has a descriptor for the next one.
+    // More than the segment has room for: the reserve holds a descriptor for the next one.
     let mut runs = connected.runs(30);
     wait_until("the next segment is begun", || next.exists());
     assert_eq!(connected.ask("GET", "/healthz", "").0, 200);

@@ -1,4 +1,4 @@
-//! `headwater dialects`: what there is.
+//! `headwater dialects`: the list of dialects.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn every_dialect_is_listed() {
 }
 
 #[test]
-fn the_json_says_how_each_event_is_said() {
+fn dialects_json_lists_support_for_each_event() {
     let ran = headwater(&["dialects", "--json"], "");
     let all = ran.json();
     let names: Vec<_> = all.as_array().unwrap().iter().map(|dialect| dialect["name"].clone()).collect();

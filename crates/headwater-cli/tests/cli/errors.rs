@@ -1,5 +1,5 @@
-//! What readers, the log and the store hold of a run that failed: a code for readers, an explanation for the operator, and
-//! no secret anywhere. Four failures in six dialects, with a provider on a real socket and a real child process.
+//! A failed run shows readers a code and the operator an explanation, and leaks no secret anywhere. Four
+//! failures in six dialects, with a provider on a real socket and a real child process.
 
 use std::{fs, path::Path};
 
@@ -13,10 +13,10 @@ use crate::{
 const KEY: &str = "sk-live-SECRETKEY-abcdefghijklmnop";
 const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
-/// What is secret, and stays out of answers, log and store.
+/// Secrets that must not appear in responses, log or store.
 const SECRETS: [&str; 6] =
     ["SECRETKEY", "hunter2SECRET", "ARG-SECRET-TOKEN", "ENV-SECRET-VALUE", "/v1?key=", "SECRETinURL"];
-/// What is the operator's, and stays out of answers.
+/// Texts for the operator only, which must not appear in responses.
 const INNER: [&str; 10] = [
     "SERVER-SYSTEM-PROMPT",
     "Incorrect API key",
@@ -30,7 +30,7 @@ const INNER: [&str; 10] = [
     "status 40",
 ];
 
-/// The failures: the agent, the code, and what the log says of it.
+/// The failures: agent, code, and the expected log texts.
 const FAILURES: [(&str, &str, &[&str]); 4] = [
     ("auth", "model.auth", &["status=401", "req-of-the-provider"]),
     ("echo", "model.invalid-request", &["status=400"]),
@@ -61,7 +61,7 @@ fn write_agents(folder: &Path, visibility: &str) -> Vec<String> {
     agents.iter().map(write).collect()
 }
 
-/// A provider for each of the two that refuse, told apart by the model that is asked for.
+/// A provider for the two agents whose provider refuses, distinguished by the requested model.
 fn provider() -> Provider {
     Provider::answering(|body| {
         if body["model"] == "auth" {
@@ -121,7 +121,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn failed_run_shows_readers_a_code_and_explains_itself_in_the_log() {
+fn failed_run_shows_readers_a_code_and_logs_an_explanation() {
     let folder = tempfile::tempdir().unwrap();
     let provider = provider();
     let server = start(folder.path(), "", &provider);
@@ -139,7 +139,7 @@ fn failed_run_shows_readers_a_code_and_explains_itself_in_the_log() {
             assert!(answer.body.contains(&format!("request {request}")), "{session}: {}", answer.body);
             let run = header(&answer.head, "x-run-id");
             shown.push((format!("POST {session}"), answer.body));
-            // Others read the same run: the same request again, by its name, after the fact, and as documents.
+            // Other ways to read the same run: repeating the request, by id, after the end, and as documents.
             let again =
                 server.ask("POST", &path, &[("x-request-id", "another"), ("idempotency-key", "k1")], &body);
             assert!(again.body.contains(&format!("request {request}")), "{session} again: {}", again.body);
@@ -219,7 +219,7 @@ fn visible_errors_show_the_text_without_secrets() {
 }
 
 #[test]
-fn provider_that_never_answers_is_reported_after_the_time_that_is_set() {
+fn provider_timeout_is_reported_after_the_configured_time() {
     let folder = tempfile::tempdir().unwrap();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
@@ -230,6 +230,6 @@ fn provider_that_never_answers_is_reported_after_the_time_that_is_set() {
     let answer = server.post("/v1/ai-sdk/chat?agent=auth", &says("ai-sdk", "s", "hello"));
     assert!(answer.body.contains("The model did not answer in time. (model.timeout"), "{}", answer.body);
     let log = server.end();
-    // A reason call asks twice, and each time gives up after one wait.
+    // A reason call tries twice, and each attempt times out once.
     assert_eq!(log.matches("a model failed").count(), 2, "{log}");
 }

@@ -13,7 +13,7 @@ fn extract(args: &[&str], stdin: &str) -> (Option<i32>, Vec<Value>) {
 }
 
 #[test]
-fn the_email_is_shown_as_it_arrives() {
+fn email_fields_are_emitted_as_they_arrive() {
     let ran =
         headwater(&[&["extract"], &EMAIL[..], &["--piece", "32", &example("../email.json")]].concat(), "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
@@ -35,7 +35,7 @@ fn the_email_is_shown_as_it_arrives() {
 }
 
 #[test]
-fn a_document_is_one_piece_unless_told_otherwise() {
+fn document_is_one_piece_by_default() {
     let (code, lines) =
         extract(&["--set", "rows.*.id"], "Sure!\n```json\n{\"rows\":[{\"id\":1},{\"id\":2}]}\n```");
     assert_eq!(code, Some(0));
@@ -65,7 +65,7 @@ fn deltas_are_read_from_lines() {
 }
 
 #[test]
-fn what_is_not_json_or_was_cut_is_an_error_with_its_place() {
+fn invalid_or_truncated_json_is_reported_with_its_offset() {
     let (code, lines) = extract(&["--append", "a", "--piece", "4"], "{\"a\":[1,2;3]}");
     assert_eq!(code, Some(1));
     assert_eq!(
@@ -95,13 +95,13 @@ fn what_is_not_json_or_was_cut_is_an_error_with_its_place() {
 }
 
 #[test]
-fn a_key_that_comes_again_takes_back_what_was_said() {
+fn repeated_key_retracts_the_earlier_value() {
     let (_, lines) = extract(&["--text", "a"], r#"{"a":"x","a":"y"}"#);
     assert_eq!(lines[1], json!({"at": 0, "kind": "set", "path": "a"}));
 }
 
 #[test]
-fn wrong_usage_is_named() {
+fn wrong_usage_is_reported() {
     let table: [(&[&str], &str); 4] = [
         (&["--set", "a..b"], "error: the path `a..b` of a set field has an empty segment"),
         (&["--piece", "0"], "error: invalid value '0'"),
@@ -109,7 +109,7 @@ fn wrong_usage_is_named() {
             &["--piece", "3", "--deltas"],
             "error: the argument '--piece <BYTES>' cannot be used with '--deltas'",
         ),
-        (&["--deltas"], "error: line 1 is not a JSON string"),
+        (&["--deltas"], "error: line 1 must be a JSON string"),
     ];
     for (args, message) in table {
         let ran = headwater(&[&["extract"], args].concat(), "{}");

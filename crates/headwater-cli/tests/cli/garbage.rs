@@ -1,4 +1,4 @@
-//! Whatever the input is, a command ends, with a code that it documents and without a panic.
+//! For any input, a command exits with a documented code and without a panic.
 
 use crate::run::{DIALECTS, Ran, headwater, read_example};
 
@@ -13,7 +13,7 @@ const COMMANDS: [&[&str]; 5] = [
 fn check(ran: &Ran, what: &str) {
     assert!(matches!(ran.code, Some(0..=2)), "{what}: {ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{what}: {ran:?}");
-    // Whoever fails says why.
+    // A failing command prints an error.
     assert!(ran.code != Some(2) || ran.stderr.starts_with("error: "), "{what}: {ran:?}");
 }
 
@@ -26,7 +26,7 @@ fn every_command(input: &[u8], what: &str) {
     }
 }
 
-/// Bytes that look like nothing, the same on every run.
+/// Pseudo-random bytes, the same on every run.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let next = |_| {
@@ -39,7 +39,7 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_at_all() {
+fn empty_input() {
     every_command(b"", "nothing");
     every_command(b"\n\n \r\n", "white space");
     for dialect in DIALECTS {
@@ -52,7 +52,7 @@ fn nothing_at_all() {
 }
 
 #[test]
-fn noise_is_no_stream() {
+fn noise_is_refused() {
     let noise = noise(4_096);
     every_command(&noise, "noise");
     for framing in ["sse", "ndjson"] {
@@ -65,14 +65,14 @@ fn noise_is_no_stream() {
 }
 
 #[test]
-fn noise_in_frames() {
+fn noise_in_frames_is_survived() {
     let lines: Vec<u8> =
         noise(2_048).chunks(64).flat_map(|line| [b"data: ", line, b"\n\n"].concat()).collect();
     every_command(&lines, "noise in frames");
 }
 
 #[test]
-fn a_line_beyond_the_limit() {
+fn line_beyond_the_limit_is_refused() {
     let huge = format!("data: {{\"type\":\"{}\"}}\n\n", "x".repeat(17 * 1024 * 1024));
     for dialect in DIALECTS {
         let ran = headwater(&["reduce", "--dialect", dialect], huge.as_str());
@@ -83,10 +83,10 @@ fn a_line_beyond_the_limit() {
 }
 
 #[test]
-fn text_that_is_no_utf8() {
+fn invalid_utf8_is_survived() {
     for dialect in DIALECTS {
         let stream = read_example(&format!("{dialect}.sse"));
-        // The first text delta gets a byte that no UTF-8 has.
+        // Put a byte that never occurs in UTF-8 into the first text delta.
         let at = stream.windows(9).position(|window| window == b"\"delta\":\"").unwrap() + 9;
         let broken = [&stream[..at], b"\xFF", &stream[at..]].concat();
         let ran = headwater(&["reduce", "--dialect", dialect], broken);
@@ -96,10 +96,10 @@ fn text_that_is_no_utf8() {
 }
 
 #[test]
-fn a_stream_that_is_cut_anywhere_looks_cut() {
+fn stream_truncated_anywhere_is_reported_as_truncated() {
     for dialect in DIALECTS {
         let stream = read_example(&format!("{dialect}.sse"));
-        // Up to the middle, no example has come to its end.
+        // No example ends within its first half.
         for cut in (1..stream.len() / 2).step_by(stream.len() / 12) {
             let ran = headwater(&["reduce", "--dialect", dialect], &stream[..cut]);
             check(&ran, dialect);
@@ -111,7 +111,7 @@ fn a_stream_that_is_cut_anywhere_looks_cut() {
 }
 
 #[test]
-fn text_cannot_command_the_terminal() {
+fn control_characters_are_escaped_on_the_terminal() {
     let stream = "data: {\"type\":\"message\",\"content\":\"\\u001b[2Jgone\\u202e\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
     let ran = headwater(&["inspect", "--dialect", "kortyx", "--color", "always"], stream);
     assert!(ran.stdout.contains("␛[2Jgone\u{FFFD}"), "{}", ran.stdout);

@@ -1,8 +1,8 @@
-//! Whatever is sent to any route, the real server answers with no 5xx, does not panic, does not grow without bound, and
-//! everything that it stored before still reads.
+//! Random requests to every route: the real server never responds with an undocumented 5xx, does not panic,
+//! does not grow without bound, and everything stored before stays readable.
 //!
-//! `HEADWATER_REQUESTS=100000 cargo test --release -p headwater-cli --test cli http_garbage` sends so many requests, as
-//! `cargo xtask garbage --http` does; `HEADWATER_SEED` picks others.
+//! `HEADWATER_REQUESTS=100000 cargo test --release -p headwater-cli --test cli http_garbage` sends that many
+//! requests, as `cargo xtask garbage --http` does; `HEADWATER_SEED` picks others.
 
 mod client;
 mod generate;
@@ -22,12 +22,12 @@ use self::{
 };
 use crate::server::{Server, memory};
 
-/// How many requests are sent at least between two looks at what was stored. Each look reads everything, so batches grow with
-/// what is there.
+/// The minimum number of requests between two checks of the stored data. Each check reads everything, so
+/// batches grow with the amount of data.
 const BATCH: u64 = 200;
 const CLIENTS: u64 = 4;
-/// What the server may hold beyond what it held at the start: its caches, which are bounded, and the index of what it stores.
-/// Requests that store nothing may cost nothing.
+/// The memory that the server may use beyond its start: its bounded caches and the index of its store.
+/// Requests that store nothing must cost nothing.
 const CACHES: u64 = 96 << 20;
 const PER_SESSION_OR_RUN: u64 = 16 << 10;
 
@@ -35,26 +35,26 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
-/// The request as it was sent, to find out why it failed.
+/// The request as it was sent, for the failure message.
 fn describe(request: &generate::Request, seed: u64) -> String {
     let body = String::from_utf8_lossy(&request.body);
     let body: String = body.chars().take(600).collect();
     format!("seed {seed}: {} {} {:?} {body:?}", request.method, request.target, request.headers)
 }
 
-/// A 503 is an answer where the document says so; every other 5xx is a fault.
+/// A 503 is allowed where the API documents it; every other 5xx is a failure.
 fn check(reply: &Reply, request: &generate::Request, seed: u64) {
     let documented = reply.status == 503 && reply.head.to_ascii_lowercase().contains("retry-after");
     assert!(reply.status < 500 || documented, "{}: {} {}", describe(request, seed), reply.status, reply.body);
     if (400..500).contains(&reply.status) && request.method != "HEAD" && !reply.body.is_empty() {
         let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-        // The clients of a dialect may read another form.
+        // A dialect's clients may expect another error format.
         let code = told["code"].as_str().or(told["error"]["code"].as_str());
         assert!(code.is_some(), "{}: {} {}", describe(request, seed), reply.status, reply.body);
     }
 }
 
-/// Everything that lists name, page by page.
+/// All ids of a list, page by page.
 fn listed(client: &mut Client, route: &str, field: &str, id: &str) -> BTreeSet<String> {
     let (mut found, mut after) = (BTreeSet::new(), String::new());
     loop {
@@ -71,7 +71,7 @@ fn listed(client: &mut Client, route: &str, field: &str, id: &str) -> BTreeSet<S
     }
 }
 
-/// The names of the agents, which an error lists.
+/// The names of the agents, taken from an error message.
 fn agents(client: &mut Client) -> Vec<String> {
     let reply = client.get("/v1/sessions?agent=no-such-agent");
     let told: Value = serde_json::from_str(&reply.body).unwrap();
@@ -81,12 +81,12 @@ fn agents(client: &mut Client) -> Vec<String> {
     names
 }
 
-/// What the server has said that it stored.
+/// The data that the server has acknowledged.
 #[derive(Debug, Default)]
 struct Stored {
-    /// The sessions of the last look, and those that answers have named since.
+    /// The sessions of the last check, and those named in responses since then.
     sessions: BTreeSet<String>,
-    /// Those that were deleted since the last look. One of them may have been begun anew.
+    /// The sessions deleted since the last check. One of them may have been created again.
     deleted: BTreeSet<String>,
 }
 
@@ -105,7 +105,7 @@ impl Stored {
     }
 }
 
-/// Everything that is there after a look.
+/// All data found by a check.
 struct Look {
     sessions: BTreeSet<String>,
     runs: BTreeSet<String>,
@@ -139,7 +139,7 @@ fn read_back(address: &str) -> Look {
             assert!(!reply.body.is_empty(), "{run}{what} is empty");
         }
     }
-    // Runs of deleted sessions and of turns that were taken back are removed in the background: then no list has them.
+    // Runs of deleted sessions and retracted turns are removed in the background: then no list has them.
     if !gone.is_empty() {
         let now = listed(&mut client, "/v1/runs?", "runs", "id");
         let unread: Vec<_> = gone.intersection(&now).collect();
@@ -157,7 +157,7 @@ fn no_errors(server: &Server) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// Sends requests in batches, each followed by a look at everything that was stored.
+/// Sends requests in batches, each followed by a check of all stored data.
 fn attack(data: &Path, requests: u64, seed: u64) -> String {
     let server = Server::start(data, &["--set", "fsync=never", "--set", "log.level=warn"]);
     let mut client = Client::new(&server.address);
@@ -229,12 +229,12 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
 }
 
 #[test]
-fn server_survives_anything_that_is_sent() {
+fn server_survives_random_requests() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let told = attack(&data, number("HEADWATER_REQUESTS", 600), number("HEADWATER_SEED", 1));
     println!("told: {told}");
-    // What was stored is read by a process that knows nothing else.
+    // Read the stored data in a fresh process.
     let server = Server::start(&data, &["--set", "log.level=warn"]);
     read_back(&server.address);
     no_errors(&server);

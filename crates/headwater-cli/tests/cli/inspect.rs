@@ -1,4 +1,4 @@
-//! `headwater inspect`: a stream as a person would read it.
+//! `headwater inspect`: a stream in readable form.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn inspect(args: &[&str], name: &str) -> String {
 }
 
 #[test]
-fn what_came_in_pieces_stands_as_one() {
+fn pieces_are_joined_to_one_item() {
     let rule = "─".repeat(100);
     let expected = format!(
         r#" #0  ▶ started     session session_42
@@ -39,7 +39,7 @@ stream  16 events · 17 frames · 2,488 bytes · kortyx over sse
 }
 
 #[test]
-fn a_question_is_shown_with_its_answers() {
+fn question_is_shown_with_its_options() {
     let shown = inspect(&[], "kortyx-interrupt.sse");
     let question = "\
 #29  ? interrupt   Send this draft?  choice req_1  [approve]
@@ -48,18 +48,18 @@ fn a_question_is_shown_with_its_answers() {
 ";
     assert!(shown.contains(question), "{shown}");
     assert!(shown.contains("\nrun     waiting\n"), "{shown}");
-    assert!(!shown.contains("rt_5b1e"), "what allows to answer is nobody's to read: {shown}");
+    assert!(!shown.contains("rt_5b1e"), "the resume token is not shown: {shown}");
 }
 
 #[test]
-fn nothing_is_abbreviated_on_demand() {
+fn full_output_is_not_abbreviated() {
     let end = "Best,";
     assert!(!inspect(&[], "kortyx-interrupt.sse").contains(end));
     assert!(inspect(&["--full"], "kortyx-interrupt.sse").contains(end));
 }
 
 #[test]
-fn nothing_is_wider_than_the_terminal() {
+fn lines_fit_the_terminal() {
     for dialect in DIALECTS {
         for line in inspect(&[], &format!("{dialect}.sse")).lines() {
             assert!(line.chars().count() <= 100, "{line}");
@@ -69,13 +69,13 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colours_are_only_used_on_terminals() {
     assert!(!inspect(&[], "kortyx.sse").contains('\u{1b}'));
     assert!(inspect(&["--color", "always"], "kortyx.sse").contains("\u{1b}["));
 }
 
 #[test]
-fn the_json_has_every_record_and_then_the_summary() {
+fn inspect_json_has_every_record_and_a_summary() {
     let ran = headwater(&["inspect", "--json", &example("kortyx.sse")], "");
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 17);
@@ -93,7 +93,7 @@ fn the_json_has_every_record_and_then_the_summary() {
 }
 
 #[test]
-fn what_is_wrong_is_shown_where_it_is_wrong() {
+fn problems_are_shown_where_they_occur() {
     let file = example("broken/kortyx.sse");
     let ran = headwater(&["inspect", "--dialect", "kortyx", &file], "");
     assert_eq!(ran.code, Some(0), "its client reads on");
@@ -108,11 +108,11 @@ fn what_is_wrong_is_shown_where_it_is_wrong() {
 
     let ran = headwater(&["inspect", "--dialect", "ai-sdk", &example("broken/ai-sdk.sse")], "");
     assert_eq!(ran.code, Some(1), "its client gives up");
-    assert!(ran.stdout.contains("its own client gives up here"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the dialect's own client gives up here"), "{}", ran.stdout);
 }
 
 #[test]
-fn a_cut_stream_is_shown_as_far_as_it_goes() {
+fn truncated_stream_is_shown_up_to_its_end() {
     let stream = String::from_utf8(read_example("kortyx.sse")).unwrap();
     let cut = stream.find("a note").unwrap();
     let ran = headwater(&["inspect", "--dialect", "kortyx"], &stream[..cut]);

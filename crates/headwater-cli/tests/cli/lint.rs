@@ -1,9 +1,9 @@
-//! `headwater lint`: whether a stream keeps its contract.
+//! `headwater lint`: checks streams against the rules of their dialect.
 
 use crate::run::{DIALECTS, example, headwater, read_example};
 
 #[test]
-fn the_examples_keep_their_contracts() {
+fn examples_have_no_findings() {
     let more = ["kortyx-interrupt.sse", "tanstack.ndjson", "mui.ndjson"];
     for name in DIALECTS.map(|dialect| format!("{dialect}.sse")).into_iter().chain(more.map(str::to_owned)) {
         let ran = headwater(&["lint", &example(&name)], "");
@@ -19,7 +19,7 @@ fn findings(dialect: &str) -> Vec<(String, Option<u64>)> {
     let findings = ran.json_lines();
     assert!(findings.iter().all(|finding| finding["seen"].is_string() && finding["expected"].is_string()));
 
-    // A person is told the same.
+    // The text output has the same findings.
     let ran = headwater(&["lint", "--dialect", dialect, &file], "");
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(1), findings.len()), "{dialect}");
     for (line, finding) in ran.stdout.lines().zip(&findings) {
@@ -48,7 +48,7 @@ fn kortyx_after_done_and_against_the_structure() {
 }
 
 #[test]
-fn every_broken_example_is_found_where_it_is_broken() {
+fn broken_examples_are_reported_at_their_frame() {
     for (dialect, frame) in [("native", 1), ("tanstack", 1), ("agents", 2), ("ai-sdk", 2), ("ag-ui", 1)] {
         let found = findings(dialect);
         assert!(found.iter().any(|(_, at)| *at == Some(frame)), "{dialect}: {found:?}");
@@ -57,7 +57,7 @@ fn every_broken_example_is_found_where_it_is_broken() {
 }
 
 #[test]
-fn the_rules_of_every_dialect_are_listed() {
+fn lint_lists_the_rules_of_every_dialect() {
     let ran = headwater(&["lint", "--rules"], "");
     assert_eq!(ran.code, Some(0));
     let rules = headwater(&["lint", "--rules", "--json"], "").json_lines();
@@ -71,7 +71,7 @@ fn the_rules_of_every_dialect_are_listed() {
 }
 
 #[test]
-fn whatever_cannot_be_read_is_found() {
+fn undecodable_frames_are_reported() {
     for dialect in DIALECTS {
         let stream = read_example(&format!("broken/{dialect}.sse"));
         let garbage = [&b"data: {\"type\":7}\n\ndata: {\n\nevent: x\ndata: []\n\n"[..], &stream].concat();

@@ -1,4 +1,4 @@
-//! What `headwater serve` logs of runs and requests, and what an agent file knows about its caller.
+//! The log lines of `headwater serve` about runs and requests, and the caller's data in an agent file.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// What people and models say in these tests.
+/// A word that occurs only in messages.
 const SECRET: &str = "zanzibar";
 
 const AGENT: &str = r#"
@@ -47,7 +47,7 @@ fn start(server: &Server, body: &Value) -> String {
 }
 
 #[test]
-fn run_has_one_line_for_each_thing_that_happens_to_it() {
+fn run_logs_one_line_per_step() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("talk.yaml");
     fs::write(&file, AGENT).unwrap();

@@ -1,4 +1,4 @@
-//! The real binary, on the example streams and on garbage.
+//! Tests of the real binary, on the example streams and on garbage.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,

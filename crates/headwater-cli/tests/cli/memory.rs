@@ -1,13 +1,13 @@
-//! What requests may cost at most: the peak memory of a real server under bodies that are made to be expensive.
+//! The memory cost of requests: the peak of a real server under bodies made to be expensive.
 
 use std::thread;
 
 use crate::server::{Server, ask, memory};
 
-/// What the server may hold at its peak, whatever one principal sends.
+/// The maximum peak of the server, whatever one principal sends.
 const PEAK: u64 = 400 << 20;
 
-/// As many copies of a small value as fit into so many bytes.
+/// As many copies of a small value as fit into this many bytes.
 fn repeated(value: &str, bytes: usize) -> String {
     let count = bytes / (value.len() + 1);
     let mut text = String::with_capacity(bytes);
@@ -20,7 +20,7 @@ fn repeated(value: &str, bytes: usize) -> String {
     text
 }
 
-/// Sends a body so many times at once, and gives the statuses.
+/// Sends a body several times at once and returns the statuses.
 fn at_once(server: &Server, path: &str, body: &str, times: usize) -> Vec<u16> {
     let address = &*server.address;
     thread::scope(|scope| {
@@ -35,16 +35,16 @@ fn peak(server: &Server) -> Option<u64> {
 }
 
 fn check(server: &Server, what: &str) {
-    // Only Linux tells it.
+    // Only Linux reports it.
     let Some(peak) = peak(server) else { return };
     assert!(peak < PEAK, "{what}: {} MiB at the peak", peak >> 20);
     println!("told: {what}: {} MiB at the peak", peak >> 20);
 }
 
 #[test]
-fn context_of_small_values_stays_text_until_it_is_asked_for() {
+fn request_context_is_not_parsed_until_used() {
     let folder = tempfile::tempdir().unwrap();
-    // Even where the number of values is not limited.
+    // Even without a limit on the number of values.
     let settings = [
         "--set",
         "limits.body=4MiB",
@@ -64,7 +64,7 @@ fn context_of_small_values_stays_text_until_it_is_asked_for() {
 }
 
 #[test]
-fn body_of_many_small_values_is_refused_before_it_is_parsed() {
+fn body_with_too_many_values_is_refused_before_parsing() {
     let folder = tempfile::tempdir().unwrap();
     let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
     let server = Server::start(&folder.path().join("data"), &settings);
@@ -88,11 +88,11 @@ fn body_of_many_small_values_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn body_of_as_many_values_as_allowed_costs_little() {
+fn body_with_the_allowed_number_of_values_costs_little() {
     let folder = tempfile::tempdir().unwrap();
     let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
     let server = Server::start(&folder.path().join("data"), &settings);
-    // Each an object with one key, the most expensive value there is.
+    // Each an object with one key, the most expensive kind of value.
     let values = vec!["{\"a\":0}"; 24_900].join(",");
     let user = |id: usize| {
         format!("{{\"id\":\"u{id}\",\"role\":\"user\",\"parts\":[{{\"type\":\"text\",\"text\":\"hello\"}}]}}")
@@ -116,7 +116,7 @@ fn json_inside_strings_has_the_limits_of_one_body() {
     let folder = tempfile::tempdir().unwrap();
     let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
     let server = Server::start(&folder.path().join("data"), &settings);
-    // The body has few values: each of these is one string.
+    // The body itself has few values: each of these is one string.
     let arguments = serde_json::Value::String(format!("[{}]", vec!["{\"a\":0}"; 24_000].join(",")));
     let call = |id: usize| {
         format!(
@@ -142,7 +142,7 @@ fn json_inside_strings_has_the_limits_of_one_body() {
         assert!(body.len() < 4 << 20, "{}", body.len());
         let statuses = at_once(&server, path, &body, 8);
         assert!(statuses.contains(&200), "{path}: {statuses:?}");
-        // Of messages of one conversation at once the newest is answered.
+        // Of concurrent messages of one conversation only the newest is answered.
         assert!(statuses.iter().all(|status| matches!(status, 200 | 409 | 429)), "{path}: {statuses:?}");
     }
     check(&server, "14 texts of 48,000 values in each body of 4 MiB, 8 at once");

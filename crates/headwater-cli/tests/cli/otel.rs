@@ -1,4 +1,5 @@
-//! `headwater serve` with an OpenTelemetry collector: the spans and the metrics that reach it, and what is not in them.
+//! `headwater serve` with an OpenTelemetry collector: which spans and metrics it gets, and what they must not
+//! contain.
 
 mod collector;
 
@@ -20,7 +21,7 @@ fn start(data: &std::path::Path, collector: &Collector, args: &[&str]) -> Server
     Server::start_with("127.0.0.1:0", data, args, &variables)
 }
 
-/// Says something to an agent in a session, and reads the answer to its end.
+/// Sends a message to an agent in a session and reads the response to its end.
 fn say(server: &Server, agent: &str, headers: &[(&str, &str)], words: &str) -> String {
     let message = json!({ "id": "u1", "role": "user", "parts": [{ "type": "text", "text": words }] });
     let body = json!({ "id": format!("with {agent}"), "messages": [message] }).to_string();
@@ -30,7 +31,7 @@ fn say(server: &Server, agent: &str, headers: &[(&str, &str)], words: &str) -> S
 }
 
 #[test]
-fn a_collector_is_given_the_tree_of_a_run_and_nothing_that_was_said() {
+fn collector_gets_the_span_tree_without_message_text() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start();
     let server = start(&folder.path().join("data"), &collector, &["--set", "log.level=error"]);
@@ -106,12 +107,12 @@ fn a_collector_is_given_the_tree_of_a_run_and_nothing_that_was_said() {
 
     let whole = sent.debug();
     for word in ["Paris", "Rome", "compare", "°C", "Several tools"] {
-        assert!(!whole.contains(word), "`{word}` was said, and is in what was sent");
+        assert!(!whole.contains(word), "`{word}` is message text and was exported");
     }
 }
 
 #[test]
-fn what_fails_is_marked_with_a_code() {
+fn failed_spans_have_an_error_code() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start();
     let server = start(&folder.path().join("data"), &collector, &[]);
@@ -128,11 +129,11 @@ fn what_fails_is_marked_with_a_code() {
     let model = failed(&sent);
     assert!(!model.text("error.type").is_empty(), "{model:?}");
     assert_eq!(sent.span("invoke_agent flaky").status(), StatusCode::Unset, "another model answered");
-    assert!(!sent.debug().contains("weather station"), "what a tool said is in no span");
+    assert!(!sent.debug().contains("weather station"), "the output of a tool is in no span");
 }
 
 #[test]
-fn a_run_that_is_taken_up_after_a_restart_has_a_new_span_of_the_same_run() {
+fn resumed_run_has_a_new_span_with_the_same_run_id() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let collector = Collector::start();
@@ -150,7 +151,7 @@ fn a_run_that_is_taken_up_after_a_restart_has_a_new_span_of_the_same_run() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_stops_nobody() {
+fn unreachable_collector_does_not_affect_runs() {
     let folder = tempfile::tempdir().unwrap();
     let variables = [("OTEL_EXPORTER_OTLP_TIMEOUT", "500")];
     let args = ["--set", "otel.endpoint=http://127.0.0.1:9"];

@@ -1,4 +1,4 @@
-//! `headwater reason` and `headwater models`: the real binary asks a server on the loopback.
+//! `headwater reason` and `headwater models`: the real binary calls a provider on the loopback interface.
 
 pub(crate) mod provider;
 mod recorded;
@@ -31,7 +31,7 @@ const MESSAGES: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"
 const CONTENTS: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hello\"}]},\"finishReason\":\"STOP\"}],\
      \"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":2}}\n\n";
 
-/// Asks with JSON output, without any key in the environment.
+/// Calls a model with JSON output, without any key in the environment.
 fn ask(provider: &str, server: &Provider, more: &[&str]) -> Ran {
     let (model, url) = (format!("{provider}:some-model"), server.url());
     let mut args = vec!["reason", "--model", &model, "--base-url", &url, "--json"];
@@ -41,7 +41,7 @@ fn ask(provider: &str, server: &Provider, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_provider_is_asked_at_an_address_of_ones_own_without_a_key() {
+fn base_url_works_for_every_provider_without_a_key() {
     for (provider, path, body) in [
         ("openai", "/responses", RESPONSES),
         ("openai-chat", "/chat/completions", CHAT),
@@ -68,7 +68,7 @@ fn every_provider_is_asked_at_an_address_of_ones_own_without_a_key() {
 }
 
 #[test]
-fn the_answer_has_all_fields_whatever_was_said() {
+fn json_answer_always_has_all_fields() {
     let server = Provider::start([Reply::stream(CHAT)]);
     let said = ask("groq", &server, &[]).json();
     let fields: Vec<&str> = said.as_object().unwrap().keys().map(String::as_str).collect();
@@ -80,7 +80,7 @@ fn the_answer_has_all_fields_whatever_was_said() {
 }
 
 #[test]
-fn tool_calls_have_their_inputs_and_a_broken_one_stays_as_it_is() {
+fn tool_calls_have_their_inputs_and_broken_input_stays_text() {
     let body = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm.\",\"tool_calls\":[\
          {\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\"}},\
          {\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"time\",\"arguments\":\"{oops\"}}]}}]}\n\n\
@@ -100,7 +100,7 @@ fn tool_calls_have_their_inputs_and_a_broken_one_stays_as_it_is() {
 }
 
 #[test]
-fn what_goes_wrong_is_in_the_json_and_in_the_exit_code() {
+fn errors_are_in_the_json_and_the_exit_code() {
     let refusal = r#"{"error":{"message":"Slow down","type":"rate_limit_error"}}"#;
     for (reply, code, finish) in [
         (Reply::status(401, r#"{"error":{"message":"Wrong key"}}"#), "model.auth", "error"),
@@ -123,7 +123,7 @@ fn what_goes_wrong_is_in_the_json_and_in_the_exit_code() {
 }
 
 #[test]
-fn an_answer_in_one_piece_is_asked_for_and_read() {
+fn no_stream_requests_and_reads_one_piece() {
     let body = r#"{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
     let server = Provider::start([Reply::status(200, body)]);
     let said = ask("mistral", &server, &["--no-stream"]).json();
@@ -132,7 +132,7 @@ fn an_answer_in_one_piece_is_asked_for_and_read() {
 }
 
 #[test]
-fn a_schema_is_sent_and_the_answer_is_held_to_it() {
+fn schema_is_sent_and_the_answer_is_validated() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schema.json");
     let schema =
@@ -154,7 +154,7 @@ fn a_schema_is_sent_and_the_answer_is_held_to_it() {
 }
 
 #[test]
-fn the_terminal_gets_the_text_alone_on_standard_output() {
+fn standard_output_has_only_the_text() {
     let body = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Let me think.\"}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"content\":\"Hello \\u001b[2Jyou\"}}]}\n\n\
          data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -165,7 +165,7 @@ fn the_terminal_gets_the_text_alone_on_standard_output() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do() {
+fn mistakes_are_reported_with_a_remedy() {
     for (args, says) in [
         (vec!["reason", "--model", "openai:gpt-5.1", "Hi"], "openai: there is no key: set OPENAI_API_KEY"),
         (vec!["reason", "--model", "openia:gpt-5.1", "Hi"], "did you mean `openai`?"),
@@ -183,7 +183,7 @@ fn mistakes_are_told_with_what_to_do() {
 }
 
 #[test]
-fn a_script_needs_neither_network_nor_key() {
+fn scripted_model_needs_neither_network_nor_key() {
     let echo = headwater(&["reason", "--model", "scripted:echo", "-"], "Say this");
     assert_eq!((echo.code, echo.stdout.as_str()), (Some(0), "Say this\n"));
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ fn a_script_needs_neither_network_nor_key() {
 }
 
 #[test]
-fn tools_of_servers_are_called_and_the_model_is_asked_again() {
+fn mcp_tools_are_called_and_the_model_continues() {
     if !Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success()) {
         println!("skipped: node is not on the PATH");
         return;
@@ -223,7 +223,7 @@ fn tools_of_servers_are_called_and_the_model_is_asked_again() {
     let result = asked[1].body["messages"][2]["content"].to_string();
     assert!(result.contains("Export hangs for large projects"), "{result}");
 
-    // A provider that says the same for ever is not asked for ever, and no call is made twice.
+    // A provider that keeps repeating its calls is not called forever, and no call runs twice.
     let server = Provider::start([Reply::stream(wants), Reply::stream(wants)]);
     let said = ask("openai-compatible", &server, &["--mcp", &mcp]).json();
     assert_eq!(said["toolCalls"].as_array().unwrap().len(), 1);
@@ -231,7 +231,7 @@ fn tools_of_servers_are_called_and_the_model_is_asked_again() {
 }
 
 #[test]
-fn the_list_of_providers_says_what_is_missing_and_never_shows_a_key() {
+fn models_lists_missing_settings_and_never_shows_a_key() {
     let output = Command::new(env!("CARGO_BIN_EXE_headwater"))
         .args(["models", "--json"])
         .env_clear()

@@ -1,4 +1,4 @@
-//! `headwater reduce`: the state that a stream leaves behind.
+//! `headwater reduce`: the final state of a stream.
 
 use serde_json::{Value, json};
 
@@ -184,7 +184,7 @@ fn ag_ui() {
 }
 
 #[test]
-fn lines_and_arrays_of_chunks_say_the_same_as_events() {
+fn lines_and_arrays_of_chunks_give_the_same_state_as_events() {
     for dialect in DIALECTS {
         let stream = String::from_utf8(read_example(&format!("{dialect}.sse"))).unwrap();
         let chunks: Vec<String> = stream.split("\n\n").filter_map(bare).collect();
@@ -200,7 +200,7 @@ fn lines_and_arrays_of_chunks_say_the_same_as_events() {
     }
 }
 
-/// The chunk of an event, without the event: a name becomes the chunk's type, unless it has one.
+/// The chunk of an SSE event; its event name becomes the chunk's type, unless it has one.
 fn bare(block: &str) -> Option<String> {
     let data = block.lines().find_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]")?;
     let name = block.lines().find_map(|line| line.strip_prefix("event: "));
@@ -226,7 +226,7 @@ fn every_dialect_is_recognised() {
 }
 
 #[test]
-fn a_stream_that_its_own_client_gives_up_on_has_failed() {
+fn stream_rejected_by_its_client_has_failed() {
     let ran = headwater(&["reduce", "--dialect", "ai-sdk", &example("broken/ai-sdk.sse")], "");
     assert_eq!(ran.code, Some(1));
     let run = &ran.json()["run"];
@@ -235,7 +235,7 @@ fn a_stream_that_its_own_client_gives_up_on_has_failed() {
 }
 
 #[test]
-fn pretty_is_the_same_over_several_lines() {
+fn pretty_output_has_the_same_content() {
     let ran = headwater(&["reduce", "--pretty", &example("kortyx.sse")], "");
     assert!(ran.stdout.starts_with("{\n  \"messages\": [\n"), "{}", ran.stdout);
     assert_eq!(ran.json(), reduce("kortyx.sse"));

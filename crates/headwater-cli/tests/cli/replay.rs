@@ -1,4 +1,4 @@
-//! `headwater replay`: a run that a file's agent left in a store, against that file and against changed ones.
+//! `headwater replay`: a stored run against the file of its agent and against changed ones.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ impl Kept {
             let agent = AgentFile::read(&path).unwrap().build(FileOptions::new(store)).unwrap();
             let run = agent.start(Start::new("Ada")).await.unwrap();
             run.outcome().await.unwrap();
-            // It is put away a moment after its end was told.
+            // The driver finishes shortly after the end was published.
             while agent.driving() > 0 {
                 tokio::task::yield_now().await;
             }
@@ -69,7 +69,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn a_run_is_replayed_with_the_file_of_its_agent() {
+fn run_is_replayed_with_the_file_of_its_agent() {
     let kept = Kept::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
     let ran = headwater(&["replay", &kept.run, &file, "--data", &data], "");
@@ -90,7 +90,7 @@ fn a_run_is_replayed_with_the_file_of_its_agent() {
 }
 
 #[test]
-fn the_bytes_of_every_dialect_are_written_and_compared() {
+fn golden_files_of_every_dialect_are_written_and_compared() {
     let kept = Kept::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
     let golden = text(&kept.path("golden"));
@@ -112,7 +112,7 @@ fn the_bytes_of_every_dialect_are_written_and_compared() {
         json!({ "run": kept.run, "same": written, "written": 0, "differences": [] })
     );
 
-    // Without the store, and without the agent.
+    // Without the store and without the agent.
     let ran = headwater(&["replay", "--golden", &golden], "");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let stream = kept.path("golden").join(&kept.run).join("kortyx.default.sse");
@@ -132,7 +132,7 @@ fn first_stream(kept: &Kept, dialect: &str) -> PathBuf {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_told() {
+fn unreplayable_runs_are_reported() {
     let kept = Kept::new();
     let data = text(&kept.path("data"));
     let nowhere = text(&kept.path("nowhere"));
@@ -141,7 +141,7 @@ fn what_cannot_be_replayed_is_told() {
         (vec!["replay", "run_x", "--data", &nowhere], "there is no store in"),
         (
             vec!["replay", &kept.run, "--data", &data],
-            "is of agent `greeter`, which is not known here (known: none)",
+            "belongs to agent `greeter`, which is not known here (known: none)",
         ),
         (vec!["replay", "--golden", &nowhere], "there is no such file"),
         (vec!["replay"], "required"),

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) const DIALECTS: [&str; 7] =
     ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui", "responses"];
 
-/// What the environment may hold for the providers of models. A test asks none of them.
+/// Variables of model providers; tests must not call real ones.
 const KEYS: [&str; 18] = [
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -35,7 +35,7 @@ const KEYS: [&str; 18] = [
     "OPENAI_COMPATIBLE_BASE_URL",
 ];
 
-/// How the binary ended.
+/// The result of running the binary.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -44,19 +44,19 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// What it printed, as one JSON value.
+    /// Standard output as one JSON value.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// What it printed, as one JSON value on each line.
+    /// Standard output as one JSON value per line.
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         let line = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
         self.stdout.lines().map(line).collect()
     }
 }
 
-/// Runs the binary with something to read on its standard input.
+/// Runs the binary with this standard input.
 pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_headwater"))
         .args(args)
@@ -71,7 +71,7 @@ pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
         .unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let bytes = stdin.into();
-    // The child may have read enough, and gone.
+    // The child may exit before it has read everything.
     let writer = thread::spawn(move || drop(pipe.write_all(&bytes)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();

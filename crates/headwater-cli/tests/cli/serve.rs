@@ -1,4 +1,4 @@
-//! `headwater serve` and `headwater config`: the real binary, started and asked.
+//! `headwater serve` and `headwater config`: the real binary over HTTP.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Runs an agent to where it waits or ends, and gives all text that it said.
+/// Runs an agent until it waits or ends, and returns all of its text.
 fn said(server: &Server, agent: &str, input: &str) -> String {
     let started = server.post("/v1/runs", &json!({ "agent": agent, "input": input }));
     assert_eq!(started.status, 201, "{started:?}");
@@ -49,14 +49,14 @@ fn events(stream: &str) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn it_serves_the_demo_agents_and_says_where() {
+fn serve_without_files_serves_the_demo_agents() {
     let folder = folder();
     let server = Server::start(&folder.path().join("data"), &[]);
     for dialect in ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"] {
         let line = format!("POST http://{}/v1/{dialect}/chat", server.address);
         assert!(server.greeting.contains(&line), "{line} in {}", server.greeting);
     }
-    assert!(server.greeting.contains("only this machine can reach it"), "{}", server.greeting);
+    assert!(server.greeting.contains("reachable from this machine only"), "{}", server.greeting);
     assert!(
         server.greeting.contains("travel, research, support, chat (default), email, tools, table, flaky"),
         "{}",
@@ -78,7 +78,7 @@ fn it_serves_the_demo_agents_and_says_where() {
 }
 
 #[test]
-fn restart_from_the_studio_keeps_runs_and_is_for_the_demo_alone() {
+fn studio_restart_keeps_runs_and_is_only_for_the_demo() {
     let folder = folder();
     let server = Server::start(&folder.path().join("data"), &[]);
     let before = server.get("/studio/process").json();
@@ -86,7 +86,7 @@ fn restart_from_the_studio_keeps_runs_and_is_for_the_demo_alone() {
     let run = server.post("/v1/runs", &json!({ "agent": "table", "input": "planets" })).json()["run"].clone();
     assert_eq!(server.post("/studio/restart", &json!({})).status, 202);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    // A request may reach the old process as it goes, or neither of them.
+    // A request may reach the old process while it ends, or neither of them.
     let is_restarted = || {
         let mut reply = String::new();
         let request =
@@ -98,7 +98,7 @@ fn restart_from_the_studio_keeps_runs_and_is_for_the_demo_alone() {
         asked.is_ok() && reply.contains("startedAt") && !reply.contains(&before["startedAt"].to_string())
     };
     while !is_restarted() {
-        assert!(std::time::Instant::now() < deadline, "it is not restarted");
+        assert!(std::time::Instant::now() < deadline, "the server was not restarted");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let events = server.get(&format!("/v1/runs/{}/events?until=end", run.as_str().unwrap()));
@@ -113,7 +113,7 @@ fn restart_from_the_studio_keeps_runs_and_is_for_the_demo_alone() {
 }
 
 #[test]
-fn unknown_routes_and_the_page_are_answered_by_the_server() {
+fn studio_page_and_unknown_routes_are_answered() {
     let folder = folder();
     let server = Server::start(&folder.path().join("data"), &["--store", "memory:"]);
     for (method, path, status, code) in [
@@ -136,7 +136,7 @@ fn unknown_routes_and_the_page_are_answered_by_the_server() {
 }
 
 #[test]
-fn wildcards_without_keys_are_refused_at_the_start() {
+fn wildcards_without_keys_are_refused_at_startup() {
     for setting in ["cors=*", "hosts=*"] {
         let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--set", setting];
         let output = command().args(args).output().unwrap();
@@ -147,7 +147,7 @@ fn wildcards_without_keys_are_refused_at_the_start() {
 }
 
 #[test]
-fn the_same_input_gives_the_same_text_in_every_dialect() {
+fn same_input_gives_the_same_text_in_every_dialect() {
     let folder = folder();
     let server = Server::start(&folder.path().join("data"), &["--store", "memory:"]);
     let expected = said(&server, "chat", "hello");
@@ -166,7 +166,7 @@ fn the_same_input_gives_the_same_text_in_every_dialect() {
 }
 
 #[test]
-fn the_lines_of_the_readme_work_as_printed_and_work_again() {
+fn readme_commands_work_and_can_be_repeated() {
     let folder = folder();
     let server = Server::start(&folder.path().join("data"), &[]);
     let lines = readme_lines();
@@ -179,7 +179,7 @@ fn the_lines_of_the_readme_work_as_printed_and_work_again() {
     }
 }
 
-/// The lines of the README that ask a server for something.
+/// The lines of the README that call a server.
 fn readme_lines() -> Vec<String> {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
@@ -187,7 +187,7 @@ fn readme_lines() -> Vec<String> {
     readme.lines().filter(asks).map(|line| line.trim_start_matches("$ ").to_owned()).collect()
 }
 
-/// Runs a line of the README against a server of the test's own.
+/// Runs a line of the README against the test's own server.
 fn run_line(line: &str, server: &Server) -> String {
     let line = line.replace("127.0.0.1:8787", &server.address).replacen("curl", "curl -sS --max-time 60", 1);
     let output = Command::new("sh").args(["-c", &line]).output().unwrap();
@@ -196,7 +196,7 @@ fn run_line(line: &str, server: &Server) -> String {
 }
 
 #[test]
-fn a_reader_of_a_killed_server_goes_on_where_it_was() {
+fn reader_resumes_after_the_server_was_killed() {
     let folder = folder();
     let data = folder.path().join("data");
     let server = Server::start(&data, &["--set", "demo.pace=20ms"]);
@@ -204,7 +204,7 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
     let run = server.post("/v1/runs", &json!({ "agent": "chat", "input": "hello" })).json()["run"].clone();
     let path = format!("/v1/runs/{}/events", run.as_str().unwrap());
 
-    // Some of the text, and the cursor after it.
+    // Read some of the text, and the cursor after it.
     let mut lines = BufReader::new(server.send("GET", &path, &[], "")).lines();
     let (mut cursor, mut deltas) = (String::new(), 0);
     while deltas < 5 {
@@ -221,13 +221,13 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
     let rest = server.ask("GET", &path, &[("last-event-id", &cursor)], "");
     let after = events(&rest.body);
     let names: Vec<_> = after.iter().map(|(name, _)| name.as_str()).collect();
-    assert!(names.contains(&"attempt-retracted"), "what the dead process had begun is taken back: {names:?}");
+    assert!(names.contains(&"attempt-retracted"), "the attempt of the dead process is retracted: {names:?}");
     assert_eq!(*names.last().unwrap(), "run-finished", "{names:?}");
-    assert_eq!(text(&rest), said(&server, "chat", "hello"), "and said again, whole");
+    assert_eq!(text(&rest), said(&server, "chat", "hello"), "and its text is sent again, complete");
 }
 
 #[test]
-fn server_that_is_stopped_starts_nothing_and_lets_active_runs_end_with_their_readers() {
+fn stopping_server_refuses_new_runs_and_lets_active_runs_end() {
     let folder = folder();
     let file = folder.path().join("slow.yaml");
     let agent = "name: slow\nworkflows: { w: { start: a, nodes: { a: { wait: 10s } } } }\n";
@@ -243,18 +243,18 @@ fn server_that_is_stopped_starts_nothing_and_lets_active_runs_end_with_their_rea
     }
     let kill = format!("kill -TERM {}", server.pid());
     assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    server.wait_for_log("no run is begun");
+    server.wait_for_log("no new runs are accepted");
     while server.get("/readyz").status != 503 {}
     let refused = server.post("/v1/runs", &json!({ "input": "x" }));
     assert_eq!((refused.status, refused.json()["code"].clone()), (503, json!("server.leaving")));
     assert!(refused.head.contains("retry-after: "), "{}", refused.head);
     reader.read_to_string(&mut seen).unwrap();
-    assert!(seen.contains("event: run-finished"), "its reader reads to the end: {seen}");
+    assert!(seen.contains("event: run-finished"), "the reader gets the end: {seen}");
     assert_eq!(server.ended(), Some(0));
 }
 
 #[test]
-fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
+fn stopped_server_disconnects_readers_and_runs_continue_later() {
     let folder = folder();
     let data = folder.path().join("data");
     let server = Server::start(&data, &["--set", "demo.pace=1h", "--set", "shutdown=100ms"]);
@@ -269,7 +269,7 @@ fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
     reader.read_to_string(&mut seen).unwrap();
     assert!(
         !seen.contains("event: run-finished") && !seen.contains("event: run-failed"),
-        "a cut looks cut: {seen}"
+        "a truncated stream looks truncated: {seen}"
     );
 
     let server = Server::start(&data, &[]);
@@ -278,13 +278,13 @@ fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
 }
 
 #[test]
-fn a_taken_port_and_a_taken_folder_say_what_to_do() {
+fn port_or_folder_in_use_is_reported_with_a_remedy() {
     let folder = folder();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
     let other = folder.path().join("other");
     let refused = fails(&["serve", "--listen", &server.address, "--data", other.to_str().unwrap()]);
-    assert!(refused.contains(&format!("{} is taken: stop the program", server.address)), "{refused}");
+    assert!(refused.contains(&format!("{} is in use: stop the program", server.address)), "{refused}");
     assert!(refused.contains("--listen 127.0.0.1:0"), "{refused}");
     let refused = fails(&["serve", "--listen", &server.address, "--data", data.to_str().unwrap()]);
     let who = format!("stop the headwater process {}, which listens there", server.pid());
@@ -297,7 +297,7 @@ fn a_taken_port_and_a_taken_folder_say_what_to_do() {
 }
 
 #[test]
-fn it_is_never_open_to_everybody_by_accident() {
+fn public_address_without_keys_is_refused() {
     let folder = folder();
     let data = folder.path().join("data");
     let refused = fails(&["serve", "--listen", "0.0.0.0:0", "--data", data.to_str().unwrap()]);
@@ -305,11 +305,11 @@ fn it_is_never_open_to_everybody_by_accident() {
 }
 
 #[test]
-fn with_keys_nobody_is_answered_without_one() {
+fn requests_without_a_key_are_refused_when_keys_are_set() {
     let folder = folder();
     let args = ["--api-key", "ann=0123456789abcdef", "--store", "memory:"];
     let server = Server::start(&folder.path().join("data"), &args);
-    assert!(server.greeting.contains("clients must show a key"), "{}", server.greeting);
+    assert!(server.greeting.contains("clients need an API key"), "{}", server.greeting);
     assert!(!server.greeting.contains("0123456789abcdef"), "a key is never printed");
     let body = r#"{"agent":"table","input":"x"}"#;
     assert_eq!(server.ask("POST", "/v1/runs", &[], body).status, 401);
@@ -320,7 +320,7 @@ fn with_keys_nobody_is_answered_without_one() {
 }
 
 #[test]
-fn a_file_that_changes_is_served_anew_and_one_that_breaks_is_not() {
+fn watch_reloads_changed_files_and_keeps_broken_ones() {
     let folder = folder();
     let path = folder.path().join("hello.yaml");
     let write = |said: &str| {
@@ -337,12 +337,12 @@ fn a_file_that_changes_is_served_anew_and_one_that_breaks_is_not() {
     server.wait_for_log("did you mean `workflows`?");
     assert_eq!(said(&server, "hello", "x"), "One");
     write("Two, and longer");
-    server.wait_for_log("read again");
+    server.wait_for_log("agent reloaded");
     assert_eq!(said(&server, "hello", "x"), "Two, and longer");
 }
 
 #[test]
-fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
+fn deleted_agent_file_refuses_new_turns_and_finishes_active_ones() {
     let folder = folder();
     let agents = folder.path().join("agents");
     fs::create_dir(&agents).unwrap();
@@ -362,7 +362,7 @@ fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
     assert!(server.get(&events).body.contains("run-waiting"));
 
     fs::remove_file(&path).unwrap();
-    server.wait_for_log("its file is gone");
+    server.wait_for_log("agent file deleted");
     let refused = begin("asks");
     assert_eq!((refused.status, refused.json()["code"].clone()), (404, json!("agent.unknown")));
     let refused = server.post("/v1/sessions/s/messages", &json!({ "text": "x" }));
@@ -372,19 +372,19 @@ fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
         "{refused:?}"
     );
     let unnamed = server.post("/v1/runs", &json!({ "input": "x" }));
-    assert_eq!(unnamed.status, 404, "no other agent answers in its place: {unnamed:?}");
+    assert_eq!(unnamed.status, 404, "no other agent takes its place: {unnamed:?}");
     assert_eq!(said(&server, "says", "x"), "Hello");
     let answered = server.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "a" }));
     assert_eq!(answered.status, 202, "{answered:?}");
     assert!(server.get(&format!("/v1/runs/{run}/events?until=end")).body.contains("event: run-finished"));
 
     fs::write(&path, asks).unwrap();
-    server.wait_for_log("read again");
+    server.wait_for_log("agent reloaded");
     assert_eq!(begin("asks").status, 201);
 }
 
 #[test]
-fn what_a_provider_said_is_recorded_and_served_again_without_it() {
+fn recorded_provider_responses_are_replayed_without_the_provider() {
     let folder = folder();
     let body = "data: {\"choices\":[{\"delta\":{\"content\":\"From afar\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     let provider = Provider::start([Reply::stream(body)]);
@@ -405,11 +405,11 @@ fn what_a_provider_said_is_recorded_and_served_again_without_it() {
     assert_eq!(recording.terminate(), Some(0));
     let playing = start("two", "--replay");
     assert_eq!(said(&playing, "far", "hello"), "From afar");
-    assert_eq!(provider.asked().len(), 1, "the second time nobody was asked");
+    assert_eq!(provider.asked().len(), 1, "the provider was not called the second time");
 }
 
 #[test]
-fn a_run_that_was_served_can_be_replayed() {
+fn served_run_can_be_replayed() {
     let folder = folder();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
@@ -422,7 +422,7 @@ fn a_run_that_was_served_can_be_replayed() {
 }
 
 #[test]
-fn config_says_where_each_setting_came_from_and_hides_secrets() {
+fn config_shows_the_origin_of_settings_and_hides_secrets() {
     let folder = folder();
     let toml = "heartbeat = \"7s\"\n[api_keys]\nann = \"0123456789abcdef\"\n";
     fs::write(folder.path().join("headwater.toml"), toml).unwrap();
@@ -456,10 +456,10 @@ fn config_says_where_each_setting_came_from_and_hides_secrets() {
 }
 
 #[test]
-fn a_setting_that_is_not_known_is_refused_with_the_one_that_was_meant() {
+fn unknown_setting_is_refused_with_a_suggestion() {
     assert_eq!(
         fails(&["config", "--set", "heartbaet=1s"]),
-        "error: --set heartbaet=1s: there is no setting `heartbaet`: did you mean `heartbeat`?\n"
+        "error: --set heartbaet=1s: unknown setting `heartbaet`: did you mean `heartbeat`?\n"
     );
     assert_eq!(
         fails(&["serve", "--config", "no/such.toml"]),
@@ -467,7 +467,7 @@ fn a_setting_that_is_not_known_is_refused_with_the_one_that_was_meant() {
     );
 }
 
-/// Runs a command that must fail, and gives what it says.
+/// Runs a command that must fail, and returns its error output.
 fn fails(args: &[&str]) -> String {
     let output = command().args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));

@@ -12,27 +12,27 @@ use std::{
 
 use serde_json::Value;
 
-/// A server process. It is killed when it is dropped.
+/// A server process. It is killed when dropped.
 pub(crate) struct Server {
     child: Child,
-    /// The lines that it logs.
+    /// Its log lines.
     logs: Receiver<String>,
     logger: Option<JoinHandle<()>>,
-    /// Kept open: a server that is restarted prints where it is again.
+    /// Kept open: a restarted server prints its greeting again.
     _out: BufReader<ChildStdout>,
-    /// What it printed when it was ready.
+    /// The greeting it printed when it was ready.
     pub(crate) greeting: String,
-    /// Where it is: `127.0.0.1:PORT`.
+    /// Its address, `127.0.0.1:PORT`.
     pub(crate) address: String,
 }
 
-/// The answer to a request.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
-    /// Whether a body in chunks has its last one.
+    /// Whether a chunked body has its last chunk.
     pub(crate) ended: bool,
 }
 
@@ -53,18 +53,19 @@ impl Server {
         Self::start_with(listen, data, args, &[])
     }
 
-    /// Starts a server on a port, with its data in a folder and something in its environment.
+    /// Starts a server on a port, with its data in a folder and environment variables.
     pub(crate) fn start_with(listen: &str, data: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::start_command(command(), listen, data, args, variables)
     }
 
-    /// Starts a server whose files may grow to so many blocks of 512 bytes: then writing fails, as on a full disk.
+    /// Starts a server whose files are limited to this many blocks of 512 bytes: then writing fails, as on a
+    /// full disk.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_small(data: &Path, blocks: u32, args: &[&str]) -> Self {
         Self::start_command(small(blocks), "127.0.0.1:0", data, args, &[])
     }
 
-    /// Starts a server that may open so many files: at first, and after it has raised its limit as far as it may.
+    /// Starts a server with this limit on open files, soft and hard.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_with_files(data: &Path, (soft, hard): (u32, u32), args: &[&str]) -> Self {
         let mut limited = Command::new("sh");
@@ -96,13 +97,13 @@ impl Server {
         let logger = thread::spawn(move || {
             for line in errors.lines().map_while(Result::ok) {
                 eprintln!("{line}");
-                // A test that has read enough is gone.
+                // The test may have dropped its receiver.
                 let _ = sender.send(line);
             }
         });
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
-        // The last line of what it prints when it is ready.
+        // The last line of the greeting.
         while !greeting.contains("/v1/runs\n") {
             assert!(out.read_line(&mut greeting).unwrap() > 0, "the server ended: {greeting}");
         }
@@ -111,7 +112,7 @@ impl Server {
         Self { child, logs, logger: Some(logger), _out: out, greeting, address }
     }
 
-    /// Waits until it has logged something.
+    /// Waits until a log line contains the text.
     pub(crate) fn wait_for_log(&self, text: &str) {
         loop {
             let line = self.logs.recv_timeout(Duration::from_secs(60));
@@ -121,7 +122,7 @@ impl Server {
         }
     }
 
-    /// All lines that it logs until one has a text in it, that one included.
+    /// All log lines up to and including the one that contains the text.
     pub(crate) fn logged_until(&self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -135,12 +136,12 @@ impl Server {
         }
     }
 
-    /// What it has logged since the last look.
+    /// The log lines since the last call.
     pub(crate) fn logged(&self) -> Vec<String> {
         self.logs.try_iter().collect()
     }
 
-    /// Asks something, and reads the answer to its end.
+    /// Sends a request and reads the response to its end.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         ask(&self.address, method, path, headers, body)
     }
@@ -153,7 +154,7 @@ impl Server {
         self.ask("POST", path, &[], &body.to_string())
     }
 
-    /// Asks a server that may have ended.
+    /// Sends a request to a server that may have exited.
     pub(crate) fn try_post(&self, path: &str, body: &str) -> Option<Answer> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         let (address, length) = (&self.address, body.len());
@@ -167,25 +168,25 @@ impl Server {
         (!bytes.is_empty()).then(|| read(&bytes))
     }
 
-    /// Sends a request, whose answer is still to be read.
+    /// Sends a request; the caller reads the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         send(&self.address, method, path, headers, body)
     }
 
-    /// Kills it as a power cut would.
+    /// Kills the process, as a power cut would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Sends SIGTERM, and gives how it ended.
+    /// Sends SIGTERM and returns the exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         self.child.wait().unwrap().code()
     }
 
-    /// Ends it, and gives all that it logged and that was not waited for.
+    /// Ends the process and returns the remaining log.
     pub(crate) fn end(mut self) -> String {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -194,7 +195,7 @@ impl Server {
         self.logs.try_iter().map(|line| line + "\n").collect()
     }
 
-    /// Waits until it ends by itself, and gives how.
+    /// Waits until the process exits by itself and returns its exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
@@ -206,35 +207,35 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = self.logger.take().map(JoinHandle::join);
     }
 }
 
-/// The program, with files that may grow to so many blocks of 512 bytes.
+/// The binary, with files limited to this many blocks of 512 bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn small(blocks: u32) -> Command {
     let mut limited = Command::new("sh");
-    // A signal that is ignored stays so in the program that takes the place of the shell.
+    // An ignored signal stays ignored in the program that replaces the shell.
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
     limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
     limited
 }
 
-/// Sends a request to an address, and reads the response to its end.
+/// Sends a request to an address and reads the response to its end.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let mut stream = send(address, method, path, headers, body);
     let mut bytes = Vec::new();
-    // A connection that is reset after the answer has the answer all the same; one without fails in `read`.
+    // A connection reset after the response still has the response; one without a response fails in `read`.
     let _ = stream.read_to_end(&mut bytes);
     read(&bytes)
 }
 
 fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    // A test that hangs tells less than one that fails.
+    // A test that fails is better than one that hangs.
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!(
@@ -243,12 +244,12 @@ fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body:
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // A body that is too large is refused before it is read to its end: the answer says so.
+    // A body that is too large is refused before it was read completely; the response says so.
     let _ = stream.write_all(body.as_bytes());
     stream
 }
 
-/// The binary, without any setting that the environment of the tests has.
+/// The binary, without settings from the environment of the tests.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     let sets = |name: &str| name.starts_with("HEADWATER_") || name.starts_with("OTEL_");
@@ -258,7 +259,7 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// Takes an answer apart, and puts the chunks of its body together.
+/// Parses a response and joins the chunks of its body.
 fn read(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes);
     let (head, mut rest) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
@@ -268,7 +269,7 @@ fn read(bytes: &[u8]) -> Answer {
         let mut left = rest.as_bytes();
         while let Some(end) = left.windows(2).position(|pair| pair == b"\r\n") {
             let size = usize::from_str_radix(std::str::from_utf8(&left[..end]).unwrap(), 16).unwrap();
-            // A stream that was cut ends within a chunk.
+            // A truncated stream ends within a chunk.
             let chunk = &left[(end + 2).min(left.len())..(end + 2 + size).min(left.len())];
             body.push_str(&String::from_utf8_lossy(chunk));
             left = &left[(end + size + 4).min(left.len())..];

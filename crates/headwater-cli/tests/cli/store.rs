@@ -1,4 +1,4 @@
-//! `headwater store`, and what the server does when its store has stopped.
+//! `headwater store`, and the server's behaviour when its store stops.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
     server::Server,
 };
 
-/// Starts a run, reads it to its end, and gives its id.
+/// Starts a run, reads it to its end, and returns its id.
 fn run(server: &Server, input: &str) -> String {
     let started = server.post("/v1/runs", &json!({ "agent": "table", "input": input }));
     assert_eq!(started.status, 201, "{started:?}");
@@ -27,12 +27,12 @@ fn store(action: &[&str], folder: &Path) -> Ran {
 }
 
 #[test]
-fn store_check_names_what_is_damaged() {
+fn store_check_reports_damage() {
     let folder = tempfile::tempdir().unwrap();
     let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
     let missing = store(&["check"], &path);
     assert_eq!(missing.code, Some(2), "{missing:?}");
-    assert!(!path.exists(), "a check makes no folder");
+    assert!(!path.exists(), "a check creates no folder");
     let server = Server::start(&data, &[]);
     let run = run(&server, "planets");
     let used = store(&["check"], &path);
@@ -60,7 +60,7 @@ fn store_check_names_what_is_damaged() {
     let named = "damaged: 0000000000000001.seg at offset";
     assert!(damaged.stdout.contains(named) && damaged.stdout.contains(&run), "{damaged:?}");
 
-    // No dialect reports the whole run: the stream is cut, or the response is an error.
+    // No dialect shows the whole run: the stream is truncated, or the response is an error.
     let server = Server::start(&data, &[]);
     server.wait_for_log("the store is damaged");
     for dialect in ["kortyx", "agents", "ai-sdk", "ag-ui", "mui", "tanstack"] {
@@ -71,7 +71,7 @@ fn store_check_names_what_is_damaged() {
     }
 }
 
-/// Lets the first segment of a store be complete, so that its footer knows what is in it and nothing is written to it any more.
+/// Completes the first segment of a store, so that it has a footer and is never written again.
 fn seal(store: &Path) {
     let mut options = headwater_store::embedded::Options::default();
     options.segment_bytes = 4_096;
@@ -85,7 +85,7 @@ fn seal(store: &Path) {
     assert!(store.join("0000000000000002.seg").exists());
 }
 
-/// Flips a bit wherever a text is in the first segment, and gives how often that was.
+/// Flips a bit in every occurrence of a text in the first segment, and returns the number of occurrences.
 fn damage(store: &Path, text: &str) -> usize {
     let segment = store.join("0000000000000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
@@ -99,7 +99,7 @@ fn damage(store: &Path, text: &str) -> usize {
 }
 
 #[test]
-fn damaged_session_is_named_in_the_list_and_can_be_deleted() {
+fn damaged_session_is_listed_and_can_be_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
     let server = Server::start(&data, &[]);
@@ -162,7 +162,7 @@ fn store_delete_run_removes_a_run_that_cannot_be_read() {
     assert_eq!(server.get(&format!("/v1/runs/{kept}")).status, 200);
 }
 
-/// Starts runs until one is refused, and gives those that were begun.
+/// Starts runs until one is refused, and returns those that were started.
 #[cfg(target_os = "linux")]
 fn fill(server: &Server) -> Vec<String> {
     let mut begun = Vec::new();
@@ -181,11 +181,11 @@ fn fill(server: &Server) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn server_exits_when_its_store_has_stopped_and_loses_nothing() {
+fn server_exits_when_its_store_stops_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start_small(&data, 400, &[]);
-    // The last answers may meet a process that is about to end.
+    // The last requests may reach a process that is about to exit.
     let (run, mut begun) = (run(&server, "planets"), Vec::new());
     let body = json!({ "agent": "table", "input": "x".repeat(20_000) }).to_string();
     while let Some(started) = server.try_post("/v1/runs", &body).filter(|answer| answer.status == 201) {
@@ -195,13 +195,13 @@ fn server_exits_when_its_store_has_stopped_and_loses_nothing() {
     assert_eq!(server.ended(), Some(3));
     let server = Server::start(&data, &[]);
     for run in begun.iter().chain([&run]) {
-        assert_eq!(server.get(&format!("/v1/runs/{run}")).status, 200, "what was acknowledged is there");
+        assert_eq!(server.get(&format!("/v1/runs/{run}")).status, 200, "acknowledged runs are still there");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn start_without_room_for_the_store_asks_to_be_repeated() {
+fn start_on_full_disk_exits_with_the_retry_code() {
     let folder = tempfile::tempdir().unwrap();
     let mut serve = crate::server::small(0);
     serve.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
@@ -213,7 +213,7 @@ fn start_without_room_for_the_store_asks_to_be_repeated() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn server_recovers_when_there_is_room_again() {
+fn server_recovers_when_disk_space_returns() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -224,7 +224,7 @@ fn server_recovers_when_there_is_room_again() {
         assert_eq!((red.status, &red.json()["code"]), (503, &json!("store.stopped")), "{path}: {red:?}");
     }
     assert!(!begun.is_empty());
-    // What was acknowledged can still be read.
+    // Acknowledged runs can still be read.
     assert_eq!(server.get(&format!("/v1/runs/{}", begun[0])).status, 200);
     let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap());
     prlimit(pid, Resource::Fsize, Rlimit { current: None, maximum: None }).unwrap();
@@ -232,14 +232,14 @@ fn server_recovers_when_there_is_room_again() {
     assert_eq!(server.get("/healthz").status, 200);
     run(&server, "planets");
     for run in &begun {
-        assert_eq!(server.get(&format!("/v1/runs/{run}")).status, 200, "what was acknowledged is there");
+        assert_eq!(server.get(&format!("/v1/runs/{run}")).status, 200, "acknowledged runs are still there");
     }
     assert_eq!(server.terminate(), Some(0));
 }
 
 #[cfg(unix)]
 #[test]
-fn data_folder_is_for_its_owner_alone() {
+fn data_folder_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -249,6 +249,6 @@ fn data_folder_is_for_its_owner_alone() {
     drop(server);
     fs::set_permissions(data.join("store"), fs::Permissions::from_mode(0o755)).unwrap();
     let server = Server::start(&data, &[]);
-    server.wait_for_log("others than the owner could read the store");
+    server.wait_for_log("the store was readable by other users");
     assert_eq!(mode(&data.join("store")), 0o700);
 }

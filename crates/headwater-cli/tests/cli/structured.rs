@@ -12,7 +12,7 @@ const CHUNKS: &str = r#"
 "#;
 
 #[test]
-fn the_state_after_the_last_chunk_is_printed() {
+fn final_state_is_printed() {
     let ran = headwater(&["reduce", "--structured"], CHUNKS);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert_eq!(
@@ -23,7 +23,7 @@ fn the_state_after_the_last_chunk_is_printed() {
 }
 
 #[test]
-fn the_state_after_each_chunk_is_printed_on_demand() {
+fn each_prints_the_state_after_each_chunk() {
     let ran = headwater(&["reduce", "--structured", "--each"], CHUNKS);
     let data: Vec<_> = ran.json_lines().iter().map(|state| state["data"].clone()).collect();
     assert_eq!(
@@ -37,7 +37,7 @@ fn the_state_after_each_chunk_is_printed_on_demand() {
 }
 
 #[test]
-fn the_first_refused_chunk_ends_it() {
+fn refused_chunk_ends_the_stream() {
     let chunks = format!(
         "{CHUNKS}{}\n{}\n",
         r#"{"streamId":"s1","dataType":"email","kind":"append","path":"subject","items":[1]}"#,
@@ -58,7 +58,7 @@ fn the_first_refused_chunk_ends_it() {
 }
 
 #[test]
-fn another_stream_is_refused() {
+fn chunk_of_another_stream_is_refused() {
     let chunk =
         |stream| format!(r#"{{"streamId":"{stream}","dataType":"t","kind":"set","path":"a","value":1}}"#);
     let ran = headwater(&["reduce", "--structured", "--each"], format!("[{},{}]", chunk("a"), chunk("b")));
@@ -70,7 +70,7 @@ fn another_stream_is_refused() {
 }
 
 #[test]
-fn what_is_no_structured_chunk_is_refused() {
+fn non_structured_chunk_is_refused() {
     for (chunk, error) in [
         (r#"{"type":"status","message":"x"}"#, "the chunk is a `status`, not a `structured-data`"),
         ("{", "the frame is not JSON: EOF while parsing an object at line 1 column 1; it begins with \"{\""),
@@ -83,7 +83,7 @@ fn what_is_no_structured_chunk_is_refused() {
 }
 
 #[test]
-fn no_chunk_leaves_no_state() {
+fn empty_input_has_no_state() {
     for input in ["", " \n", "[]", "[ ]\n"] {
         let ran = headwater(&["reduce", "--structured"], input);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "null\n"), "{input:?}");
@@ -93,7 +93,7 @@ fn no_chunk_leaves_no_state() {
 }
 
 #[test]
-fn the_chunks_may_come_as_events() {
+fn chunks_may_arrive_as_events() {
     let stream = String::from_utf8(read_example("kortyx.sse")).unwrap();
     let chunks: String = stream
         .split_inclusive("\n\n")
@@ -105,7 +105,7 @@ fn the_chunks_may_come_as_events() {
 }
 
 #[test]
-fn a_character_that_was_cut_in_two_is_joined() {
+fn split_character_is_joined() {
     let half = |delta| {
         format!(r#"{{"streamId":"s1","dataType":"t","kind":"text-delta","path":"a","delta":"{delta}"}}"#)
     };

@@ -1,13 +1,13 @@
-//! Rows of tables in the documentation that commands write.
+//! Table rows in the documentation that commands generate.
 
 use std::{fs, path::Path};
 
-/// A row of three cells: what was tried, how many cases there are, and the result.
+/// A row of three cells: what was tried, the number of cases, and the result.
 pub(crate) fn row(what: &str, count: usize, result: &str) -> String {
     format!("{what} | {} | {result}", grouped(count))
 }
 
-/// Fails unless a document has the row; the command writes it.
+/// Fails unless a document contains the row; the command writes it.
 pub(crate) fn assert_documented(document: &str, row: &str, command: &str) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
     let row = format!("| {row} |");

@@ -1,4 +1,4 @@
-//! `headwater serve` with JSON Web Tokens: keys from a file and from where they are published, and tokens that are refused.
+//! `headwater serve` with JSON Web Tokens: key sets from a file and from a URL, and refused tokens.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -29,7 +29,7 @@ impl Issuer {
         Self { pair: Ed25519KeyPair::from_pkcs8(pair.as_ref()).unwrap(), kid }
     }
 
-    /// The public half.
+    /// The public key as a JSON Web Key.
     fn key(&self) -> Value {
         let x = URL_SAFE_NO_PAD.encode(self.pair.public_key());
         json!({ "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": self.kid, "x": x })
@@ -50,7 +50,7 @@ fn set(issuers: &[&Issuer]) -> String {
     json!({ "keys": issuers.iter().map(|issuer| issuer.key()).collect::<Vec<_>>() }).to_string()
 }
 
-/// Claims that are good for an hour, or were until an hour ago.
+/// Claims that expire in some hours, or expired some hours ago.
 fn claims(name: &str, hours: i64) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let expires = i64::try_from(now).unwrap() + hours * 3_600;
@@ -64,7 +64,7 @@ fn ask(server: &Server, token: &str) -> Answer {
 const MEANT: [&str; 4] = ["--set", "jwt.issuer=https://login.example", "--set", "jwt.audience=guides"];
 
 #[test]
-fn a_token_by_a_key_of_a_file_is_taken_and_every_other_refused() {
+fn token_of_a_key_file_is_accepted_and_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (issuer, stranger) = (Issuer::new("one"), Issuer::new("one"));
     let path = folder.path().join("keys.json");
@@ -72,7 +72,7 @@ fn a_token_by_a_key_of_a_file_is_taken_and_every_other_refused() {
     let keys = format!("jwt.jwks={}", path.display());
     let args = [&["--set", &keys, "--store", "memory:"][..], &MEANT].concat();
     let server = Server::start(&folder.path().join("data"), &args);
-    assert!(server.greeting.contains("clients must show a key"), "{}", server.greeting);
+    assert!(server.greeting.contains("clients need an API key"), "{}", server.greeting);
 
     let good = issuer.token(&claims("ann", 1));
     assert_eq!(ask(&server, &good).status, 200);
@@ -87,7 +87,7 @@ fn a_token_by_a_key_of_a_file_is_taken_and_every_other_refused() {
         let token = format!("Bearer {}", issuer.token(&claims(name, 1)));
         server.ask("GET", &run, &[("authorization", &token)], "").status
     };
-    assert_eq!((asks("ann"), asks("bob")), (200, 404), "a run belongs to whoever the token names");
+    assert_eq!((asks("ann"), asks("bob")), (200, 404), "a run belongs to the token's principal");
 
     let mut elsewhere = claims("ann", 1);
     elsewhere["aud"] = json!("others");
@@ -110,13 +110,14 @@ fn a_token_by_a_key_of_a_file_is_taken_and_every_other_refused() {
     assert_eq!(server.get("/v1/runs").json()["code"], "auth.missing");
 }
 
-/// Publishes sets of keys one after the other, the last one for ever; gives the address and how often it was asked.
+/// Publishes key sets one after the other, the last one repeatedly; returns the URL and the number of
+/// requests.
 fn publish(sets: Vec<String>) -> (String, Arc<Mutex<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/keys.json", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(0));
     let count = asked.clone();
-    // It ends with the test's process: nobody waits for a listener.
+    // The thread ends with the test process.
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
@@ -133,7 +134,7 @@ fn publish(sets: Vec<String>) -> (String, Arc<Mutex<usize>>) {
 }
 
 #[test]
-fn keys_that_are_published_are_fetched_again_when_a_token_names_a_new_one_but_not_for_each_that_does() {
+fn key_set_is_refetched_for_unknown_keys_at_a_limited_rate() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new, stranger) = (Issuer::new("old"), Issuer::new("new"), Issuer::new("stranger"));
     let (url, asked) = publish(vec![set(&[&old]), set(&[&old, &new])]);
@@ -141,7 +142,7 @@ fn keys_that_are_published_are_fetched_again_when_a_token_names_a_new_one_but_no
     let keys = format!("jwt.jwks_url={url}");
     let args = [&["--set", &keys, "--store", "memory:"][..], &MEANT].concat();
     let server = Server::start(&folder.path().join("data"), &args);
-    assert_eq!(asked(), 1, "it begins with keys");
+    assert_eq!(asked(), 1, "the key set is fetched at startup");
     assert_eq!(ask(&server, &old.token(&claims("ann", 1))).status, 200);
     assert_eq!(asked(), 1);
     assert_eq!(ask(&server, &new.token(&claims("ann", 1))).status, 200);
@@ -149,12 +150,12 @@ fn keys_that_are_published_are_fetched_again_when_a_token_names_a_new_one_but_no
     for _ in 0..3 {
         assert_eq!(ask(&server, &stranger.token(&claims("ann", 1))).status, 401);
     }
-    assert_eq!(asked(), 2, "whoever invents names of keys does not make it ask");
+    assert_eq!(asked(), 2, "unknown key names do not cause more requests");
     assert_eq!(ask(&server, &old.token(&claims("ann", 1))).status, 200);
 }
 
 #[test]
-fn key_that_is_no_longer_published_is_refused() {
+fn removed_key_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Issuer::new("old"), Issuer::new("new"));
     let (url, _) = publish(vec![set(&[&old, &new]), set(&[&new])]);
@@ -170,7 +171,7 @@ fn key_that_is_no_longer_published_is_refused() {
 }
 
 #[test]
-fn principals_of_keys_and_of_tokens_are_apart() {
+fn key_principals_and_token_principals_are_distinct() {
     let folder = tempfile::tempdir().unwrap();
     let issuer = Issuer::new("one");
     let path = folder.path().join("keys.json");
@@ -205,7 +206,7 @@ fn claims_of_a_token_reach_the_runtime_context() {
     claims["plan"] = json!("gold");
     let token = format!("Bearer {}", issuer.token(&claims));
     let key = ("authorization", token.as_str());
-    // What the client says of itself changes nothing.
+    // Claims in the client's own context change nothing.
     let body = r#"{"input":"hi","context":{"claims":{"plan":"none"},"principal":"eve"}}"#;
     let begun = server.ask("POST", "/v1/runs", &[key], body);
     assert_eq!(begun.status, 201, "{begun:?}");
@@ -215,20 +216,20 @@ fn claims_of_a_token_reach_the_runtime_context() {
 }
 
 #[test]
-fn keys_that_cannot_be_had_are_told_at_the_start() {
+fn unavailable_keys_are_reported_at_startup() {
     let (url, _) = publish(vec!["{}".to_owned()]);
-    // What a server publishes may be there at the next start, a setting stays wrong.
+    // A published key set may be available at the next start; a wrong setting stays wrong.
     let (wrong, temporary) = (Some(2), Some(3));
     for (setting, code, says) in [
         ("jwt.jwks=no/such.json".to_owned(), wrong, "`jwt.jwks`: no/such.json: "),
-        ("jwt.jwks_url=http://keys.example/keys.json".to_owned(), wrong, "begins with `https://`"),
+        ("jwt.jwks_url=http://keys.example/keys.json".to_owned(), wrong, "must begin with `https://`"),
         (
             "jwt.jwks_url=http://127.0.0.1:9/keys.json".to_owned(),
             temporary,
             "`jwt.jwks_url`: http://127.0.0.1:9/keys.json: ",
         ),
         (format!("jwt.jwks_url={url}"), temporary, "`jwt.jwks_url`: "),
-        ("jwt.audience=guides".to_owned(), wrong, "tokens that nothing can check"),
+        ("jwt.audience=guides".to_owned(), wrong, "have no effect without a key to verify tokens"),
     ] {
         let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--set", &setting];
         let output = command().args(args).output().unwrap();

@@ -1,4 +1,4 @@
-//! How the command is used, and what it says when it is used wrongly.
+//! Usage of the command, and its error messages.
 
 use std::{
     io::Read,
@@ -8,7 +8,7 @@ use std::{
 use crate::run::{example, headwater};
 
 #[test]
-fn the_help_names_every_command_and_the_exit_codes() {
+fn help_lists_every_command_and_exit_code() {
     let ran = headwater(&["--help"], "");
     assert_eq!(ran.code, Some(0));
     for word in [
@@ -34,7 +34,7 @@ fn the_help_names_every_command_and_the_exit_codes() {
 }
 
 #[test]
-fn an_unknown_dialect_suggests_the_nearest_one() {
+fn unknown_dialect_suggests_the_nearest_one() {
     let ran = headwater(&["lint", "--dialect", "kortix"], "");
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("a similar value exists: 'kortyx'"), "{}", ran.stderr);
@@ -42,7 +42,7 @@ fn an_unknown_dialect_suggests_the_nearest_one() {
 }
 
 #[test]
-fn an_unknown_profile_lists_the_profiles() {
+fn unknown_profile_lists_the_profiles() {
     let ran = headwater(&["convert", "--to", "ai-sdk", "--profile", "ai-99", &example("kortyx.sse")], "");
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.starts_with("error: ai-sdk has no profile `ai-99`: use one of "), "{}", ran.stderr);
@@ -50,36 +50,36 @@ fn an_unknown_profile_lists_the_profiles() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_reported() {
     let ran = headwater(&["reduce", "no-such.sse"], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert_eq!(ran.stderr, "error: cannot read no-such.sse: there is no such file\n");
 }
 
 #[test]
-fn input_that_is_no_stream_is_shown() {
+fn input_that_is_not_a_stream_is_quoted() {
     let ran = headwater(&["inspect"], "<!doctype html><html></html>");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         ran.stderr,
         "error: standard input is neither Server-Sent Events nor JSON lines: it begins with \
-         \"<!doctype html><html></h\"; if it is, say which with --framing\n"
+         \"<!doctype html><html></h\"; if it is one of them, choose with --framing\n"
     );
 }
 
 #[test]
-fn a_stream_of_no_known_dialect_lists_the_dialects() {
+fn unknown_stream_lists_the_dialects() {
     let ran = headwater(&["reduce"], "data: {\"choices\":[]}\n\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         ran.stderr,
-        "error: no dialect knows the first chunks of standard input: say which it is with --dialect; \
+        "error: no dialect matches the first chunks of standard input: choose it with --dialect; \
          there are native, kortyx, tanstack, mui, agents, ai-sdk, ag-ui, responses\n"
     );
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_headwater"))
         .args(["dialects", "--json"])
         .stdout(Stdio::piped())

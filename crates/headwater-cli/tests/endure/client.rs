@@ -1,4 +1,4 @@
-//! Thousands of connections at once, and what a dialect's client would make of what came over them.
+//! Thousands of concurrent connections, and the decoded state of their streams.
 
 use headwater_dialects::{Decoded, Decoder};
 use headwater_protocol::{Framing, RunState, RunStatus};
@@ -8,22 +8,22 @@ use tokio::{
     net::TcpStream,
 };
 
-/// An answer whose body is still to be read.
+/// A response whose body is still to be read.
 pub(crate) struct Open {
     stream: TcpStream,
     bytes: Vec<u8>,
 }
 
-/// What came over a connection until it was closed.
+/// The response of a connection until it was closed.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// Whether a body in chunks has its last one, or one of a stated length is whole.
+    /// Whether a chunked body has its last chunk, or a body with a length is complete.
     pub(crate) whole: bool,
 }
 
-/// Sends a request, and waits for the beginning of the answer.
+/// Sends a request and waits for the start of the response.
 pub(crate) async fn open(address: &str, method: &str, path: &str, body: &str) -> std::io::Result<Open> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(
@@ -42,13 +42,13 @@ pub(crate) async fn open(address: &str, method: &str, path: &str, body: &str) ->
 impl Open {
     /// Reads until the server closes the connection.
     pub(crate) async fn end(mut self) -> Answer {
-        // A connection that is reset has said what it said.
+        // A reset connection still has the bytes it received.
         let _ = self.stream.read_to_end(&mut self.bytes).await;
         Answer::read(&self.bytes)
     }
 }
 
-/// Sends a request, and reads the answer to its end.
+/// Sends a request and reads the response to its end.
 pub(crate) async fn ask(address: &str, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
     Ok(open(address, method, path, body).await?.end().await)
 }
@@ -85,7 +85,8 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// What a dialect's client shows at the end of the stream: the state of the run, and the last answer's text.
+    /// The state that a dialect's client has at the end of the stream: run status and the text of the last
+    /// answer.
     pub(crate) fn shown(&self, dialect: &str) -> (RunStatus, String) {
         let dialect = headwater_dialects::reader(dialect).unwrap();
         let mut decoder = Decoder::new(dialect, Framing::Sse);
@@ -101,7 +102,7 @@ impl Answer {
     }
 }
 
-/// Runs something on a runtime of its own.
+/// Runs a future on a runtime of its own.
 pub(crate) fn at_once<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work)
 }

@@ -1,4 +1,4 @@
-//! Folders that were damaged while no server ran: flipped bits, lost blocks, a lost end.
+//! Folders damaged while no server ran: flipped bits, lost blocks, a lost end.
 
 use std::{
     collections::HashMap,
@@ -18,10 +18,10 @@ use crate::{
 const FLIPS: usize = 200;
 const BLOCKS: usize = 100;
 const CUTS: usize = 2_049;
-/// How many runs are in the folder.
+/// The number of runs in the folder.
 const RUNS: usize = 40;
 
-/// A folder with runs that have ended, and what each of them says.
+/// A folder with finished runs, and their texts.
 struct Sample {
     folder: tempfile::TempDir,
     texts: HashMap<String, String>,
@@ -52,7 +52,7 @@ impl Sample {
         (to.clone(), to.join("store/0000000000000001.seg"))
     }
 
-    /// Starts a server on the folder, and counts the runs that are whole. The others must say that they are not.
+    /// Starts a server on the folder and counts the intact runs. All others must report the damage.
     fn whole(&self, data: &Path, what: &str) -> usize {
         let server = Server::start(data, &[]);
         let whole = at_once(async {
@@ -76,8 +76,8 @@ impl Sample {
 }
 
 async fn read(server: &Server, run: &str) -> Answer {
-    // A run that was cut in the middle of its answer is recovered while it is read. Only a wire that takes back exactly
-    // what was lost shows the same text to such a reader.
+    // A run damaged in the middle of its answer is recovered while it is read. Only a wire with retraction
+    // shows the right text to such a reader.
     let path = format!("/v1/runs/{run}/events?until=end");
     ask(&server.address, "GET", &path, "").await.unwrap()
 }
@@ -90,9 +90,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Places in a file, always the same and all over it.
+/// Offsets spread over a file, always the same.
 fn places(count: usize, length: usize) -> impl Iterator<Item = usize> {
-    // The golden ratio's fraction of 64 bits never meets the same place twice.
+    // Multiples of the golden ratio's 64-bit fraction never repeat an offset.
     (1..=count as u64).map(move |number| {
         let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         usize::try_from(fraction * length as u64 >> 32).unwrap()
@@ -100,7 +100,7 @@ fn places(count: usize, length: usize) -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn flipped_bits_never_change_what_a_run_says() {
+fn flipped_bits_never_change_the_text_of_a_run() {
     let sample = Sample::new();
     let length = fs::metadata(sample.copy().1).unwrap().len();
     let (count, mut whole) = (cases(FLIPS, 6), 0);
@@ -111,7 +111,7 @@ fn flipped_bits_never_change_what_a_run_says() {
         fs::write(&segment, bytes).unwrap();
         whole += sample.whole(&data, &format!("bit {} of byte {at}", number % 8));
     }
-    // One flip hits at most the records of one commit.
+    // One flip damages at most the records of one commit.
     assert!(whole >= count * (RUNS - 2), "{whole} whole runs in {count} folders of {RUNS}");
     held(
         "flipped bits, each in a folder of 40 runs",
@@ -121,7 +121,7 @@ fn flipped_bits_never_change_what_a_run_says() {
 }
 
 #[test]
-fn lost_blocks_never_change_what_a_run_says() {
+fn lost_blocks_never_change_the_text_of_a_run() {
     let sample = Sample::new();
     let length = usize::try_from(fs::metadata(sample.copy().1).unwrap().len()).unwrap();
     for (number, at) in places(cases(BLOCKS, 4), length).enumerate() {
@@ -140,7 +140,7 @@ fn lost_blocks_never_change_what_a_run_says() {
 }
 
 #[test]
-fn lost_end_costs_the_last_run_at_most() {
+fn lost_end_damages_at_most_the_last_run() {
     let sample = Sample::new();
     let length = fs::metadata(sample.copy().1).unwrap().len();
     let step = CUTS / cases(CUTS, 12);

@@ -1,5 +1,5 @@
-//! Many readers, many runs, and damaged folders, on the real binary. `cargo xtask endure` runs all of it; the usual run takes
-//! some of each, and holds the table in `docs/reliability.md` to the number of cases.
+//! Many readers, many runs, and damaged folders, on the real binary. `cargo xtask endure` runs all cases; the
+//! normal test run takes some of each and checks the numbers in `docs/reliability.md`.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -22,7 +22,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-/// An agent that answers at once, slowly, or after a person was asked, and whose runs are kept for a short time.
+/// An agent that answers at once, slowly, or after asking a person, with a short retention of its runs.
 const AGENT: &str = r#"
 name: endure
 limits: { keep: 3s }

@@ -1,4 +1,4 @@
-//! Readers of one run that wait with it, and all read its end.
+//! Many readers wait on one run and all read its end.
 
 use futures_util::future::join_all;
 use headwater_protocol::RunStatus;
@@ -12,11 +12,11 @@ use crate::{
 };
 
 const READERS: usize = 5_000;
-/// What one reader that waits may cost the server, its connection included.
+/// The memory that one waiting reader may cost the server, including its connection.
 const PER_READER: u64 = 40 << 10;
 
 #[test]
-fn readers_that_wait_read_the_end_of_the_run() {
+fn waiting_readers_read_the_end_of_the_run() {
     let count = cases(READERS, 200);
     raise_files();
     let folder = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn readers_that_wait_read_the_end_of_the_run() {
     at_once(async {
         let path = format!("/v1/runs/{run}/events?dialect=agents&until=end");
         let mut waiting = Vec::with_capacity(count);
-        // As many at a time as wait to be accepted.
+        // Connect in batches that fit the accept backlog.
         for batch in 0..count.div_ceil(100) {
             let left = (count - batch * 100).min(100);
             let opened = join_all((0..left).map(|_| open(&server.address, "GET", &path, ""))).await;
@@ -39,7 +39,7 @@ fn readers_that_wait_read_the_end_of_the_run() {
         }
         if let (Some(before), Some(with)) = (before, memory(server.pid(), "VmRSS")) {
             let each = with.saturating_sub(before) / count as u64;
-            // What the process takes once weighs more among few.
+            // The fixed cost of the process weighs more among few readers.
             assert!(count < READERS || each <= PER_READER, "{each} bytes for each reader");
             println!("{count} readers: {} KiB each", each >> 10);
         }
@@ -62,13 +62,13 @@ fn readers_that_wait_read_the_end_of_the_run() {
     );
 }
 
-/// Lets this process, and the server that it starts, open as many files as the system allows.
+/// Raises the limit on open files of this process and the server it starts to the allowed maximum.
 fn raise_files() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = getrlimit(Resource::Nofile);
-        // What cannot be raised is found out by the first reader that has none.
+        // If it cannot be raised, the first reader without a descriptor fails.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }

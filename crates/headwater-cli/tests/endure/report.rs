@@ -1,10 +1,10 @@
-//! How many cases there are, and the row about them.
+//! The number of cases and the row about them.
 
 use std::env;
 
 use crate::table::{assert_documented, row};
 
-/// How many cases are tried: all of them in the long run, otherwise a few.
+/// The number of cases to try: all of them in the long run, otherwise a few.
 pub(crate) fn cases(long: usize, short: usize) -> usize {
     if is_long() { long } else { short }
 }
@@ -13,7 +13,7 @@ pub(crate) fn is_long() -> bool {
     env::var_os("HEADWATER_ENDURE").is_some()
 }
 
-/// Tells that so many cases held, and what that means. The document must have the same row.
+/// Reports that this many cases passed. The document must have the same row.
 pub(crate) fn held(what: &str, long: usize, result: &str) {
     let row = row(what, long, result);
     if is_long() {

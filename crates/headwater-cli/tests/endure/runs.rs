@@ -1,4 +1,4 @@
-//! Runs in all dialects at once, and a server that is stopped under them.
+//! Concurrent runs in all dialects, and a server that is stopped during runs.
 
 use futures_util::future::join_all;
 use headwater_protocol::RunStatus;
@@ -13,7 +13,7 @@ use crate::{
 
 const ACTIVE: usize = 2_000;
 const STOPPED: usize = 300;
-/// What the server may hold at its peak while all runs go on.
+/// The maximum peak memory of the server while all runs are active.
 const PEAK: u64 = 400 << 20;
 
 /// A request as each dialect's client sends it.
@@ -39,7 +39,7 @@ fn request(number: usize, text: &str) -> (&'static str, Value) {
 }
 
 #[test]
-fn runs_in_every_dialect_go_on_at_once() {
+fn concurrent_runs_in_every_dialect_finish() {
     let count = cases(ACTIVE, 90);
     let folder = tempfile::tempdir().unwrap();
     let file = agent(folder.path());
@@ -75,7 +75,7 @@ fn runs_in_every_dialect_go_on_at_once() {
 }
 
 #[test]
-fn runs_under_a_server_that_is_stopped_go_on_with_the_next() {
+fn runs_of_a_stopped_server_finish_in_the_next_process() {
     let count = cases(STOPPED, 30);
     let folder = tempfile::tempdir().unwrap();
     let file = agent(folder.path());
@@ -96,7 +96,8 @@ fn runs_under_a_server_that_is_stopped_go_on_with_the_next() {
     at_once(async {
         let address = server.address.clone();
         let events = |run: String| {
-            // The answers that were cut short are taken back while these readers look: a wire must be able to do that.
+            // Interrupted attempts are retracted while these readers watch, so the wire must support
+            // retraction.
             let (address, path) = (address.clone(), format!("/v1/runs/{run}/events?until=end"));
             async move { ask(&address, "GET", &path, "").await.unwrap() }
         };

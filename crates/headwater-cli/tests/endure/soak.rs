@@ -1,4 +1,4 @@
-//! A server that is used all the time, and forgets what it was told to keep no longer.
+//! A server under constant use, with a short retention.
 
 use futures_util::future::join_all;
 use headwater_protocol::RunStatus;
@@ -14,11 +14,11 @@ use crate::{
 const RUNS: usize = 10_000;
 /// How much memory may grow between the end of the first third and the end.
 const GROWTH: u64 = 48 << 20;
-/// What the folder may hold: a few segments, and what is kept for three seconds.
+/// The maximum size of the folder: a few segments, and the data of three seconds.
 const FOLDER: u64 = 400 << 20;
 
 #[test]
-fn server_that_is_used_for_long_does_not_grow() {
+fn server_under_constant_use_does_not_grow() {
     let count = cases(RUNS, 300);
     let folder = tempfile::tempdir().unwrap();
     let file = agent(folder.path());

@@ -1,6 +1,6 @@
-//! The events of AG-UI 1.0 that are written or read.
+//! The AG-UI 1.0 events that we read or write.
 //!
-//! A field that is absent is left out: the client takes `null` for a broken event.
+//! Absent fields are left out: the client rejects `null`.
 
 use std::borrow::Cow;
 
@@ -144,7 +144,7 @@ chunks! {
     struct SubagentError<'a> { message: text, code?: text, #[serde(borrow, flatten)] base: Base<'a>, }
     struct Raw<'a> { event: Cow<'a, Value>, source?: text, #[serde(borrow, flatten)] base: Base<'a>, }
     struct Custom<'a> { name: text, value: Cow<'a, Value>, #[serde(borrow, flatten)] base: Base<'a>, }
-    /// A message in a snapshot or a request. Which fields it has depends on its role.
+    /// A message in a snapshot or a request. Its fields depend on its role.
     struct WireMessage<'a> {
         id: text,
         role: Role,
@@ -166,7 +166,7 @@ chunks! {
         metadata?: Map<String, Value>,
     }
     struct Function<'a> { name: text, arguments: text, }
-    /// A question that a run waits for.
+    /// An open question of a run.
     struct Interrupt<'a> {
         id: text,
         reason: text,
@@ -176,7 +176,7 @@ chunks! {
         expires_at?: text,
         metadata?: Map<String, Value>,
     }
-    /// The request as `RUN_STARTED` repeats it.
+    /// The request, as `RUN_STARTED` repeats it.
     struct RunInput<'a> { #[serde(borrow)] messages: WireMessages<'a>, }
     struct TokenUsage<'a> {
         provider?: text,
@@ -188,11 +188,11 @@ chunks! {
         cache_write_input_tokens?: u64,
     }
 
-    /// What every event may have.
+    /// Fields that every event may have.
     struct Base<'a> {
         /// In milliseconds since 1970.
         timestamp?: i64,
-        /// Merged into the message or the call that the event is about.
+        /// Merged into the message or call that the event belongs to.
         metadata?: Map<String, Value>,
         subagent_run_id?: text,
     }
@@ -204,7 +204,7 @@ fn read<'de, T: Deserialize<'de>>(event: Value) -> Result<T, serde_json::Error> 
 }
 
 impl Base<'_> {
-    /// A word under `metadata.tanstack`, where TanStack's client looks for what AG-UI has no field for.
+    /// A string under `metadata.tanstack`, where TanStack's client looks for values without an AG-UI field.
     pub(super) fn tanstack(&self, key: &str) -> Option<&str> {
         self.metadata.as_ref()?.get("tanstack")?.get(key)?.as_str()
     }
@@ -215,7 +215,7 @@ impl Base<'_> {
     }
 }
 
-/// Messages without those of a role that is not known, which the client leaves out.
+/// Messages; those with an unknown role are skipped, as the client does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct WireMessages<'a>(pub(super) Vec<WireMessage<'a>>);
 
@@ -235,12 +235,12 @@ impl<'a> WireMessage<'a> {
     }
 }
 
-/// How a run ended. Without one it ended well, and so it did to a client that does not know the word.
+/// How a run ended. A missing or unknown outcome counts as success, as in the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub(super) enum Outcome<'a> {
     Success {
-        /// The calls whose outputs the page owes.
+        /// The calls that wait for an output of the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pending_tool_call_ids: Option<Vec<Cow<'a, str>>>,
     },
@@ -253,7 +253,7 @@ pub(super) enum Outcome<'a> {
     Other,
 }
 
-/// The largest integer that JavaScript holds exactly; the client refuses larger ones.
+/// The largest integer that JavaScript represents exactly; the client rejects larger ones.
 pub(super) const SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 impl From<&Usage> for TokenUsage<'_> {
@@ -271,7 +271,7 @@ impl From<&Usage> for TokenUsage<'_> {
     }
 }
 
-/// What several models used is what the run used.
+/// Adds up the usage of several models.
 pub(super) fn total(list: &[TokenUsage<'_>]) -> Option<Usage> {
     let add = |sum: &mut Option<u64>, more: Option<u64>| {
         if let Some(more) = more {
@@ -295,7 +295,7 @@ pub(super) fn total(list: &[TokenUsage<'_>]) -> Option<Usage> {
 #[serde(untagged)]
 pub(super) enum Content<'a> {
     Text(Cow<'a, str>),
-    /// Parts, or an activity's object.
+    /// Parts, or the object of an activity.
     Json(Cow<'a, Value>),
 }
 

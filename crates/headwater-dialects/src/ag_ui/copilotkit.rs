@@ -1,6 +1,6 @@
-//! What CopilotKit's pages ask of their runtime, which a server is for them whose address they have as `runtimeUrl`: which agents
-//! there are, a run, a thread to come back to, a stop, and the list of threads. Each has a route of its own, or a method in the
-//! envelope of a single route:
+//! The runtime API that CopilotKit's pages call at their `runtimeUrl`: list agents, run, reconnect to a
+//! thread, stop, and list threads. Each operation has a route of its own, or a method in the envelope of a
+//! single route:
 //!
 //! | route | method |
 //! |---|---|
@@ -24,7 +24,7 @@ use crate::{
     request::{Action, ChatRequest, RawRequest, percent_decode},
 };
 
-/// The routes beside the chat route.
+/// The routes besides the chat route.
 pub(super) const ROUTES: [Route; 8] = [
     Route { path: "ag-ui", base: RouteBase::Version, operations: Operations::write("askRuntime") },
     of_runtime("info", Operations::new("readRuntimeInfo", "askRuntimeInfo")),
@@ -40,7 +40,7 @@ const fn of_runtime(path: &'static str, operations: Operations) -> Route {
     Route { path, base: RouteBase::Dialect, operations }
 }
 
-/// What is asked of the runtime.
+/// A request to the runtime API.
 #[derive(Debug, PartialEq, Eq)]
 enum RuntimeRequest {
     Info,
@@ -53,12 +53,12 @@ enum RuntimeRequest {
     DeleteThread { thread: String },
 }
 
-/// Reads a request for the runtime. `None` if it is one for the chat route.
+/// Parses a request to the runtime API. `None` if it is for the chat route.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Error> {
     if let Some(asked) = of_path(request) {
         return read(asked, request, object_or_empty(request.body)?).map(Some);
     }
-    // The envelope is small, and what it holds is read once.
+    // The envelope is small; its content is parsed once.
     if !request.method.eq_ignore_ascii_case("POST")
         || !request.body.trim_ascii_start().starts_with(b"{\"method\"")
     {
@@ -89,7 +89,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Err
         "agent/stop" => RuntimeRequest::Stop { agent: needed("agentId")?, thread: needed("threadId")? },
         _ => {
             let known = "`info`, `agent/run`, `agent/connect`, `agent/stop` and `resource/request`";
-            return Err(wrong(format!("there is no method `{method}`: there are {known}")));
+            return Err(wrong(format!("unknown method `{method}`: use one of {known}")));
         }
     };
     let body = match envelope.shift_remove("body") {
@@ -111,10 +111,10 @@ impl RuntimeRequest {
     }
 }
 
-/// What the method and the end of a path ask for, wherever the routes lie.
+/// The operation for a method and path suffix, wherever the routes are mounted.
 fn of_path(request: &RawRequest<'_>) -> Option<RuntimeRequest> {
     let mut segments = request.path().trim_end_matches('/').rsplit('/');
-    // A plus is a plus in a path.
+    // In a path, a plus is not a space.
     let decoded = |segment: &str| percent_decode(&segment.replace('+', "%2B"));
     match (segments.next()?, segments.next(), segments.next(), segments.next()) {
         ("info", ..) => Some(RuntimeRequest::Info),
@@ -182,7 +182,7 @@ fn read(
             }
             chat
         }
-        // The thread is sent anew, so the messages that the page holds do not matter.
+        // The thread is sent again, so the messages that the page holds do not matter.
         RuntimeRequest::Connect { agent } => ChatRequest {
             action: Action::Resume,
             session: take_text(&mut body, "threadId")?.map(Into::into),
@@ -210,7 +210,7 @@ fn about_thread(thread: String, body: &mut Map<String, Value>, action: Action) -
     })
 }
 
-/// The document of the threads of an agent.
+/// The list of an agent's threads.
 pub(super) fn threads(list: &SessionList<'_>) -> Value {
     let threads = list.sessions.iter().map(|session| {
         json!({
@@ -225,7 +225,7 @@ pub(super) fn threads(list: &SessionList<'_>) -> Value {
     json!({ "threads": threads.collect::<Vec<_>>(), "nextCursor": list.next })
 }
 
-/// The document about the runtime.
+/// The description of the runtime.
 pub(super) fn info(agents: &[AgentEntry<'_>]) -> Value {
     let agents: Map<String, Value> = agents
         .iter()
@@ -234,7 +234,7 @@ pub(super) fn info(agents: &[AgentEntry<'_>]) -> Value {
             (agent.name.to_owned(), about)
         })
         .collect();
-    // `inspect` stands for the routes that CopilotKit's own inspector reads threads with.
+    // `inspect` are the routes of CopilotKit's own thread inspector.
     let thread_endpoints = json!({ "list": true, "inspect": false, "mutations": true });
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -247,7 +247,7 @@ pub(super) fn info(agents: &[AgentEntry<'_>]) -> Value {
     })
 }
 
-/// A body may be absent where nothing has to be said.
+/// The body may be absent if it has no required fields.
 fn object_or_empty(body: &[u8]) -> Result<Map<String, Value>, Error> {
     match body.trim_ascii() {
         b"" => Ok(Map::new()),
@@ -280,7 +280,7 @@ mod tests {
         r#"{"threadId":"t","runId":"r","messages":[{"id":"u1","role":"user","content":"hi"}]}"#;
 
     #[test]
-    fn routes_are_read_wherever_they_lie() {
+    fn runtime_routes_are_recognised_under_any_prefix() {
         assert_eq!(read("GET", "/api/copilotkit/info", "").action, Action::ListAgents);
         let run = read("POST", "/v1/ag-ui/agent/my%20agent/run", INPUT);
         assert_eq!((run.action, run.context["agent"].as_str()), (Action::Chat, Some("my agent")));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn envelope_of_the_single_route_asks_for_the_same() {
+    fn single_route_envelope_equals_separate_routes() {
         assert_eq!(read("POST", "/v1/ag-ui", r#"{"method":"info"}"#).action, Action::ListAgents);
         let body =
             r#"{"method":"agent/run","params":{"agentId":"chat"},"body":{"threadId":"t","messages":[]}}"#;
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn envelope_of_the_single_route_reaches_threads() {
+    fn single_route_envelope_reaches_threads() {
         let ask = |path: &str, method: &str, body: Value| {
             let params = json!({ "path": path, "httpMethod": method });
             json!({ "method": "resource/request", "params": params, "body": body }).to_string()
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn chat_route_is_left_alone() {
+    fn chat_route_is_not_handled_by_the_runtime() {
         assert_eq!(parse(&RawRequest::post("/v1/ag-ui/chat", INPUT.as_bytes())).unwrap(), None);
         let get = RawRequest { method: "GET", target: "/v1/ag-ui/chat?threadId=t", headers: &[], body: b"" };
         assert_eq!(parse(&get).unwrap(), None);

@@ -1,4 +1,4 @@
-//! From AG-UI events to records.
+//! Decodes AG-UI events to records.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::{
     json,
 };
 
-/// Reads AG-UI streams.
+/// Decodes AG-UI streams.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Decoder {
     reader: Reader,
     thinking: Thinking,
 }
 
-/// The fields of the events that come most often, read without a detour.
+/// The fields of the most frequent events, parsed without an intermediate tree.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Hot<'a> {
@@ -38,7 +38,7 @@ struct Hot<'a> {
 }
 
 impl Decoder {
-    /// A piece of a text, a thought or a call's arguments. `None` if it is another event, or has more fields.
+    /// Decodes a delta of text, reasoning or arguments. `None` if it is another event or has more fields.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Option<Result<(), Error>> {
         let hot: Hot<'_> = serde_json::from_str(frame.data).ok()?;
         if hot.metadata.is_some() || !self.reader.has_no_lanes() {
@@ -68,7 +68,7 @@ impl Decoder {
     }
 }
 
-/// An event's type and its fields.
+/// An event's type and fields.
 pub(super) fn fields(data: &str) -> Result<(String, Map<String, Value>), Error> {
     let Value::Object(event) = json::value(data)? else {
         return Err(Error::fatal(ErrorKind::Json, "the frame is not a JSON object"));
@@ -80,13 +80,13 @@ pub(super) fn fields(data: &str) -> Result<(String, Map<String, Value>), Error> 
     Ok((name, event))
 }
 
-/// An event of AG-UI, or of a later version.
+/// An AG-UI event, or one of a later version.
 pub(super) enum Known {
     Chunk(Box<Chunk<'static>>),
     Other(Map<String, Value>),
 }
 
-/// Reads the fields that an event of this type has.
+/// Parses the fields of an event of this type.
 pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<Known, Error> {
     if !Chunk::TYPES.contains(&name) {
         return Ok(Known::Other(event));
@@ -98,7 +98,7 @@ pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<Known, Erro
     }
 }
 
-/// The events that reasoning had before it had a name.
+/// The former names of the reasoning events.
 #[derive(Debug, Clone, Default)]
 struct Thinking {
     count: u32,

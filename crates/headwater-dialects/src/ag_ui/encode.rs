@@ -1,7 +1,7 @@
-//! From records to AG-UI events.
+//! Encodes records as AG-UI events.
 //!
-//! The encoder keeps what the client holds, so that it can say the conversation again: when an attempt is taken
-//! back, the client is sent the messages that are left.
+//! The encoder tracks the client's messages, so that it can send the conversation again without a retracted
+//! attempt.
 
 mod objects;
 mod reentry;
@@ -31,25 +31,26 @@ use crate::encode::{Encode, EncodeOptions, WriteChunk as _};
 
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
-/// Turns records into AG-UI events.
+/// Encodes records as AG-UI events.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     legacy: bool,
-    /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
+    /// TanStack's client replaces everything by a snapshot; other clients keep reasoning messages that the
+    /// snapshot lacks.
     tanstack: bool,
-    /// Calls that a page executes or decides are marked by TanStack's custom events, as its clients before 1.0 want it.
+    /// Mark client tool calls and approvals with TanStack's custom events, as its clients before 1.0 need.
     marks_calls: bool,
-    /// What the page executes is an interrupt too.
+    /// Client tool calls are interrupts too.
     tools_are_interrupts: bool,
-    /// A run that was stopped has an ordinary end.
+    /// A stopped run ends normally.
     stop_is_end: bool,
-    /// What the client was told of an attempt stays there when the attempt is retracted.
+    /// The client cannot remove the content of a retracted attempt.
     keeps_attempts: bool,
-    /// What the client held before the run.
+    /// The client's messages before the run.
     history: Vec<Message>,
-    /// A thought of this run that the client may hold.
+    /// A reasoning message of this run that the client may hold.
     held_thought: Option<String>,
-    /// What the run said.
+    /// The state of the run so far.
     state: RunState,
     ids: Ids,
     phase: Phase,
@@ -60,15 +61,15 @@ pub(super) struct Encoder {
     steps: Vec<(Option<String>, String)>,
     step_count: u32,
     objects: objects::Objects,
-    /// Questions and approvals that nobody answered yet.
+    /// Open questions and approvals.
     questions: Vec<Event>,
-    /// Calls whose output so far is not the last.
+    /// Calls whose latest output is preliminary.
     preliminary: Vec<ToolCallId>,
-    /// This response goes on after one that ended because the run waited for its client.
+    /// This response continues after one that ended because the run waited for its client.
     goes_on: bool,
-    /// It was told of a run of which there was nothing yet: the client gets the conversation when it begins.
+    /// The client joined before the run had any content: send the conversation when the run begins.
     history_due: bool,
-    /// The client is to get the conversation when no text is open any more.
+    /// Send the conversation again once no text is open.
     resync_due: bool,
 }
 
@@ -97,7 +98,7 @@ struct OpenCall {
     attempt: Option<AttemptId>,
 }
 
-/// The part of every event that the record gives.
+/// The common fields of an event, from its record.
 fn at<'a>(record: &Record) -> Base<'a> {
     let timestamp = i64::try_from(record.time).ok().filter(|&time| time != 0 && record.time <= SAFE_INTEGER);
     Base { timestamp, ..Base::default() }
@@ -111,7 +112,7 @@ impl Encoder {
         let mut ids = Ids::new(tanstack);
         let mut history = options.messages.clone();
         for message in &mut history {
-            // Every run counts its attempts anew: those of earlier ones are never taken back.
+            // Attempt numbers restart with every run: attempts of earlier runs are never retracted.
             for part in &mut message.parts {
                 match part {
                     Part::Text(text) | Part::Reasoning(text) => text.attempt = None,
@@ -136,7 +137,7 @@ impl Encoder {
         }
     }
 
-    /// Gives the chunks of one record: none, one or several.
+    /// Passes the chunks of one record to the sink: none, one or several.
     pub(super) fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
         if let Event::RunStarted(started) = &record.event {
             return self.begin(record, started, sink);
@@ -220,17 +221,17 @@ impl Encoder {
             }
             Event::Unknown(UnknownEvent { name, data, .. }) => unknown(record, name, data, sink),
 
-            // Nothing that a page shows; some of it changes the conversation that may have to be sent again.
+            // Not visible on a page, but some of these change the conversation that may be sent again.
             _ => self.reduce(record),
         }
     }
 
     fn reduce(&mut self, record: &Record) {
-        // A structured update that does not fit changes nothing, here as on the page.
+        // A structured update that does not apply changes nothing, here as on the page.
         let _ = self.state.apply(record);
     }
 
-    /// The message that a record belongs to, once it was reduced.
+    /// The message of a record that has been reduced.
     fn target(&self, record: &Record) -> MessageId {
         let named = record.origin.message.clone();
         named
@@ -282,7 +283,7 @@ impl Encoder {
         sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&wire), base: at(record) }));
     }
 
-    /// Data of the application: an activity if it stands in a message of its own, else a custom event.
+    /// Application data: an activity if it has its own message, else a custom event.
     fn data(&mut self, record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
         self.reduce(record);
         if let Some(message) = &record.origin.message
@@ -296,7 +297,7 @@ impl Encoder {
                 base: at(record),
             }));
         }
-        // Under these names TanStack's client would act on it.
+        // TanStack's client would act on events with these names.
         let acts = name.starts_with("structured-output.");
         if !acts && !["approval-requested", "tool-input-available", "ui-resource"].contains(&name) {
             let (name, value) = (Cow::Borrowed(name), Cow::Borrowed(data));
@@ -304,7 +305,7 @@ impl Encoder {
         }
     }
 
-    /// An attempt is taken back: what is open of it is closed, and the client gets the messages that are left.
+    /// Retracts an attempt: closes its open parts and sends the remaining messages.
     fn retract(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
         while let Some(open) = self.texts.iter().rposition(|text| text.attempt.as_ref() == Some(attempt)) {
             self.close_text(record, open, sink);
@@ -324,7 +325,7 @@ impl Encoder {
         let left = parts.filter_map(Part::as_tool).map(|tool| tool.call.clone()).collect();
         let thought = self.ids.retract(attempt, &left);
         if shown && self.texts.is_empty() && self.calls.is_empty() {
-            // The ids of a re-entry: the client puts a message with another id at the end.
+            // Rebuild the ids as for a re-entry: the client appends messages with an unknown id.
             let mut ids = Ids::new(self.tanstack);
             self.conversation().for_each(|message| ids.adopt(message));
             self.ids = ids;
@@ -334,23 +335,23 @@ impl Encoder {
         }
     }
 
-    /// The client gets the messages that were kept, and nothing is open any more.
+    /// Sends the remaining messages; nothing is open any more.
     fn say_again(&mut self, sink: Sink<'_>) {
         if self.phase != Phase::Running {
             return;
         }
         let now = Record::new(0, WarningEvent::default());
         self.close_texts_and_calls(&now, sink);
-        // The id of the thought that it may have got.
+        // The id of a reasoning message that the client may have.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
         let thought =
             current.map(|(message, role)| self.ids.clone().text(&message, role, BlockKind::Reasoning, None));
         self.resync(&now, thought.as_deref(), sink);
     }
 
-    /// Sends the conversation again, so that the client holds what we hold.
+    /// Sends the conversation again, so that the client holds our state.
     fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
-        // TanStack's client forgets at a snapshot what an open text has said, and would put the rest in its place.
+        // At a snapshot TanStack's client forgets the text of an open block and would replace it by the rest.
         self.resync_due = self.tanstack && self.texts.iter().any(|open| open.kind == BlockKind::Text);
         if self.resync_due {
             return;
@@ -362,7 +363,8 @@ impl Encoder {
         self.say_objects_again(record, sink);
     }
 
-    /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.
+    /// The conversation in AG-UI's form. TanStack's page would show an empty reasoning message as an empty
+    /// answer.
     fn write_conversation(&self) -> Vec<WireMessage<'_>> {
         let mut messages = messages::write(self.conversation(), &self.ids, &self.state, !self.tanstack);
         let blank = Some(Content::Text(Cow::Borrowed("")));
@@ -371,7 +373,7 @@ impl Encoder {
         while self.tanstack && messages.last().is_some_and(is_blank) {
             messages.pop();
         }
-        // A text that has said nothing yet goes on in its message.
+        // A block without text yet continues in its message.
         for open in self.texts.iter().filter(|open| open.kind == BlockKind::Text && !self.tanstack) {
             if messages.iter().all(|message| *message.id != *open.wire) {
                 let mut empty = WireMessage::new(&*open.wire, Role::Assistant);
@@ -382,7 +384,7 @@ impl Encoder {
         messages
     }
 
-    /// A thought without words in the place of one that is gone, for a client that would keep it.
+    /// An empty reasoning message in place of a retracted one, for clients that would keep it.
     fn blank<'a>(&self, gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
         if self.tanstack || messages.iter().any(|message| message.role == Role::Reasoning) {
             return None;
@@ -392,7 +394,7 @@ impl Encoder {
         Some(blank)
     }
 
-    /// What the client holds, or should hold.
+    /// The messages that the client holds or should hold.
     fn conversation(&self) -> impl Iterator<Item = &Message> + Clone {
         let run = self.state.messages();
         let before = self.history.iter().filter(|message| run.iter().all(|known| known.id != message.id));
@@ -425,12 +427,12 @@ impl Encoder {
     }
 }
 
-/// Whether the client takes a patch for one.
+/// Whether the client accepts these operations as a patch.
 fn is_patch(patch: &[Value]) -> bool {
     serde_json::from_value::<json_patch::Patch>(Value::Array(patch.to_vec())).is_ok()
 }
 
-/// An event of another AG-UI server that its clients know and we have no event for.
+/// An event of another AG-UI server that its clients know but we do not model.
 fn unknown(record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
     let text = |key: &str| data.get(key).and_then(Value::as_str).map(Cow::Borrowed);
     if data.get("type").and_then(Value::as_str) != Some(name) {
@@ -470,7 +472,7 @@ impl Encode for Encoder {
         self.cut(&mut |chunk| out.chunk(None, chunk));
     }
 
-    /// The client takes nothing before `RUN_STARTED`.
+    /// The client accepts nothing before `RUN_STARTED`.
     fn next_response(&mut self, out: &mut FrameWriter) {
         let now = Record::new(0, Event::Message { content: String::new() });
         self.goes_on = true;
@@ -478,7 +480,7 @@ impl Encode for Encoder {
     }
 }
 
-/// Writes a chunk; deltas by hand.
+/// Writes a chunk. Deltas are serialised by hand, because they are most of a stream.
 fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     let (kind, id, delta, base) = match chunk {
         Chunk::TextMessageContent(MessageDelta { message_id, delta, base }) => {

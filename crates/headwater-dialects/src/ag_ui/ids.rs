@@ -1,12 +1,12 @@
-//! Which of AG-UI's messages says which part of ours.
+//! Assigns AG-UI message ids to the parts of our messages.
 //!
-//! AG-UI's messages hold one text and the calls that follow it; ours hold any number of both. The first text of a
-//! message, and the calls before or after it, go into a message with our message's id. A text after a call, and a
-//! call after a result, begin the next one: `<id>-1`, `<id>-2` … So do thoughts and results, which are messages of
-//! their own there. The ids depend on nothing but the order of the parts.
+//! An AG-UI message holds one text and the calls that follow it; ours hold any number of both. The first text
+//! of a message, and the calls before or after it, go into a message with our id. A text after a call, and a
+//! call after a result, begin the next one: `<id>-1`, `<id>-2` and so on. Reasoning and results are messages
+//! of their own and get ids the same way. The ids depend only on the order of the parts.
 //!
-//! TanStack's page shows an object in a message of its own, but keeps a whole message of ours as one when it is loaded
-//! again. What follows an object must not go into that one, where it would stand before the object: it begins the next.
+//! TanStack's page shows an object in a message of its own, but keeps one message of ours as one when it is
+//! loaded again. Parts after an object begin the next message, or they would be shown before the object.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,32 +15,33 @@ use std::{
 
 use headwater_protocol::{AttemptId, BlockKind, Message, MessageId, Part, Role, ToolCallId, ToolPart};
 
-/// Where the output of a call keeps the id of the message in which the client sent it, so that it is not doubled.
+/// The metadata key under which a call's output keeps the id of the client's own message, so that it is not
+/// duplicated.
 pub(super) const KEY: &str = "headwater";
 
-/// The ids that were given out.
+/// The ids assigned so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
-    /// What follows an object begins the next message.
+    /// Parts after an object begin the next message.
     splits_at_objects: bool,
     used: HashSet<Arc<str>>,
     messages: HashMap<MessageId, Turns>,
     calls: HashMap<ToolCallId, CallIds>,
 }
 
-/// Where a message of ours stands.
+/// The AG-UI messages of one of our messages.
 #[derive(Debug, Clone, Default)]
 struct Turns {
-    /// The assistant's message that is being filled.
+    /// The assistant message that is being filled.
     wire: Arc<str>,
     has_text: bool,
     has_calls: bool,
     has_results: bool,
-    /// An object came last.
+    /// The last part was an object.
     after_object: bool,
     thoughts_alone: bool,
     next: u32,
-    /// The texts and thoughts so far, in order.
+    /// The text and reasoning blocks so far, in order.
     slots: Vec<Slot>,
 }
 
@@ -51,13 +52,13 @@ struct Slot {
     attempt: Option<AttemptId>,
 }
 
-/// AG-UI's messages for a call.
+/// The AG-UI messages of a call.
 #[derive(Debug, Clone)]
 pub(super) struct CallIds {
     pub(super) message: MessageId,
-    /// The assistant's message that makes it.
+    /// The assistant message that makes the call.
     pub(super) parent: Arc<str>,
-    /// The message that answers it.
+    /// The message with the result.
     pub(super) result: Option<Arc<str>>,
 }
 
@@ -66,14 +67,14 @@ impl Ids {
         Self { splits_at_objects, ..Self::default() }
     }
 
-    /// Takes note of a new object.
+    /// Records a new object.
     pub(super) fn object(&mut self, message: &MessageId, role: Role) {
         if self.splits_at_objects {
             self.turns(message, role).after_object = true;
         }
     }
 
-    /// The message for a new text or thought.
+    /// The message for a new text or reasoning block.
     pub(super) fn text(
         &mut self,
         message: &MessageId,
@@ -98,7 +99,7 @@ impl Ids {
         wire
     }
 
-    /// The assistant's message that makes a call.
+    /// The assistant message that makes a call.
     pub(super) fn call(&mut self, message: &MessageId, role: Role, call: &ToolCallId) -> Arc<str> {
         if let Some(known) = self.calls.get(call) {
             return known.parent.clone();
@@ -116,15 +117,15 @@ impl Ids {
         let parent = turns.wire.clone();
         let ids = CallIds { message: message.clone(), parent: parent.clone(), result: None };
         self.calls.insert(call.clone(), ids);
-        // A later message must not take the call's id: the client would mix them up.
+        // No later message may have the call's id: the client would confuse them.
         self.used.insert(call.as_str().into());
         parent
     }
 
-    /// The message for a call's result; nothing if it has one already.
+    /// The message for a call's result; `None` if it already has one.
     pub(super) fn result(&mut self, message: &MessageId, role: Role, call: &ToolCallId) -> Option<Arc<str>> {
         let Some(known) = self.calls.get(call) else {
-            // A result without its call stands alone, in a message that may have been begun for it.
+            // A result without its call has its own message, which may have been started for it.
             let own = role == Role::Tool && !self.messages.contains_key(message);
             let wire = if own { self.turns(message, role).wire.clone() } else { self.fresh(message) };
             let ids = CallIds { message: message.clone(), parent: wire.clone(), result: Some(wire.clone()) };
@@ -140,7 +141,7 @@ impl Ids {
         Some(wire)
     }
 
-    /// A call has its result in this message.
+    /// Records that this message holds the call's result.
     fn settle(&mut self, owner: &MessageId, call: &ToolCallId, wire: Arc<str>) {
         let Some(known) = self.calls.get_mut(call) else { return };
         known.result = Some(wire);
@@ -149,17 +150,17 @@ impl Ids {
         }
     }
 
-    /// What is known of a call.
+    /// The ids of a call.
     pub(super) fn of_call(&self, call: &ToolCallId) -> Option<&CallIds> {
         self.calls.get(call)
     }
 
-    /// The messages for the texts and thoughts of a message, in order.
+    /// The messages of the text and reasoning blocks of a message, in order.
     pub(super) fn of_texts(&self, message: &MessageId) -> impl Iterator<Item = &Arc<str>> {
         self.messages.get(message).into_iter().flat_map(|turns| turns.slots.iter().map(|slot| &slot.wire))
     }
 
-    /// Takes over a message that the client holds or is about to get.
+    /// Assigns ids for a message that the client holds or is about to get.
     pub(super) fn adopt(&mut self, message: &Message) {
         self.used.insert(message.id.as_str().into());
         if matches!(message.role, Role::User | Role::System | Role::Developer | Role::Activity) {
@@ -168,7 +169,7 @@ impl Ids {
         let is_new = !self.messages.contains_key(&message.id);
         let known = self.messages.get(&message.id).map_or(0, |turns| turns.slots.len());
         let mut texts = 0;
-        // Calls of one step were all made before the first of them had a result.
+        // The calls of one step were all made before the first of them had a result.
         let mut together: Vec<&ToolPart> = Vec::new();
         for part in &message.parts {
             if !matches!(part, Part::Tool(_)) {
@@ -214,8 +215,8 @@ impl Ids {
         }
     }
 
-    /// Forgets what an attempt said, after the messages have; `left` are the calls that they still hold. Gives a message of
-    /// thoughts that is gone.
+    /// Removes the ids of a retracted attempt, after its messages were reduced; `left` are the remaining
+    /// calls. Returns a removed reasoning message.
     pub(super) fn retract(&mut self, attempt: &AttemptId, left: &HashSet<ToolCallId>) -> Option<Arc<str>> {
         let mut gone = None;
         self.calls.retain(|call, _| left.contains(call));
@@ -228,7 +229,7 @@ impl Ids {
                 }
                 !dies
             });
-            // Nothing of it is left at the client: it may begin anew under its own id.
+            // The client holds nothing of it, so it may start again under its own id.
             !turns.slots.is_empty() || calls.values().any(|ids| ids.message == *message)
         });
         gone

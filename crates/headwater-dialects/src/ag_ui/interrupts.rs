@@ -1,4 +1,4 @@
-//! Questions and approvals as interrupts: what a run waits for.
+//! Questions and approvals as interrupts.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::chunk::Interrupt;
 
-/// The open questions and approvals of a run, as a TanStack page finds them when it is loaded again.
+/// The open questions and approvals of a run, for a TanStack page that is loaded again.
 pub(super) fn pending(state: &RunState, run: &str) -> Vec<Value> {
     let asked = state.interrupts().iter().cloned().map(|asked| Event::InterruptRequested(Box::new(asked)));
     let tools = state.messages().iter().flat_map(|message| &message.parts).filter_map(Part::as_tool);
@@ -22,8 +22,8 @@ pub(super) fn pending(state: &RunState, run: &str) -> Vec<Value> {
     asked.chain(approvals).filter_map(|event| serde_json::to_value(write(&event, Some(run))?).ok()).collect()
 }
 
-/// A question or an approval. TanStack's client answers only what is bound to the run that `bound` names, and has no
-/// schema or one whose hash is given.
+/// A question or approval. TanStack's client only answers interrupts bound to the run `bound`, without a
+/// schema or with the schema's hash.
 pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Interrupt<'a>> {
     let mut interrupt = match question {
         Event::InterruptRequested(asked) => write_question(asked),
@@ -48,7 +48,7 @@ pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Inte
     };
     if let Some(run) = bound {
         if matches!(question, Event::ApprovalRequested(_)) {
-            // The one reason for which its `addToolApprovalResponse` sends the decision.
+            // The only reason for which `addToolApprovalResponse` sends the decision.
             interrupt.reason = Cow::Borrowed("approval_required");
         }
         interrupt.response_schema = None;
@@ -60,11 +60,11 @@ pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Inte
     Some(interrupt)
 }
 
-/// The hash that TanStack's client has for a schema that a tool has not.
+/// The hash that TanStack's client computes for a missing schema.
 const NO_SCHEMA: &str = "sha256:eb045d78d273107348b0300c01d29b7552d622abbc6faf81b3ec55359aa9950c";
 
-/// A call that the page executes. The client compares the schema of its tool's output with ours, of which nothing is known
-/// here; where it has one, it goes by the metadata alone.
+/// A call that the page executes. The client compares its tool's output schema with ours, which we do not
+/// know; if it has one, it only uses the metadata.
 pub(super) fn write_call<'a>(tool: &ToolPart, run: &str) -> Interrupt<'a> {
     let id = format!("client_tool_{}", tool.call);
     let binding = json!({
@@ -104,7 +104,7 @@ fn write_question(asked: &headwater_protocol::Interrupt) -> Interrupt<'_> {
     }
 }
 
-/// The schema of an answer: the question's own, or what its choices allow.
+/// The schema of an answer: the question's own, or one derived from its options.
 fn response_schema(asked: &headwater_protocol::Interrupt) -> Cow<'_, Value> {
     if let Some(schema) = asked.response_schema.as_ref().filter(|schema| schema.is_object()) {
         return Cow::Borrowed(schema);

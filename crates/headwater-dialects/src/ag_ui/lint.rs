@@ -1,4 +1,4 @@
-//! The contract of an AG-UI stream as named rules.
+//! The rules of an AG-UI stream.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ const MOST: usize = 10 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Linter {
     order: Order,
-    /// The client gave up.
+    /// The client has rejected the stream.
     dead: bool,
     foreign_line_ends: bool,
     thread: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Linter {
 
 impl Linter {
     fn event(&mut self, name: &str, event: Map<String, Value>, findings: &mut Findings) {
-        // Only these may be anything.
+        // Only these fields may hold any value.
         let anything = ["value", "event", "snapshot"];
         if let Some((key, _)) =
             event.iter().find(|(key, value)| value.is_null() && !anything.contains(&key.as_str()))
@@ -132,7 +132,7 @@ impl Linter {
 impl Lint for Linter {
     fn stream(&mut self, framing: Framing, stream: &[u8]) {
         let has = |needle: &[u8]| memmem::find(stream, needle).is_some();
-        // `\r\n\n` survives, since a carriage return is white space to JSON; a blank line with one does not.
+        // `\r\n\n` is fine, since JSON treats a carriage return as white space; a blank line with one is not.
         self.foreign_line_ends = framing == Framing::Sse && (has(b"\n\r\n") || has(b"\r\r"));
     }
 

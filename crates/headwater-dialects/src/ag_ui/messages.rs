@@ -1,4 +1,4 @@
-//! Our messages as AG-UI's, and back.
+//! Converts our messages to AG-UI messages and back.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -14,10 +14,11 @@ use super::{
 };
 use crate::json::EmbeddedJson;
 
-/// Where a provider's opaque value is kept in the metadata of a part.
+/// The metadata key of a provider's opaque value.
 const ENCRYPTED: &str = "encryptedValue";
 
-/// The messages of a conversation as the client holds them, with or without the objects of `state` as activities.
+/// The messages of a conversation as the client holds them, with or without the objects of `state` as
+/// activities.
 pub(super) fn write<'a>(
     messages: impl Iterator<Item = &'a Message>,
     ids: &'a Ids,
@@ -62,17 +63,17 @@ fn write_activity(message: &Message) -> WireMessage<'_> {
     }
 }
 
-/// An activity's content must be an object.
+/// The content of an activity must be an object.
 pub(super) fn object(value: &Value) -> Cow<'_, Value> {
     if value.is_object() { Cow::Borrowed(value) } else { Cow::Owned(json!({ "value": value })) }
 }
 
-/// The activity message that shows an object: an id of its own, whatever streams other runs have.
+/// The id of the activity message that shows an object; unique over all runs.
 pub(super) fn object_id(message: &Message, part: &StructuredPart) -> String {
     format!("{}-object-{}", message.id, part.stream)
 }
 
-/// What an object has built so far.
+/// The object built so far.
 pub(super) fn object_content<'a>(part: &'a StructuredPart, state: &'a RunState) -> Option<Cow<'a, Value>> {
     let built = state.structured().get(&part.stream).and_then(|state| state.data());
     built.or(part.data.as_ref()).map(object)
@@ -144,7 +145,7 @@ fn write_turns<'a>(
         out.push(wire);
         out.extend(answers.into_iter().flatten());
     }
-    // Results that stand alone.
+    // Results without a call in this conversation.
     let mut alone: Vec<_> = results.into_values().flatten().collect();
     alone.sort_by(|a, b| a.id.cmp(&b.id));
     out.extend(alone);
@@ -200,13 +201,13 @@ fn write_result<'a>(tool: &'a ToolPart, id: &'a str) -> WireMessage<'a> {
     wire
 }
 
-/// What is said of a call that a person refused.
+/// The text for a call that was denied.
 pub(crate) fn denial(tool: &ToolPart) -> &str {
     let reason = tool.approval.as_ref().and_then(|approval| approval.reason.as_deref());
     reason.unwrap_or(DENIED)
 }
 
-/// What is said of a call that a person refused without a reason.
+/// The text for a call that was denied without a reason.
 pub(super) const DENIED: &str = "The call was denied.";
 
 /// An output as the text of a result.
@@ -259,8 +260,8 @@ fn write_source(file: &FilePart) -> Value {
     }
 }
 
-/// Messages that the client holds, or that another server sent, as ours: one for each, except that a result is put
-/// into the call that it answers.
+/// Converts messages of a client or another server to ours: one for each, except that a result is put into
+/// the call that it answers.
 pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
     let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
@@ -303,7 +304,7 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
                     TextPart { text: text.to_owned(), metadata, ..TextPart::done(&*wire.id) }
                 };
                 match &wire.content {
-                    // It may have said nothing yet: a text that goes on is begun again.
+                    // It may be empty: an open text is started again with an empty message.
                     Some(Content::Text(text)) if text.is_empty() && role != Role::User => {}
                     Some(Content::Text(text)) if role == Role::Reasoning => {
                         message.parts.push(Part::Reasoning(part(text)));
@@ -349,17 +350,17 @@ fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>) {
         tool.state = ToolState::OutputError;
         tool.error = Some(error.to_string());
     }
-    // The client's own id for the result, so that it is not doubled when it is said again.
+    // Keep the client's id of the result, so that it is not duplicated when sent again.
     tool.output_metadata = Some(json!({ KEY: { "message": wire.id } }));
 }
 
-/// The output that a result gives: AG-UI does not say whether a text is JSON.
+/// The output of a result: AG-UI does not say whether a text is JSON.
 pub(super) fn result_value(content: &Content<'_>) -> Value {
     match content {
         Content::Text(text) => Value::String(text.to_string()),
         Content::Json(parts) => {
             let mut parts = parts.clone().into_owned();
-            // The client leaves out a part that it does not know.
+            // The client skips unknown parts.
             let known = ["text", "image", "audio", "video", "document", "binary"];
             if let Value::Array(list) = &mut parts {
                 list.retain(|part| part["type"].as_str().is_some_and(|kind| known.contains(&kind)));
@@ -406,7 +407,7 @@ fn read_part(index: usize, part: &Value) -> Option<Part> {
     }))
 }
 
-/// A file as clients before 1.0 send it.
+/// A file in the form of clients before 1.0.
 fn read_binary(part: &Value) -> Option<Part> {
     let text = |key: &str| part.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let media_type = text("mimeType")?.to_owned();

@@ -1,15 +1,15 @@
-//! Which event may come when.
+//! Checks the order of events.
 
 use std::collections::HashSet;
 
 use super::chunk::{Chunk, SubagentError, SubagentFinished};
 
-/// What is open in a run.
+/// The open elements of a run.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     begun: bool,
     running: bool,
-    /// What is open: its kind, its subagent and its id.
+    /// Each with its kind, subagent and id.
     open: HashSet<(&'static str, Option<String>, String)>,
 }
 
@@ -22,12 +22,12 @@ impl Order {
         self.begun
     }
 
-    /// Takes the next event, or gives what is wrong about it.
+    /// Checks the next event; the error describes the violation.
     pub(super) fn event(&mut self, name: &str, chunk: &Chunk<'_>) -> Result<(), String> {
         let begun = std::mem::replace(&mut self.begun, true);
         match chunk {
             Chunk::RunStarted(_) if self.running => {
-                return Err("a run that begins while another is active".to_owned());
+                return Err("a run that starts while another is active".to_owned());
             }
             Chunk::RunStarted(_) => {
                 self.running = true;
@@ -80,7 +80,7 @@ impl Order {
 
     fn begin(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
         let new = self.open.insert((kind, owner.map(str::to_owned), id.to_owned()));
-        if new { Ok(()) } else { Err(format!("a second beginning of the open {kind} '{id}'")) }
+        if new { Ok(()) } else { Err(format!("a second start of the open {kind} '{id}'")) }
     }
 
     fn is_open(&self, kind: &'static str, id: &str) -> Result<(), String> {

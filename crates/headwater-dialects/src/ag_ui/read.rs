@@ -1,4 +1,4 @@
-//! What a client builds from each event, as events of ours. Each of AG-UI's messages is one of ours.
+//! Converts AG-UI events to ours, as the client would apply them. Each AG-UI message becomes one of ours.
 
 mod lanes;
 mod message;
@@ -22,23 +22,23 @@ use super::{
 };
 use crate::{decode::Decoded, json::EmbeddedJson};
 
-/// What is known of the messages that the client holds.
+/// The messages that the client holds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reader {
     seq: u64,
     texts: HashMap<String, Text>,
-    /// The text that the last delta went to: most deltas go to the same one.
+    /// The text of the last delta: most deltas go to the same one.
     last: Option<(String, Text)>,
     calls: HashMap<String, Call>,
     roles: HashMap<String, Role>,
     activities: HashMap<String, Value>,
     questions: HashSet<String>,
-    /// Calls that the page executes, for clients that know no list of them at the end of the run.
+    /// Client tool calls, for clients that get no list of them at the end of the run.
     owed: Vec<headwater_protocol::ToolCallId>,
     lanes: lanes::Lanes,
 }
 
-/// A text or a thought that is open.
+/// An open text or reasoning block.
 #[derive(Debug, Clone, Copy)]
 struct Text {
     kind: BlockKind,
@@ -51,12 +51,12 @@ struct Call {
     tool: ToolCall,
     message: MessageId,
     args: String,
-    /// A result came while the arguments were still open: they count as complete.
+    /// A result arrived before the arguments ended: they count as complete.
     complete: bool,
     open: bool,
 }
 
-/// When and in which message an event happened.
+/// The time and message of an event.
 #[derive(Debug, Clone, Default)]
 struct Place {
     time: u64,
@@ -86,7 +86,7 @@ impl Reader {
         self.lanes.is_empty()
     }
 
-    /// The messages that the client holds already.
+    /// Registers the messages that the client already holds.
     pub(super) fn conversation(&mut self, messages: &[Message]) {
         for message in messages {
             self.roles.insert(message.id.to_string(), message.role);
@@ -116,7 +116,7 @@ impl Reader {
         self.calls.insert(tool.call.to_string(), call);
     }
 
-    /// More of a text or a thought.
+    /// A delta of text or reasoning.
     pub(super) fn delta(&mut self, id: &str, delta: &str, time: u64, out: &mut Decoded) -> Result<(), Error> {
         if self.last.as_ref().is_none_or(|(last, _)| last != id) {
             let text = self.texts.get(id).ok_or_else(|| out_of_place("text", id))?;
@@ -131,7 +131,7 @@ impl Reader {
         Ok(())
     }
 
-    /// More of a call's arguments.
+    /// A delta of a call's arguments.
     pub(super) fn args(
         &mut self,
         call: &str,
@@ -148,7 +148,7 @@ impl Reader {
         Ok(())
     }
 
-    /// An event of a type that AG-UI does not have: the client drops it.
+    /// An event of an unknown type, which the client drops.
     pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut Decoded) {
         let time = event.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
         let place = Place { time, message: None };
@@ -215,7 +215,7 @@ impl Reader {
             }
             Chunk::StateDelta(delta) => {
                 let place = Place::of(&delta.base);
-                // The client leaves out an operation that it does not know.
+                // The client skips unknown operations.
                 let known = ["add", "remove", "replace", "move", "copy", "test"];
                 let known = |op: &Value| op["op"].as_str().is_none_or(|op| known.contains(&op));
                 let mut patch = delta.delta.into_owned();
@@ -239,7 +239,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A call is part of the assistant's message that it names, or a message of its own.
+    /// A call belongs to the assistant message that it names, or gets its own.
     fn start_call(&mut self, start: &ToolCallStart<'_>, out: &mut Decoded) {
         let place = Place::of(&start.base);
         let mut tool = ToolCall::new(&*start.tool_call_id, &*start.tool_call_name);
@@ -328,7 +328,7 @@ impl Reader {
     fn snapshot(&mut self, snapshot: &MessagesSnapshot<'_>, out: &mut Decoded) {
         let wires = &snapshot.messages.0;
         let mut messages = messages::read(wires, &mut EmbeddedJson::of_stream());
-        // The client appends to a text that is open, whatever message it stands in now.
+        // The client appends to an open text, whichever message it is in now.
         for message in messages.iter_mut().filter(|message| self.texts.contains_key(message.id.as_str())) {
             for part in &mut message.parts {
                 if let Part::Text(text) | Part::Reasoning(text) = part {
@@ -336,7 +336,7 @@ impl Reader {
                 }
             }
         }
-        // Thoughts and activities stay unless the snapshot has any.
+        // Reasoning and activities stay unless the snapshot has any.
         let has = |role: Role| wires.iter().any(|message| message.role == role);
         let (thoughts, activities) = (has(Role::Reasoning), has(Role::Activity));
         self.roles.retain(|_, role| {

@@ -1,4 +1,4 @@
-//! What the clients ask: `RunAgentInput`, and the GETs of TanStack's client.
+//! Client requests: `RunAgentInput`, and the GETs of TanStack's client.
 
 mod page_parts;
 mod snake_case;
@@ -36,7 +36,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     read_input(request, body)
 }
 
-/// Reads a `RunAgentInput`.
+/// Parses a `RunAgentInput`.
 pub(super) fn read_input(
     request: &RawRequest<'_>,
     mut body: Map<String, Value>,
@@ -48,7 +48,7 @@ pub(super) fn read_input(
         .or_else(|| request.header("x-run-id").map(str::to_owned))
         .map(Into::into);
     chat.parent_run = take_text(&mut body, "parentRunId")?.map(Into::into);
-    // TanStack's client names the run in a header too, and before 1.0 sends its own fields twice.
+    // TanStack's client also names the run in a header, and before 1.0 sends its own fields twice.
     let is_old = body.contains_key("data") || !body.contains_key("forwardedProps");
     let tanstack = || request.header("x-run-id").map(|_| if is_old { TANSTACK } else { TANSTACK_1 });
     chat.profile = take_text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
@@ -73,7 +73,7 @@ pub(super) fn read_input(
     Ok(chat)
 }
 
-/// TanStack's client joins a run that goes on, or asks for the conversation.
+/// TanStack's client joins an active run, or loads the conversation.
 fn parse_get(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let run = request.query("runId").or_else(|| request.header("x-run-id").map(str::to_owned));
     let mut chat = ChatRequest {
@@ -152,7 +152,7 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     let WireMessages(wires) =
         WireMessages::deserialize(raw).map_err(|error| wrong(format!("cannot read `messages`: {error}")))?;
     chat.messages = messages::read(&wires, &mut EmbeddedJson::of_request());
-    // A long conversation must not turn the answers after it into text.
+    // A separate budget: a long conversation must not use up the one for the answers after it.
     let mut json = EmbeddedJson::of_request();
     let after = wires.iter().rposition(|wire| wire.role == Role::Assistant).map_or(0, |at| at + 1);
     for wire in wires.get(after..).unwrap_or_default().iter().filter(|wire| wire.role == Role::Tool) {
@@ -171,14 +171,14 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     Ok(())
 }
 
-/// Old clients send anything: a null is nothing, and a message without an id has an empty one.
+/// Old clients are sloppy: drop nulls, and give messages without an id an empty one.
 fn tidy(message: &mut Value) {
     let Value::Object(message) = message else { return };
     message.retain(|_, value| !value.is_null());
     message.entry("id").or_insert_with(|| Value::String(String::new()));
 }
 
-/// What the page owes: the output of one of its tools, or a decision.
+/// Reads an answer of the page: the output of one of its tools, or a decision.
 fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let call = ToolCallId::from(wire.tool_call_id.as_deref().unwrap_or_default());
     let content = wire.content.as_ref().map(|content| messages::result_value(content));
@@ -203,7 +203,7 @@ fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest, json: &mut EmbeddedJso
     chat.tool_results.push(ToolResult { call, output, error });
 }
 
-/// What TanStack's client says about a call in place of its output, when a server asked for approval.
+/// The texts that TanStack's client sends as output of a call that waited for approval.
 fn decision(output: &Value) -> Option<(bool, Option<String>)> {
     let object = output.as_object()?;
     let approved = object.get("approved")?.as_bool()?;
@@ -215,7 +215,7 @@ fn decision(output: &Value) -> Option<(bool, Option<String>)> {
     (known && (said || pending)).then_some((approved, reason))
 }
 
-/// A decision is not an output: the call still waits to be made.
+/// A decision is not an output: the call is still pending.
 fn decide(messages: &mut [Message], call: &ToolCallId, approval: &ApprovalId, approved: bool) {
     let parts = messages.iter_mut().rev().flat_map(|message| &mut message.parts);
     for part in parts {
@@ -234,7 +234,8 @@ fn decide(messages: &mut [Message], call: &ToolCallId, approval: &ApprovalId, ap
     }
 }
 
-/// The answers to interrupts. One that approves or refuses is a decision too, in case the question was one.
+/// Parses the answers to interrupts. One that approves or refuses is also a decision, in case the question
+/// was an approval.
 fn read_answers(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Result<(), Error> {
     for (index, entry) in list(body, "resume")?.into_iter().enumerate() {
         let Some(id) = entry.get("interruptId").and_then(Value::as_str) else {
@@ -268,7 +269,7 @@ fn read_answers(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Result
     Ok(())
 }
 
-/// Everything else, under its own name. TanStack's `data` repeats `forwardedProps`.
+/// All remaining fields, under their own names. TanStack's `data` repeats `forwardedProps`.
 fn context(mut body: Map<String, Value>) -> Map<String, Value> {
     if body.get("data").is_some() && body.get("data") == body.get("forwardedProps") {
         body.shift_remove("data");

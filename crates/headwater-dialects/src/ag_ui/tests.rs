@@ -1,4 +1,4 @@
-//! Streams of our own, written and read.
+//! Our own streams, encoded and decoded.
 
 mod tanstack;
 mod waiting;
@@ -84,7 +84,7 @@ fn modern() -> EncodeOptions {
 }
 
 #[test]
-fn a_text_is_three_events_between_the_ends_of_its_run() {
+fn text_is_three_events_within_its_run() {
     let mut records = vec![Record::new(0, started())];
     records.extend(text(None, "x", "Hi"));
     let finished = Event::RunFinished(RunFinished {
@@ -114,7 +114,7 @@ fn a_text_is_three_events_between_the_ends_of_its_run() {
 }
 
 #[test]
-fn parallel_calls_share_a_message_and_what_follows_a_result_begins_the_next() {
+fn parallel_calls_share_a_message_and_a_result_ends_it() {
     let mut records = vec![Record::new(0, started())];
     records.extend(text(None, "x", "Let me see"));
     records.extend([call("c1", json!({})), call("c2", json!({}))]);
@@ -134,7 +134,7 @@ fn parallel_calls_share_a_message_and_what_follows_a_result_begins_the_next() {
 }
 
 #[test]
-fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
+fn open_parts_are_closed_before_the_end_and_nothing_follows() {
     let records = [
         record(None, BlockDelta::new(BlockKind::Text, "x", "a")),
         record(None, BlockStarted::new(BlockKind::Reasoning, "y")),
@@ -152,7 +152,7 @@ fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
 }
 
 #[test]
-fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
+fn retracted_attempt_restores_the_conversation() {
     let mut options = modern();
     options.messages = vec![Message::text("u1", Role::User, "Hello?")];
     let mut records = vec![Record::new(0, started())];
@@ -180,7 +180,7 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
 }
 
 #[test]
-fn a_client_that_reads_no_snapshots_keeps_what_a_retracted_attempt_said_apart() {
+fn client_without_snapshots_separates_the_retracted_attempt() {
     let options = EncodeOptions::profile(dialect().profile("assistant-ui").unwrap());
     let mut records = vec![Record::new(0, started())];
     records.push(record(Some("a1"), BlockDelta::new(BlockKind::Text, "x", "Dead.")));
@@ -201,7 +201,7 @@ fn a_client_that_reads_no_snapshots_keeps_what_a_retracted_attempt_said_apart() 
 }
 
 #[test]
-fn an_open_text_is_in_every_snapshot_although_it_has_said_nothing() {
+fn open_empty_text_is_in_every_snapshot() {
     let kept = Message::new("m1", Role::Assistant, headwater_protocol::MessageStatus::Sent);
     let records = [
         Record::new(0, started()),
@@ -216,7 +216,7 @@ fn an_open_text_is_in_every_snapshot_although_it_has_said_nothing() {
 }
 
 #[test]
-fn a_stop_is_an_outcome_only_for_those_who_know_it() {
+fn stop_is_an_outcome_only_for_newer_clients() {
     let records = [Record::new(0, started()), Record::new(0, Event::RunCancelled { reason: None })];
     let last = |options: &EncodeOptions| events(&encode(options, &records)).pop().unwrap();
     assert_eq!(last(&modern())["outcome"], json!({ "type": "cancelled" }));
@@ -228,7 +228,7 @@ fn a_stop_is_an_outcome_only_for_those_who_know_it() {
 }
 
 #[test]
-fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
+fn reconnecting_client_gets_the_conversation_and_the_rest() {
     let mut records = vec![Record::new(0, started())];
     records.push(record(
         None,
@@ -249,7 +249,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     assert_eq!(kinds, [&["RUN_STARTED", "MESSAGES_SNAPSHOT"][..], &said].concat());
     let contents: Vec<_> =
         all[1]["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str()).collect();
-    assert_eq!(contents, [Some("Hi"), Some("")], "what is open is said after its start");
+    assert_eq!(contents, [Some("Hi"), Some("")], "open parts are sent after their start");
     let mut again = RunState::with_rules(reader().rules());
     decode(&body).records.iter().for_each(|record| again.apply(record).unwrap());
     assert_eq!(again.messages()[1].plain_text(), "Hello, world");
@@ -257,7 +257,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
 }
 
 #[test]
-fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
+fn open_part_is_empty_in_the_snapshot_and_whole_after_its_start() {
     let thought = |delta: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", delta));
     let input = |delta: &str| Event::ToolInputDelta(ToolInputDelta::new("c1", delta));
     let said = [
@@ -299,7 +299,7 @@ fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
     }
 }
 
-/// The words of a thought, or the input of a call.
+/// The text of a reasoning part, or the input of a call.
 fn said_by(part: &headwater_protocol::Part) -> String {
     match part {
         headwater_protocol::Part::Reasoning(text) => text.text.clone(),
@@ -309,7 +309,7 @@ fn said_by(part: &headwater_protocol::Part) -> String {
 }
 
 #[test]
-fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back() {
+fn retraction_keeps_earlier_turns_with_the_same_attempt_name() {
     let mut earlier = RunState::with_rules(reader().rules());
     let within = |event: Event| {
         let origin = Origin { message: Some("m0".into()), attempt: Some("a1".into()), ..Origin::default() };
@@ -333,7 +333,7 @@ fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back(
 }
 
 #[test]
-fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
+fn retraction_keeps_the_ids_of_a_reconnect() {
     let mut records = vec![Record::new(0, started())];
     let dead = Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Dead"));
     records.push(record(Some("a1"), dead));
@@ -360,9 +360,10 @@ fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
     assert_eq!(told, seen);
 }
 
-/// TanStack's page drops its last message when the first text, call or snapshot comes: a thought before them would be lost.
+/// TanStack's page drops its last message at the first text, call or snapshot: reasoning before them would be
+/// lost.
 #[test]
-fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
+fn joining_client_gets_the_conversation_before_reasoning() {
     let options =
         EncodeOptions { messages: vec![Message::text("u1", Role::User, "Hi")], ..EncodeOptions::default() };
     let records = [
@@ -384,9 +385,9 @@ fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
     }
 }
 
-/// A snapshot without thoughts leaves the client those that it has: what was lost with a process would be said once more.
+/// The client keeps its reasoning if a snapshot has none: reasoning lost with a process would be shown twice.
 #[test]
-fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
+fn reasoning_that_only_the_client_holds_is_blanked() {
     let options = EncodeOptions {
         messages: vec![Message::text("u1", Role::User, "Hi")],
         thought: Some("m-1".into()),
@@ -415,7 +416,7 @@ fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
 }
 
 #[test]
-fn another_servers_stream_is_read_as_the_client_reads_it() {
+fn foreign_stream_is_decoded_like_the_client_does() {
     let body = concat!(
         "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
         "data: {\"type\":\"TEXT_MESSAGE_CHUNK\",\"messageId\":\"a\",\"delta\":\"He\"}\n\n",
@@ -437,7 +438,7 @@ fn another_servers_stream_is_read_as_the_client_reads_it() {
 }
 
 #[test]
-fn an_activity_takes_the_place_of_a_text_and_changes_its_kind() {
+fn activity_replaces_a_text_and_changes_its_kind() {
     let body = concat!(
         "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
         "data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"a\"}\n\n",
@@ -453,7 +454,7 @@ fn an_activity_takes_the_place_of_a_text_and_changes_its_kind() {
 }
 
 #[test]
-fn linter_names_an_event_that_is_out_of_place() {
+fn linter_reports_an_event_out_of_order() {
     let start = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n";
     let table = [
         ("{\"type\":\"STEP_STARTED\",\"stepName\":\"a\"}", false, "order"),
@@ -473,7 +474,7 @@ fn linter_names_an_event_that_is_out_of_place() {
 }
 
 #[test]
-fn object_is_an_activity_that_patches_change() {
+fn object_is_an_activity_changed_by_patches() {
     use headwater_protocol::{StructuredOp, StructuredUpdate};
     let update = |op| Event::Structured(StructuredUpdate::new("s1", "table", op));
     let records: Vec<_> = [
@@ -509,7 +510,7 @@ fn object_is_an_activity_that_patches_change() {
 }
 
 #[test]
-fn deltas_written_by_hand_are_what_their_chunks_serialise_to() {
+fn handwritten_deltas_equal_serialised_chunks() {
     let mut records = text(None, "x", "Hi \"\u{2028}").to_vec();
     records.push(record(None, BlockDelta::new(BlockKind::Reasoning, "y", "Hm")));
     records.push(record(None, ToolCall::new("c", "search")));
@@ -526,7 +527,7 @@ fn deltas_written_by_hand_are_what_their_chunks_serialise_to() {
 }
 
 #[test]
-fn a_client_is_not_told_what_its_own_tool_gave() {
+fn client_does_not_get_its_own_tool_output_back() {
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
     let output = Event::ToolOutput(ToolOutput::new("c1", serde_json::json!("blue")));
     let before = [

@@ -1,6 +1,7 @@
-//! Named events in, records out.
+//! Decodes named events to records.
 //!
-//! What the contract leaves open is decided here; `docs/dialects.md` has the list. What is wrong is reported and passed over.
+//! Implements our decisions where the contract is open (listed in `docs/dialects.md`). Invalid frames are
+//! reported and skipped.
 
 use std::{
     borrow::Cow,
@@ -23,17 +24,17 @@ use crate::{
     json,
 };
 
-/// Reads a stream of named events.
+/// Decodes a stream of named events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AgentsDecoder {
     seq: u64,
     begun: bool,
     end: End,
     waiting: bool,
-    /// An error that is terminal if nothing of the run follows it.
+    /// An error that is terminal unless more of the run follows.
     last_error: Option<ErrorInfo>,
     messages: HashMap<MessageId, MessageBlocks>,
-    /// The message that was begun last.
+    /// The message that was started last.
     current: Option<MessageId>,
     calls: HashMap<ToolCallId, CallPlace>,
     sources: HashSet<(MessageId, String)>,
@@ -52,9 +53,9 @@ enum End {
 #[derive(Debug, Clone, Default)]
 struct MessageBlocks {
     ended: bool,
-    /// Those that may grow.
+    /// The blocks that may still grow.
     open: Vec<(BlockKind, PartId)>,
-    /// The block that deltas without a `partId` go to.
+    /// The block for deltas without a `partId`.
     last: Option<(BlockKind, PartId)>,
     count: u32,
 }
@@ -66,7 +67,7 @@ struct CallPlace {
 }
 
 chunks! {
-    /// The fields of all events: none of them means two things.
+    /// The fields of all events; no field name has two meanings.
     #[serde(default)]
     struct Chunk<'a> {
         message_id?: text, part_id?: text, delta?: text, tool_call_id?: text, tool_name?: String,
@@ -89,7 +90,7 @@ impl Decode for AgentsDecoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         let name = match frame.event {
             Some(name) => Cow::Borrowed(name),
-            // Lines of JSON have no `event:` line; their name is in the object.
+            // In JSON lines the event name is the object's `type`.
             None => match json::type_of(frame) {
                 Ok(name) => name,
                 Err(error) if error.kind() == ErrorKind::Json => return out.errors.push(error),
@@ -268,7 +269,7 @@ impl AgentsDecoder {
     ) -> Result<(), Error> {
         let call = ToolCallId::from(required(chunk.tool_call_id.as_deref(), "toolCallId", frame)?);
         let known = self.calls.get(&call).cloned();
-        // A call stays in the message that it was made in.
+        // A call stays in the message in which it was made.
         let message = match &known {
             Some(known) => known.message.clone(),
             None => {
@@ -397,14 +398,14 @@ impl AgentsDecoder {
         self.current.clone().unwrap_or_else(|| MessageId::from(""))
     }
 
-    /// The message that an event names, else the one that was begun last.
+    /// The message that an event names, else the one started last.
     fn message(&mut self, named: Option<&str>) -> MessageId {
         let id = named.map_or_else(|| self.current(), MessageId::from);
         self.messages.entry(id.clone()).or_default();
         id
     }
 
-    /// Another part begins: the text before it without a `partId` is complete.
+    /// Another part begins, so an open text without a `partId` is complete.
     fn interrupt_text(&mut self, message: &MessageId, out: &mut Decoded) {
         let blocks = self.messages.entry(message.clone()).or_default();
         if let Some(block) = blocks.last.take() {
@@ -444,7 +445,7 @@ impl AgentsDecoder {
         message: Option<&MessageId>,
         event: impl Into<Event>,
     ) {
-        // The message of a stream that names none has no id.
+        // A stream that names no message has a message without an id.
         let message = message.filter(|id| !id.as_str().is_empty()).cloned();
         let origin = Origin { message, ..Origin::default() };
         out.records.push(Record { seq: self.seq, time, origin, event: event.into() });

@@ -1,7 +1,7 @@
-//! Records in, named events out.
+//! Encodes records as named events.
 //!
-//! A reader of the contract needs a message before anything can be put into it and a call before its result. Where the run
-//! left that out, the encoder adds it.
+//! A reader of the contract needs a message before its parts and a call before its result. If the run lacks
+//! one of them, the encoder adds it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use crate::{
     growing::GrowingObjects,
 };
 
-/// Writes a run as a stream of named events.
+/// Encodes a run as a stream of named events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AgentsEncoder {
     seam: String,
@@ -31,18 +31,18 @@ pub(super) struct AgentsEncoder {
     begun: bool,
     ended: bool,
     waiting: bool,
-    /// What the run used so far; it is sent at the end.
+    /// The usage so far; sent at the end.
     usage: Option<Usage>,
-    /// The messages in the order of their beginning, and whether they are open.
+    /// The messages in order of their start, and whether they are open.
     messages: Vec<(MessageId, bool)>,
     current: Option<MessageId>,
     calls: HashMap<ToolCallId, CallState>,
     approvals: HashMap<ApprovalId, ToolCallId>,
     sources: HashSet<(MessageId, String)>,
-    /// Those that are open: few, so a delta finds its own faster than in a map.
+    /// The open blocks. There are few, so a linear search beats a map.
     blocks: Vec<Block>,
     part_ids: HashMap<String, u32>,
-    /// A block without text yet. Most are followed by their first delta, which needs no frame before it.
+    /// A block without text yet. Most get their first delta next, which makes a separate frame unnecessary.
     unsent_block: Option<BlockKey>,
     objects: GrowingObjects,
     object_messages: HashMap<String, MessageId>,
@@ -210,7 +210,7 @@ impl AgentsEncoder {
                 send("file", &fields, out);
             }
             Event::Data(DataEvent { name, id, data, transient, .. }) => {
-                // What is not kept needs no message to be kept in.
+                // Transient data is not kept, so it needs no message.
                 let message = (!transient).then(|| self.part(origin, out));
                 send_data(name, id.as_deref(), data, message.as_ref(), out);
             }
@@ -252,13 +252,13 @@ impl AgentsEncoder {
                 send("status", &fields, out);
             }
             Event::Usage(usage) => self.usage = Some(usage.clone()),
-            // A run that fails ends with an error of its own.
+            // A failing run ends with a terminal error of its own.
             Event::Error(ErrorEvent { error, .. }) => send_error(error, false, out),
             _ => {}
         }
     }
 
-    /// The message that a new part belongs to. A block without text that came before the part gets its place now.
+    /// The message of a new part. An empty block before the part is sent first, to keep the order.
     fn part(&mut self, origin: &Origin, out: &mut FrameWriter) -> MessageId {
         self.send_block(out);
         self.target(origin, out)
@@ -284,7 +284,7 @@ impl AgentsEncoder {
         id
     }
 
-    /// A message begins once: a reader adds one for each `message.start`.
+    /// Starts a message once: a reader adds a message for each `message.start`.
     fn start(&mut self, id: &MessageId, role: Role, time: u64, out: &mut FrameWriter) {
         if self.messages.iter().rev().any(|(known, _)| known == id) {
             return;
@@ -304,7 +304,7 @@ impl AgentsEncoder {
         }
     }
 
-    /// Messages of a snapshot that the stream does not have yet. Those that it has cannot be replaced.
+    /// Adds messages of a snapshot that the stream lacks. Existing ones cannot be replaced.
     fn add_messages(&mut self, messages: &[Message], out: &mut FrameWriter) {
         for message in messages {
             if self.messages.iter().any(|(known, _)| *known == message.id) {
@@ -316,8 +316,8 @@ impl AgentsEncoder {
         }
     }
 
-    /// The `partId` of a new part: its own id, which is the same for a reader that was told the state and goes on by a
-    /// cursor; a number is added where the id came before.
+    /// The `partId` of a new part: its own id, so that it stays the same after a reconnect by cursor; with a
+    /// number added if the id was used before.
     fn part_id(&mut self, id: &str) -> String {
         let uses = self.part_ids.entry(id.to_owned()).or_default();
         *uses += 1;
@@ -353,7 +353,7 @@ impl AgentsEncoder {
         }
     }
 
-    /// The open block that a delta belongs to.
+    /// The open block of a delta.
     fn open_block(&self, kind: BlockKind, id: &PartId, origin: &Origin) -> Option<&Block> {
         let message = origin.message.as_ref().or(self.current.as_ref())?;
         self.blocks.iter().rev().find(|block| {
@@ -385,7 +385,7 @@ impl AgentsEncoder {
         message
     }
 
-    /// A reader shows a call from its `tool.call` on, so it is sent before anything else about the call.
+    /// Sends `tool.call` before anything else about a call, because readers show a call from then on.
     fn call(
         &mut self,
         call: &ToolCallId,
@@ -409,13 +409,13 @@ impl AgentsEncoder {
         known.clone()
     }
 
-    /// A question is a call of a tool that the page executes; its output is the answer.
+    /// A question is a client tool call; its output is the answer.
     fn ask(&mut self, interrupt: &Interrupt, origin: &Origin, out: &mut FrameWriter) {
         let call = ToolCallId::from(interrupt.request.as_str());
         self.call(&call, Some(ASK_USER), Some(&interrupt.to_tool_input()), origin, out);
     }
 
-    /// The contract has no way to remove text: it stays, and what follows begins in new parts.
+    /// The contract cannot remove text: it stays, and the next attempt begins new parts.
     fn retract(&mut self, attempt: &AttemptId, reason: Option<&String>, out: &mut FrameWriter) {
         let message = self.blocks.iter().find(|block| block.attempt.as_ref() == Some(attempt));
         let message = message.map(|block| block.key.0.clone());
@@ -484,7 +484,7 @@ impl Encode for AgentsEncoder {
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        // A run that is not named yet will be, in its `meta`.
+        // `meta` names the run, so earlier records need no name.
         let nameless = |record: &&Record| match &record.event {
             Event::RunStarted(started) => *started == RunStarted::default(),
             _ => false,
@@ -493,7 +493,7 @@ impl Encode for AgentsEncoder {
             self.record(record, out);
         }
         self.send_objects(out);
-        // Messages of people are not part of the run, and the reader has them.
+        // The reader already has the user's messages.
         for message in state.messages() {
             if !self.messages.iter().any(|(known, _)| *known == message.id) {
                 self.messages.push((message.id.clone(), false));

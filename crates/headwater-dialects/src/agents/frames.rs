@@ -1,4 +1,4 @@
-//! The frames of the wire: an event's name and its fields.
+//! The frames of the wire: an event's name and fields.
 
 use headwater_protocol::{
     BlockKind, ErrorInfo, FrameWriter, Framing, MessageId, Piece, ToolCallId, ToolState, Usage, rfc3339,
@@ -20,7 +20,7 @@ pub(super) enum Field<'a> {
     Approval(Fields<'a>),
 }
 
-/// The fields of an event, without those that have no value.
+/// The fields of an event; those without a value are left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(&'a [(&'static str, Option<Field<'a>>)]);
 
@@ -56,7 +56,7 @@ pub(super) fn send(name: &'static str, fields: &[(&'static str, Option<Field<'_>
     if out.framing() == Framing::Sse {
         return out.chunk(Some(name), &Fields(fields));
     }
-    // Lines of JSON have no place for the name but the object itself.
+    // In JSON lines the event name goes into the object.
     let typed: Vec<_> = [("type", text(name))].into_iter().chain(fields.iter().copied()).collect();
     out.chunk(None, &Fields(&typed));
 }
@@ -68,7 +68,7 @@ pub(super) fn delta_name(kind: BlockKind) -> &'static str {
     }
 }
 
-/// Most of a stream is deltas of text, so they are written by hand.
+/// Serialised by hand: most of a stream is text deltas.
 pub(super) fn send_delta(
     name: &'static str,
     message: &MessageId,

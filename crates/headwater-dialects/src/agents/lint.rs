@@ -1,4 +1,4 @@
-//! The contract, and what we decided where it is open, as named rules.
+//! The rules of the contract and of our decisions where it is open.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,9 +37,9 @@ pub(super) struct AgentsLinter {
     frames: u64,
     meta: bool,
     run: Option<String>,
-    /// What ended the stream.
+    /// The event that ended the stream.
     end: Option<&'static str>,
-    /// The last event of note was an error that may be terminal, or a wait.
+    /// The last significant event was an error that may be terminal, or a wait.
     may_end: bool,
     /// Whether each message is open.
     messages: HashMap<String, bool>,
@@ -201,7 +201,7 @@ impl AgentsLinter {
     }
 }
 
-/// The fields that an event must have: strings, but for `data`, which may be any value.
+/// The fields that an event must have: strings, except `data`, which may be any value.
 fn required(name: &str) -> &'static [&'static str] {
     match name {
         "message.start" | "message.end" => &["messageId"],

@@ -1,8 +1,8 @@
-//! What a page of the contract asks for: `POST {messages, sessionId, toolChoice, …}`.
+//! Requests of the contract's pages: `POST {messages, sessionId, toolChoice, …}`.
 //!
-//! The messages are the AI SDK's UI messages, since the contract keeps that UI. Besides: a
-//! `Last-Event-ID` header comes back to a run after an event, `…/stop` stops one, and `answers` and
-//! `approvals` (extensions) answer what a run asked.
+//! Messages are UI messages of the AI SDK, since the contract keeps that UI. A `Last-Event-ID` header resumes
+//! a run after an event, `…/stop` stops one, and the extensions `answers` and `approvals` answer its
+//! questions.
 
 use headwater_protocol::{Error, ErrorKind, Message, Role, RunId, SessionId};
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use crate::{
     ui_message,
 };
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut body = match request.body.trim_ascii() {
         b"" if request.method != "POST" => Map::new(),
@@ -49,7 +49,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
-/// Reads the message at a place of the list: the AI SDK's, or one of a single text, as older UIs keep it.
+/// Parses the message at an index: an AI SDK message, or one with a single text, as in older UIs.
 fn read_message(at: usize, message: &Value) -> Result<Message, Error> {
     let path = format!("messages[{at}]");
     let (None, Some(Value::String(text))) = (message.get("parts"), message.get("content")) else {
@@ -81,7 +81,7 @@ fn action(request: &RawRequest<'_>, stops: bool, chat: &ChatRequest) -> Result<A
     Err(Error::new(ErrorKind::Request, message))
 }
 
-/// The run in `…/{run}/stream` and `…/{run}/stop`, and whether it is to be stopped.
+/// The run in `…/{run}/stream` and `…/{run}/stop`, and whether to stop it.
 fn from_path(path: &str) -> (Option<String>, bool) {
     let mut segments = path.trim_end_matches('/').rsplit('/');
     match (segments.next(), segments.next()) {

@@ -1,7 +1,7 @@
-//! The chunks of the UI message stream, protocol v1, as version 7 of the client knows them.
+//! The chunks of the UI message stream, protocol v1, as of client version 7.
 //!
-//! Optional fields are absent or of their type, never `null`: the client's schema refuses it. What else the schema demands is
-//! left to the real client.
+//! Optional fields are absent or have their type, never `null`: the client's schema rejects it. Other
+//! constraints of the schema are tested with the real client.
 
 mod read;
 mod schema;
@@ -20,17 +20,17 @@ pub(super) use schema::is_provider_metadata;
 type Json<'a> = Cow<'a, Value>;
 
 chunks! {
-    /// One chunk of the stream. A version in brackets is the first that knows it.
+    /// One chunk of the stream. A version in brackets is the first one that supports it.
     enum Chunk by fields(&'a str) -> Error {
         "start" => Start(Start<'a>),
         "finish" => Finish(Finish<'a>),
         "abort" => Abort(Abort<'a>),
-        /// The chat client reads no further.
+        /// The chat client stops reading here.
         "error" => Error(ErrorText<'a>),
         "message-metadata" => MessageMetadata(MessageMetadata<'a>),
         "start-step" => StartStep(Empty),
         "finish-step" => FinishStep(Empty),
-        /// The parts of the current step are dropped (7.0.70).
+        /// Drops the parts of the current step (7.0.70).
         "reset-step" => ResetStep(Empty),
         "text-start" => TextStart(Block<'a>),
         "text-delta" => TextDelta(BlockDelta<'a>),
@@ -40,7 +40,7 @@ chunks! {
         "reasoning-end" => ReasoningEnd(Block<'a>),
         /// (7.0)
         "reasoning-file" => ReasoningFile(File<'a>),
-        /// Something of a provider's own (7.0).
+        /// Provider-specific content (7.0).
         "custom" => Custom(Custom<'a>),
         "source-url" => SourceUrl(SourceUrl<'a>),
         "source-document" => SourceDocument(SourceDocument<'a>),
@@ -57,12 +57,12 @@ chunks! {
         "tool-output-error" => ToolOutputError(ToolOutputError<'a>),
         /// (6.0)
         "tool-output-denied" => ToolOutputDenied(ToolOutputDenied<'a>),
-        /// A person's words in the middle of a run (7.0.163).
+        /// A user message in the middle of a run (7.0.163).
         "steering-message" => SteeringMessage(SteeringMessage<'a>),
     } else {
-        /// Data of the application's own, `data-<name>`.
+        /// Application data, `data-<name>`.
         Data(Data<'a>),
-        /// A chunk as it came.
+        /// A chunk that is passed through.
         Raw(Json<'a>),
     }
 
@@ -168,7 +168,7 @@ chunks! {
     }
     struct ToolOutputDenied<'a> { tool_call_id: text, }
     struct SteeringMessage<'a> { id: text, parts?: Json<'a> = "schema::steering_parts", }
-    /// Data of the same type and id replaces what was there.
+    /// Data of the same type and id replaces earlier data.
     struct Data<'a> {
         /// `data-` and the name.
         #[serde(rename = "type")]

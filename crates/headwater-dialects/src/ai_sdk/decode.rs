@@ -1,6 +1,7 @@
-//! Chunks in, records out, as version 7.0.169 of the client reads them.
+//! Decodes chunks to records, as version 7.0.169 of the client reads them.
 //!
-//! The client looks up what a chunk belongs to and gives up where there is nothing; so does this.
+//! The client looks up the part that a chunk refers to and rejects the stream if there is none; so does this
+//! decoder.
 
 mod known;
 
@@ -22,10 +23,10 @@ use crate::{
 
 pub(super) use known::Known;
 
-/// What is sent after the last chunk; the client passes over it wherever it stands.
+/// The frame after the last chunk; the client ignores it anywhere.
 pub(super) const DONE: &str = "[DONE]";
 
-/// Reads one stream.
+/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     seq: u64,
@@ -37,7 +38,7 @@ pub(super) struct Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
-        // Nothing is read after the terminal chunk.
+        // Nothing after the terminal chunk is read.
         if frame.data == DONE || self.ended {
             return;
         }
@@ -180,7 +181,7 @@ impl Decoder {
                 Some(chunk.input.into_owned()),
             )),
             Chunk::ToolInputError(chunk) => {
-                // A part that the step already has decides whether the tool is dynamic.
+                // An existing part of the step decides whether the tool is dynamic.
                 let known = self.known.dynamic_in_step(&chunk.tool_call_id);
                 let tool = self.tool(
                     (&chunk.tool_call_id, &chunk.tool_name, false),
@@ -220,7 +221,7 @@ impl Decoder {
         }))
     }
 
-    /// The call that a chunk announces, by its id and its tool, and whether its input is streamed.
+    /// The call that a chunk announces, by its id and tool, and whether its input is streamed.
     fn tool(
         &mut self,
         (call, name, streams): (&str, &str, bool),

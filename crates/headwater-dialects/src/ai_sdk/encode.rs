@@ -1,7 +1,7 @@
-//! Records in, chunks out.
+//! Encodes records as chunks.
 //!
-//! A stream builds one message, whatever the run has: other messages of the agent are steps of it, and
-//! those of a person are not sent. Deltas of what is open take a short way.
+//! A stream builds one message: further messages of the agent become steps of it, and user messages are not
+//! sent. Deltas of open blocks take a fast path.
 
 mod attempt;
 mod content;
@@ -25,7 +25,7 @@ use crate::{
     growing::GrowingObjects,
 };
 
-/// Which clients the stream is for.
+/// The clients that the stream is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Audience {
     /// All of versions 5, 6 and 7: only what the oldest of them knows.
@@ -33,11 +33,11 @@ enum Audience {
     Strict,
     /// Version 7.0.70 and later.
     Ai7,
-    /// Version 5 before 5.0.92: it knows neither approvals nor why a run finished.
+    /// Version 5 before 5.0.92: it knows neither approvals nor finish reasons.
     Ai50,
 }
 
-/// Writes one stream.
+/// Encodes one stream.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     audience: Audience,
@@ -48,25 +48,25 @@ pub(super) struct Encoder {
     spoke: bool,
     /// The terminal chunk was sent.
     ended: bool,
-    /// The run waits; the terminal chunk comes when the stream ends.
+    /// The run waits; the terminal chunk is sent when the stream ends.
     waiting: bool,
     /// The message that was started last.
     current: Option<MessageId>,
-    /// The attempt that is on.
+    /// The current attempt.
     attempt: Option<AttemptId>,
-    /// The messages so far, and whether a page shows them: not those of a person.
+    /// The messages so far, and whether a page shows them: not those of a user.
     messages: HashMap<MessageId, bool>,
     blocks: Vec<Block>,
     /// The calls that the client knows; a question is one too.
     calls: HashMap<ToolCallId, Call>,
     approvals: HashMap<ApprovalId, ToolCallId>,
-    /// The calls that were done when the client came back.
+    /// The calls that were finished when the client reconnected.
     done_before: HashSet<ToolCallId>,
     objects: GrowingObjects,
     step: Step,
-    /// The attempts of which anything was shown.
+    /// The attempts with visible content.
     heard: Vec<AttemptId>,
-    /// How many blocks were made up here.
+    /// The number of block ids generated here.
     made: u64,
 }
 
@@ -84,7 +84,7 @@ struct Block {
 struct Call {
     name: String,
     attempt: Option<AttemptId>,
-    /// `tool-input-start` was sent, so deltas may come.
+    /// `tool-input-start` was sent, so deltas may follow.
     partial: bool,
     /// The input is complete: the same call in another step would be another part.
     ready: bool,
@@ -95,21 +95,21 @@ struct Call {
 /// The current step on the wire.
 #[derive(Debug, Default)]
 struct Step {
-    /// `finish-step` is owed.
+    /// `finish-step` must still be sent.
     open: bool,
-    /// There was a `start-step` in this stream.
+    /// This stream has had a `start-step`.
     seen: bool,
     holds: Holds,
-    /// The data of the step, which a reset drops with it: it is sent again then.
+    /// The data of the step, which a reset drops as well: it is sent again then.
     kept: Vec<Data<'static>>,
 }
 
-/// Whose parts the current step holds.
+/// The content of the current step.
 #[derive(Debug, Default)]
 enum Holds {
     #[default]
     Nothing,
-    /// Parts of one attempt, and nothing that happened.
+    /// Parts of one attempt only, without any executed effect.
     Only(AttemptId),
     Several,
 }
@@ -136,7 +136,7 @@ impl Encoder {
         }
     }
 
-    /// Deltas of what is open: the shortest way, without allocation.
+    /// Deltas of open blocks: the fast path, without allocation.
     fn delta(&self, record: &Record, out: &mut FrameWriter) -> bool {
         let chunk = match &record.event {
             Event::BlockDelta(block)
@@ -161,7 +161,7 @@ impl Encoder {
         self.blocks.iter().any(|open| open.kind == kind && open.id == *id && open.message.as_ref() == wanted)
     }
 
-    /// The message that a record belongs to.
+    /// The message of a record.
     fn wanted_message<'a>(&'a self, record: &'a Record) -> Option<&'a MessageId> {
         record.origin.message.as_ref().or(self.current.as_ref())
     }
@@ -170,7 +170,7 @@ impl Encoder {
         self.current.as_ref().filter(|message| self.messages.get(*message) != Some(&false))
     }
 
-    /// Whether the record belongs to a message that no page shows as the agent's.
+    /// Whether the record belongs to a message that is not the agent's.
     fn is_silent(&self, record: &Record) -> bool {
         let wanted = self.wanted_message(record);
         content::in_message(&record.event)
@@ -183,7 +183,7 @@ impl Encoder {
         self.put(&finish(Some("error")), out);
     }
 
-    /// Closes all that is open, the step too.
+    /// Closes everything that is open, including the step.
     fn close_all(&mut self, out: &mut FrameWriter) {
         self.send_objects(out);
         self.close_blocks(|_| true, out);
@@ -202,7 +202,7 @@ impl Encoder {
         }
     }
 
-    /// Whether a step may end here without tearing anything apart.
+    /// Whether a step may end here without splitting a part.
     fn is_quiet(&self) -> bool {
         self.blocks.is_empty() && self.calls_are_ready()
     }
@@ -211,7 +211,7 @@ impl Encoder {
         self.calls.values().all(|call| call.ready)
     }
 
-    /// A new step begins; one that has nothing in it yet will do.
+    /// Begins a new step; an empty one is reused.
     fn boundary(&mut self, out: &mut FrameWriter) {
         if self.step.open && !self.has_content() {
             return;
@@ -221,12 +221,12 @@ impl Encoder {
         self.step = Step { open: true, seen: true, ..Step::default() };
     }
 
-    /// Whether the step has anything that what follows must be told from.
+    /// Whether the step has content from which the next part must be separated.
     fn has_content(&self) -> bool {
         !matches!(self.step.holds, Holds::Nothing) || !self.step.kept.is_empty()
     }
 
-    /// A part comes to the step.
+    /// Records a part in the step.
     fn holds(&mut self, attempt: Option<&AttemptId>) {
         let same = matches!((&self.step.holds, attempt), (Holds::Only(held), Some(new)) if held == new);
         if !same {
@@ -253,7 +253,7 @@ impl Encode for Encoder {
         if self.is_silent(record) {
             return;
         }
-        // A message that was never started begins with its first part.
+        // A message without a start begins with its first part.
         if let Some(message) = &record.origin.message
             && content::in_message(&record.event)
             && !self.messages.contains_key(message)
@@ -264,7 +264,7 @@ impl Encode for Encoder {
         self.event(record, out);
     }
 
-    /// The client sends no cursor and begins anew at `start`.
+    /// The client sends no cursor and begins again at `start`.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
         let parts = state.messages().iter().flat_map(|message| &message.parts);
         self.done_before = parts.filter_map(done_call).collect();
@@ -276,7 +276,7 @@ impl Encode for Encoder {
         }
     }
 
-    /// A stream that ends before its run does says so: the client would take it for complete.
+    /// Reports a stream that ends before its run: the client would take it as complete.
     fn finish(&mut self, out: &mut FrameWriter) {
         if !self.ended && self.spoke {
             self.close_all(out);
@@ -292,7 +292,7 @@ impl Encode for Encoder {
         }
     }
 
-    /// The client goes on with the message that is named here, and begins another one otherwise.
+    /// The client continues the message that is named here, and otherwise begins another one.
     fn next_response(&mut self, out: &mut FrameWriter) {
         self.ended = false;
         self.waiting = false;
@@ -302,11 +302,11 @@ impl Encode for Encoder {
     }
 }
 
-/// A call that has its output, or a question that has its answer.
+/// The id of a call with output, or of a question with an answer.
 fn done_call(part: &Part) -> Option<ToolCallId> {
     match part {
         Part::Tool(tool) if tool.state == ToolState::OutputAvailable => Some(tool.call.clone()),
-        // The client keeps the raw text of such an input, which others would show beside it.
+        // The client keeps the raw text of such an input, which other clients would show beside it.
         Part::Tool(tool) if tool.state.is_settled() && tool.executor == Executor::Client => {
             Some(tool.call.clone())
         }
@@ -317,7 +317,7 @@ fn done_call(part: &Part) -> Option<ToolCallId> {
     }
 }
 
-/// Writes a chunk; deltas by hand.
+/// Writes a chunk; deltas are serialised by hand.
 fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     let (kind, id, between, delta) = match chunk {
         Chunk::TextDelta(BlockDelta { id, delta, provider_metadata: None }) => {
@@ -370,7 +370,7 @@ fn block_end<'a>(kind: BlockKind, id: &'a str, metadata: Option<&'a Value>) -> C
     }
 }
 
-/// Provider metadata, if the client takes it.
+/// Provider metadata, if the client accepts it.
 fn provider_metadata(metadata: Option<&Value>) -> Option<Cow<'_, Value>> {
     metadata.filter(|metadata| chunk::is_provider_metadata(metadata)).map(Cow::Borrowed)
 }

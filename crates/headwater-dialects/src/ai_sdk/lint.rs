@@ -1,7 +1,7 @@
-//! The contract as rules.
+//! The rules of the stream.
 //!
-//! What the client gives up at is a finding, and so is what it takes in silence although it shows a broken
-//! sender: a text that is never ended, a stream without an end, chunks after it.
+//! Findings are chunks that the client rejects, and chunks that it tolerates although they show a broken
+//! sender: a text without an end, a stream without an end, chunks after the end.
 
 use headwater_protocol::{BlockKind, Error, ErrorKind, Frame};
 use serde_json::Value;
@@ -34,7 +34,7 @@ rules! {
     "done-last": "`[DONE]`, once and last",
 }
 
-/// Looks at one stream.
+/// Checks one stream.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
     known: Known,
@@ -43,7 +43,7 @@ pub(super) struct Linter {
     failed: bool,
     ended: bool,
     done: bool,
-    /// The client would have given up: what follows is nobody's business.
+    /// The client would have rejected the stream: the rest is not checked.
     dead: bool,
 }
 
@@ -138,7 +138,7 @@ impl Linter {
                 self.ended = true;
             }
             Chunk::Abort(_) => {
-                // The real server leaves everything open here.
+                // The vendor's server leaves everything open here.
                 self.in_step = false;
                 self.ended = true;
             }
@@ -203,7 +203,7 @@ impl Linter {
         self.known.open_block(kind, id);
     }
 
-    /// After an error the rest of the message cannot be expected to be whole.
+    /// After an error the rest of the message need not be complete.
     fn blocks_ended(&mut self, before: &str, findings: &mut Findings) {
         if !self.failed
             && let Some(id) = self.known.any_open_block()
@@ -224,7 +224,7 @@ impl Linter {
     }
 }
 
-/// Strict clients reject a key that the newest schema does not know: reading the chunk has dropped it.
+/// Strict clients reject a key that the newest schema does not know; parsing the chunk has dropped it.
 fn keys(chunk: &Chunk<'_>, text: &str, findings: &mut Findings) {
     let (Ok(Value::Object(map)), Ok(known)) = (json::value(text), serde_json::to_value(chunk)) else {
         return;

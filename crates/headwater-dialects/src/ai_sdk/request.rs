@@ -1,4 +1,4 @@
-//! The requests of `useChat`: a POST of the whole conversation, and a GET to come back to a run.
+//! The requests of `useChat`: a POST with the conversation, and a GET to reconnect to a run.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{
     ui_message,
 };
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     if request.method.eq_ignore_ascii_case("GET") {
         return resume(request);
@@ -35,10 +35,10 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     };
     let last = chat.messages.iter().rposition(|message| message.role == Role::Assistant);
     if let Some(message) = last.and_then(|at| chat.messages.get(at)) {
-        // The answers that the server has not acted on yet.
+        // Answers that the server has not acted on yet.
         let tools = message.parts.iter().filter_map(Part::as_tool);
         chat.approvals = tools.filter_map(ApprovalAnswer::of).collect();
-        // In an older message they were given before.
+        // Those in an older message were given before.
         if last == chat.messages.len().checked_sub(1) {
             chat.tool_results = tool_results(message);
         }
@@ -47,8 +47,8 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
-/// Clients before 5.0.270, 6.0.297 and 7.0.107 put the chat's id behind the query of their URL: `chat?agent=x/<id>/stream`
-/// means `chat/<id>/stream?agent=x`.
+/// Clients before 5.0.270, 6.0.297 and 7.0.107 append the chat's id to the query of their URL:
+/// `chat?agent=x/<id>/stream` stands for `chat/<id>/stream?agent=x`.
 pub(super) fn target<'a>(request: &RawRequest<'a>) -> Cow<'a, str> {
     let misplaced = || {
         let (path, query) = request.target.split_once('?')?;
@@ -68,7 +68,7 @@ fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return Err(wrong(format!("`{path}` must end with `/<chat id>/stream`, as the client asks for it")));
     };
-    // A plus is a plus in a path.
+    // In a path, a plus is not a space.
     let id = percent_decode(&id.replace('+', "%2B"));
     Ok(ChatRequest { action: Action::Resume, session: Some(id.into()), ..ChatRequest::default() })
 }
@@ -81,7 +81,7 @@ fn action(trigger: Option<Value>) -> Result<Action, Error> {
     }
 }
 
-/// The conversation, or its last message alone where the page was told to send only that.
+/// The conversation, or only its last message if the page is configured to send only that.
 fn messages(body: &mut Map<String, Value>) -> Result<Vec<Message>, Error> {
     if let Some(messages) = body.shift_remove("messages") {
         let Value::Array(messages) = messages else {
@@ -106,7 +106,7 @@ fn read_message(message: &Value, path: &str) -> Result<Message, Error> {
     Ok(read)
 }
 
-/// What the last step's tools gave; which of them were the page's own, the server knows.
+/// The outputs of the last step's tools; the server knows which of them were executed by the page.
 fn tool_results(message: &Message) -> Vec<ToolResult> {
     let step = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
     let tools = message.parts.iter().skip(step.unwrap_or_default()).filter_map(Part::as_tool);

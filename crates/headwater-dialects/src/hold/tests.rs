@@ -8,7 +8,7 @@ fn said(attempt: &str, delta: &str) -> Record {
 }
 
 #[test]
-fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_seen_whole() {
+fn held_attempt_is_dropped_except_effects_or_released_whole() {
     let mut hold = Hold::default();
     let mut seen = Vec::new();
     let records = [

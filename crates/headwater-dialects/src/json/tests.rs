@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn texts_of_one_request_share_the_number_of_values() {
+fn texts_of_one_request_share_the_value_budget() {
     let text = format!("[{}]", vec!["{\"a\":0}"; 2_000].join(","));
     let read = |mut json: EmbeddedJson| [(); 4].map(|()| json.read(&text).is_some());
     assert_eq!(read(EmbeddedJson::of_request()), [true, true, false, false]);
@@ -9,7 +9,7 @@ fn texts_of_one_request_share_the_number_of_values() {
 }
 
 #[test]
-fn text_that_is_not_json_takes_nothing_of_the_number() {
+fn invalid_json_uses_no_budget() {
     let mut json = EmbeddedJson::of_request();
     let broken = format!("[{}", vec!["0"; 8_000].join(","));
     assert_eq!(json.read(&broken), None);

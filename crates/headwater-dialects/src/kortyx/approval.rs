@@ -1,10 +1,10 @@
-//! How the answer to an approval is told from the answer to another question: by the request's id.
+//! The request's id distinguishes answers to approvals from answers to other questions.
 
 use headwater_protocol::ApprovalId;
 
-/// The choice that approves.
+/// The option that approves.
 pub(super) const APPROVE: &str = "approve";
-/// The choice that refuses.
+/// The option that denies.
 pub(super) const DENY: &str = "deny";
 
 const PREFIX: &str = "approval:";

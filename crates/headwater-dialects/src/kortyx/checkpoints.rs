@@ -1,4 +1,4 @@
-//! What Kortyx' pages read about checkpoints: where a session went back to, what a fork begins with, and what each waits for.
+//! Checkpoint documents of Kortyx' pages: roll back and fork, with the open questions of each.
 
 use headwater_protocol::{ApprovalId, Origin};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::encode::{approval, interrupt};
 use crate::documents::{CheckpointEntry, CheckpointReply, PendingKind, PendingQuestion};
 
-/// The document that answers a request about checkpoints, where Kortyx has one of its own.
+/// The response to a checkpoint request, if Kortyx has its own format for it.
 pub(super) fn reply(reply: &CheckpointReply<'_>) -> Option<Value> {
     match reply {
         CheckpointReply::List(_) | CheckpointReply::Checkpoint { .. } => None,
@@ -25,7 +25,7 @@ pub(super) fn reply(reply: &CheckpointReply<'_>) -> Option<Value> {
     }
 }
 
-/// A checkpoint with the questions that are open at it.
+/// A checkpoint with its open questions.
 fn with_pending(checkpoint: &CheckpointEntry<'_>, pending: &[PendingQuestion<'_>]) -> Value {
     let mut document = json!(checkpoint);
     if let Value::Object(fields) = &mut document {
@@ -35,7 +35,7 @@ fn with_pending(checkpoint: &CheckpointEntry<'_>, pending: &[PendingQuestion<'_>
     document
 }
 
-/// A question as Kortyx' server keeps it, made of the chunk that asks it.
+/// A question in the form of Kortyx' server, built from the chunk that asks it.
 fn record(question: &PendingQuestion<'_>, checkpoint: &CheckpointEntry<'_>) -> Value {
     let origin = Origin { node: Some(question.node.to_owned()), ..Origin::default() };
     let id;

@@ -1,4 +1,4 @@
-//! The chunks of a Kortyx stream, with the fields of its own schema and no others.
+//! The chunks of a Kortyx stream, with exactly the fields of its schema.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{
 
 type Json<'a> = Cow<'a, Value>;
 
-/// The only name that the root span of a `trace` may have.
+/// The only allowed name of the root span in a `trace`.
 pub(super) const ROOT_SPAN: &str = "kortyx.run";
 
 chunks! {
@@ -22,12 +22,12 @@ chunks! {
         "checkpoint" => Checkpoint(Checkpoint<'a>),
         "trace" => Trace(Trace<'a>),
         "status" => Status(Status<'a>),
-        /// The page shows it only in a run that streams no text.
+        /// The page only shows it in a run that streams no text.
         "message" => Message(Message<'a>),
         "text-start" => TextStart(Text<'a>),
         "text-delta" => TextDelta(TextDelta<'a>),
         "text-end" => TextEnd(Text<'a>),
-        /// The old form of a tool's output, which names no call and which no server sends any more.
+        /// The old form of a tool's output, which names no call and is no longer sent by any server.
         "tool-result" => ToolResult(ToolResult<'a>),
         "tool-call-start" => ToolCallStart(ToolCallStart<'a>),
         "tool-call-result" => ToolCallResult(ToolCallResult<'a>),
@@ -39,7 +39,7 @@ chunks! {
         "done" => Done(Done<'a>),
         "error" => Error(Failure<'a>),
     } else {
-        /// A chunk of an unknown type. It is read and never written.
+        /// A chunk of an unknown type. It is read but never written.
         Other(Cow<'a, Value>),
     }
 
@@ -76,7 +76,7 @@ chunks! {
         kind: InterruptKind,
         #[serde(default)]
         multiple: bool,
-        // Always sent, and empty where the answer is free text.
+        // Always sent; empty if the answer is free text.
         #[serde(default)]
         options: Cow<'a, [Choice]>,
         meta?: Cow<'a, Map<String, Value>>,
@@ -88,7 +88,7 @@ chunks! {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads the chunk of a frame. An unknown type is not an error.
+    /// Parses the chunk of a frame. An unknown type is not an error.
     pub(super) fn from_frame(frame: &Frame<'a>) -> Result<Self, Error> {
         match Self::read_as(&type_of(frame)?, frame)? {
             Some(chunk) => Ok(chunk),

@@ -1,4 +1,4 @@
-//! From chunks to events.
+//! Decodes chunks to events.
 
 mod question;
 
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::decode::{Decode, Decoded};
 
-/// The text of a chunk that says nothing about its place.
+/// The block id of chunks without any ids.
 const ANONYMOUS: &str = "text";
 
-/// Which text a chunk belongs to, as Kortyx tells them apart.
+/// The block of a chunk, identified as Kortyx does.
 pub(super) fn identity<'a>(
     operation: Option<&'a str>,
     segment: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) fn identity<'a>(
     }
 }
 
-/// Reads a Kortyx stream.
+/// Decodes a Kortyx stream.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     seq: u64,
@@ -46,17 +46,17 @@ pub(super) struct Decoder {
     failed: bool,
     /// A question was asked since the last `done`, so the next one means that the run waits.
     asked: bool,
-    /// `done` came.
+    /// `done` was received.
     done: bool,
-    /// It meant that the run waits, so that the run may go on after it.
+    /// It meant that the run waits, so the run may continue after it.
     waits: bool,
-    /// Something came after it, which was reported.
+    /// A chunk after the end has been reported.
     late: bool,
-    /// `[DONE]` came.
+    /// `[DONE]` was received.
     closed: bool,
     /// Outputs in the old form, which names no call.
     results: u64,
-    /// The text that was named last: most chunks name the same one.
+    /// The block named last: most chunks name the same one.
     text: Option<PartId>,
 }
 
@@ -95,7 +95,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Whether nothing may come any more.
+    /// Whether no more chunks may follow.
     pub(super) fn is_over(&self) -> bool {
         self.done && !self.waits
     }
@@ -118,7 +118,7 @@ impl Decoder {
         if let Some(error) = self.failure.take() {
             self.push(ErrorEvent { error, ..Default::default() }, Origin::default(), out);
         }
-        // A run that says more has been answered elsewhere.
+        // More output means that the question was answered elsewhere.
         self.asked &= !matches!(chunk, Chunk::Message(_) | Chunk::TextStart(_) | Chunk::ToolCallStart(_));
         let (event, origin) = match chunk {
             Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) => {
@@ -178,7 +178,7 @@ impl Decoder {
             }
 
             Chunk::Session(session) => {
-                // Within the run it would undo what is known of it.
+                // A second start within the run would reset its state.
                 if std::mem::replace(&mut self.started, true) && !self.done {
                     return;
                 }
@@ -228,7 +228,7 @@ impl Decoder {
         self.seq += 1;
     }
 
-    /// An error is the end of the run if nothing follows it.
+    /// An error ends the run if nothing follows it.
     fn fail(&mut self, out: &mut Decoded) -> bool {
         let failure = self.failure.take();
         let failed = failure.is_some();

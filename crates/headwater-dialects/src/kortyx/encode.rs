@@ -1,4 +1,4 @@
-//! From events to chunks.
+//! Encodes events as chunks.
 
 mod question;
 mod tool;
@@ -29,10 +29,10 @@ use crate::encode::{Encode, EncodeOptions, Pieces, WriteChunk as _};
 
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
-/// Writes a run as a Kortyx stream.
+/// Encodes a run as a Kortyx stream.
 ///
-/// `done` makes Kortyx' page stop reading, so nothing is sent after the end of the run. Only a run that waits goes on
-/// after its `done`, for readers that follow it further.
+/// Kortyx' page stops reading at `done`, so nothing is sent after the end of the run. Only a waiting run
+/// continues after its `done`, for readers that follow it further.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     seam: String,
@@ -41,20 +41,20 @@ pub(super) struct Encoder {
     failed: bool,
     done: bool,
     closed: bool,
-    /// The calls that were started, with the names of their tools.
+    /// The started calls, with the names of their tools.
     calls: HashMap<ToolCallId, String>,
     /// The calls that are not shown.
     quiet: HashSet<ToolCallId>,
-    /// The structured streams that are complete. The page gives up if one goes on.
+    /// The complete structured streams. The page rejects a stream in which one of them continues.
     complete: HashSet<String>,
-    /// The text that was written last, which most deltas belong to.
+    /// The block written last, which most deltas belong to.
     latest: Option<TextPiece>,
-    /// The other texts.
+    /// The other blocks.
     texts: HashMap<PartId, TextPiece>,
 }
 
-/// How the page tells a text from the others: it appends to the piece of the same hook call and segment, and it cannot
-/// retract one. So each text, and each attempt at it, has a segment of its own.
+/// How the page identifies a block: it appends to the piece of the same hook call and segment and cannot
+/// retract one. So each block, and each attempt at it, gets its own segment.
 #[derive(Debug)]
 struct TextPiece {
     id: PartId,
@@ -62,7 +62,7 @@ struct TextPiece {
     operation: Option<String>,
     segment: Option<String>,
     attempt: Option<AttemptId>,
-    /// How many texts had this id.
+    /// How many blocks had this id.
     times: u32,
     open: bool,
 }
@@ -99,7 +99,7 @@ impl Encoder {
         Self { seam: options.seam.clone(), ..Self::default() }
     }
 
-    /// Gives the chunks of one record: none, one or several.
+    /// Passes the chunks of one record to the sink: none, one or several.
     pub(super) fn chunks(&mut self, record: &Record, sink: Sink<'_>) {
         if self.done {
             return;
@@ -180,14 +180,14 @@ impl Encoder {
                 run_id: Cow::Borrowed(run.as_str()),
                 root_span_name: Cow::Borrowed(ROOT_SPAN),
             })),
-            // What is left is about tools, or the page has no chunk for it.
+            // The rest is about tools, or has no chunk.
             _ => self.tool(record, sink),
         }
     }
 
     /// Sends the `done` of a run whose last event was an error that ends it.
     ///
-    /// A run that has not ended gets none, so that its stream looks cut.
+    /// A run that has not ended gets none, so that its stream looks truncated.
     pub(super) fn finish_chunks(&mut self, sink: Sink<'_>) {
         if self.failed && !mem::replace(&mut self.done, true) {
             sink(&Chunk::Done(Done::default()));
@@ -220,7 +220,7 @@ impl Encoder {
         })
     }
 
-    /// The page keeps the text of a retracted attempt: it is closed, and marked if there is a mark.
+    /// The page keeps the text of a retracted attempt: close it, and add the seam if there is one.
     fn close_attempt(&mut self, attempt: &AttemptId, sink: Sink<'_>) {
         let of_attempt = |piece: &TextPiece| piece.attempt.as_ref() == Some(attempt);
         let latest = self.latest.as_ref();
@@ -242,7 +242,7 @@ impl Encode for Encoder {
         self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
-    /// A closed question would be asked again, so a re-entry is without them.
+    /// A closed question would be asked again, so a re-entry leaves them out.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
         for record in state.replay_open() {
             self.record(&record, out);
@@ -262,7 +262,7 @@ impl Encode for Encoder {
     }
 }
 
-/// Writes a chunk; deltas of text by hand.
+/// Writes a chunk; text deltas are serialised by hand.
 fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     let Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) = chunk else {
         return out.chunk(None, chunk);
@@ -277,8 +277,8 @@ fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     out.pieces(None, pieces.list());
 }
 
-/// Kortyx' reducer knows no escapes, so it would build another key than the one that is meant. Such an update is left
-/// to the `final` of its stream.
+/// Kortyx' reducer knows no escapes, so it would build a different key. Such updates are left to the `final`
+/// of their stream.
 fn is_plain_path(path: &str) -> bool {
     !path.contains('~')
         || path.split('.').all(|segment| match Segment::read(segment) {

@@ -1,4 +1,4 @@
-//! Whether a stream keeps the contract of Kortyx.
+//! Checks the rules of a Kortyx stream.
 
 mod wire;
 
@@ -33,19 +33,19 @@ rules! {
     "question-can-be-shown": "a free text has no options, and a choice has a question",
 }
 
-/// Looks at a Kortyx stream.
+/// Checks a Kortyx stream.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
-    /// What Kortyx' own reader trips over, in the order of the stream.
+    /// Positions at which Kortyx' own parser fails, in stream order.
     hazards: VecDeque<wire::Hazard>,
-    /// Knows what a `done` means.
+    /// Interprets the meaning of a `done`.
     decoder: Decoder,
     decoded: Decoded,
     done: bool,
     closed: bool,
-    /// Lines of JSON end without a mark.
+    /// JSON lines have no end marker.
     unmarked: bool,
-    /// The last chunk was an error: its server may close the stream without `done` then.
+    /// The last chunk was an error: its server may then close the stream without `done`.
     failed: bool,
     streams: StructuredStreams,
     calls: HashSet<String>,

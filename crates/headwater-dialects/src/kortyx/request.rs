@@ -1,4 +1,4 @@
-//! What Kortyx' own page sends: a chat, the answer to a question, or something about checkpoints.
+//! Requests of Kortyx' pages: a chat message, an answer to a question, or a checkpoint operation.
 
 mod fields;
 
@@ -25,7 +25,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     chat(Fields::new("", body))
 }
 
-/// Kortyx has no way to come back to a run; a page of one's own may ask for it by session or run.
+/// Kortyx has no way to reconnect to a run; custom pages may resume by session or run.
 fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut path = request.path().trim_end_matches('/').rsplit('/');
     let named = match path.next() {
@@ -69,7 +69,7 @@ fn chat(mut body: Fields) -> Result<ChatRequest, Error> {
         request.messages.push(message);
     }
     for (key, value) in body.rest() {
-        // What the page put into the context itself is not overwritten.
+        // Keys that the page put into the context itself are not overwritten.
         let key = if context.contains_key(&key) { format!("body.{key}") } else { key };
         context.insert(key, value);
     }
@@ -104,7 +104,7 @@ fn message(index: usize, value: Value) -> Result<Message, Error> {
     Ok(message)
 }
 
-/// The answer to a question stands in the metadata of the message that says it to the other readers.
+/// The answer to a question is in the metadata of the message that shows it to other readers.
 fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result<(), Error> {
     let Value::Object(fields) = resume else {
         return Err(bad(format!("`{place}` must be an object with `token` and `requestId`")));
@@ -134,7 +134,7 @@ fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result
             request.approvals.push(ApprovalAnswer { approval, approved, signature, ..Default::default() });
         }
         None => {
-            // Without a token of its own, a question goes out with its id in that place.
+            // A question without a token is sent with its id instead.
             let token = Some(token).filter(|token| *token != question);
             let request_id = RequestId::from(question);
             request.answers.push(InterruptAnswer { request: request_id, token, answer, cancelled });
@@ -143,7 +143,7 @@ fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result
     Ok(())
 }
 
-/// What was chosen: a text, an option with an id, or several of these.
+/// The selected value: a text, an option with an id, or several of these.
 fn selected(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -191,7 +191,7 @@ fn bad(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Request, message)
 }
 
-/// An object that is read field by field.
+/// A JSON object that is parsed field by field.
 type Object = Map<String, Value>;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn its_frames_are_recognised_and_those_of_others_are_not() {
+fn kortyx_frames_are_recognised_and_others_are_not() {
     let sure = |event: Option<&'static str>, data: &'static str| {
         Kortyx.recognise(&Frame { event, id: None, data, offset: 0, index: 0 })
     };

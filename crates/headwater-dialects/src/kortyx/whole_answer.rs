@@ -1,4 +1,4 @@
-//! The answer to a page that does not want a stream.
+//! The response to a request without streaming.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{chunk::Chunk, encode::Encoder};
 
-/// The answer to a request with `stream: false`: one JSON document.
+/// The response to a request with `stream: false`: one JSON document.
 ///
-/// Its text is what was streamed, or, if nothing was, the whole messages of the nodes. Kortyx' own server
-/// puts a space between two blocks of text; this one adds nothing to them. What was retracted is left out: no
-/// reader has seen it.
+/// Its text is the streamed text or, if there is none, the whole messages of the nodes. Kortyx' own server
+/// puts a space between two blocks of text; this one does not. Retracted content is left out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct BufferedAnswer {
     chunks: Vec<Box<RawValue>>,
@@ -42,7 +41,7 @@ impl BufferedAnswer {
     }
 
     fn push(&mut self, chunk: &Chunk<'_>) {
-        // A chunk has string keys only, so there is always JSON for it.
+        // Chunks have string keys only, so serialisation cannot fail.
         let Ok(json) = to_raw_value(chunk) else { return };
         match chunk {
             Chunk::TextDelta(text) => {
@@ -57,7 +56,7 @@ impl BufferedAnswer {
     }
 }
 
-/// What was taken back: all that the dead attempts said, but for the calls that had an effect.
+/// The retracted content: everything of failed attempts except executed calls.
 struct Dead<'r> {
     attempts: HashSet<&'r AttemptId>,
     settled: HashSet<&'r ToolCallId>,

@@ -1,6 +1,6 @@
 //! The chunks of MUI X Chat, with all their fields.
 //!
-//! The real client checks nothing and ignores every field that it does not know. Two chunks are for our adapter alone,
+//! The real client validates nothing and ignores unknown fields. Two chunks are for our adapter only,
 //! [`Chunk::Error`] and [`Chunk::MessageUpdated`].
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ type Text<'a> = Cow<'a, str>;
 type Json<'a> = Cow<'a, Value>;
 
 chunks! {
-    /// One chunk, as it stands in an envelope.
+    /// One chunk, as contained in an envelope.
     enum Chunk by object(&'a str) -> serde_json::Error {
         "start" => Start(Start<'a>),
         "finish" => Finish(Finish<'a>),
@@ -31,7 +31,7 @@ chunks! {
         "reasoning-delta" => ReasoningDelta(BlockDelta<'a>),
         "reasoning-end" => ReasoningEnd(BlockRef<'a>),
         "tool-input-start" => ToolInputStart(ToolInputStart<'a>),
-        /// More of its input's JSON text, which the real client throws away.
+        /// A delta of its input's JSON text, which the real client discards.
         "tool-input-delta" => ToolInputDelta(ToolInputDelta<'a>),
         "tool-input-available" => ToolInputAvailable(ToolInputAvailable<'a>),
         "tool-input-error" => ToolInputError(ToolError<'a>),
@@ -43,21 +43,22 @@ chunks! {
         "source-document" => SourceDocument(SourceDocument<'a>),
         "file" => File(File<'a>),
         "start-step" => StartStep(Empty),
-        /// The step ended; the real client does nothing.
+        /// The end of a step, which the real client ignores.
         "finish-step" => FinishStep(Empty),
         "message-metadata" => MessageMetadata(MessageMetadata<'a>),
         /// Ours: the run failed.
         "error" => Error(ErrorText<'a>),
     } else {
-        /// Ours: the message has these parts now. Our adapter hands it on as the realtime event of this name.
+        /// Ours: all parts of the message as they are now. Our adapter passes it on as the realtime event of
+        /// this name.
         MessageUpdated(MessageUpdated<'a>),
-        /// Data of the application's own; its type begins with `data-`.
+        /// Application data; its type begins with `data-`.
         Data(Data<'a>),
-        /// A chunk of a type that we do not know, as it came.
+        /// A chunk of an unknown type, unchanged.
         Unknown(Cow<'a, Value>),
     }
 
-    /// Without an id the client takes one of its own.
+    /// Without an id the client chooses one.
     struct Start<'a> { message_id?: text = "option", author?: Json<'a> = "present", }
     struct Finish<'a> { message_id?: text = "option", finish_reason?: text = "option", }
     struct Abort<'a> { message_id?: text = "option", }
@@ -76,7 +77,7 @@ chunks! {
         title?: text = "option",
         text?: text = "option",
     }
-    /// The real client throws the id away.
+    /// The real client discards the id.
     struct File<'a> {
         #[serde(default)] media_type: text = "word",
         #[serde(default)] url: text = "word",
@@ -98,8 +99,8 @@ chunks! {
         input?: Json<'a> = "present",
         dynamic?: bool = "flag",
     }
-    /// What it leaves out, the real client erases. The answer names the `approvalId` and nothing else, so it must be unique
-    /// everywhere.
+    /// The real client erases fields that are left out. The answer only names the `approvalId`, so it must be
+    /// globally unique.
     struct ToolApprovalRequest<'a> {
         #[serde(default = "undefined")] tool_call_id: text = "text",
         #[serde(default)] tool_name: text = "word",
@@ -116,25 +117,25 @@ chunks! {
         #[serde(default = "undefined")] tool_call_id: text = "text",
         #[serde(default)] error_text: text = "word",
     }
-    /// Without a reason the client forgets the one that it was given.
+    /// Without a reason the client forgets an earlier one.
     struct ToolOutputDenied<'a> {
         #[serde(default = "undefined")] tool_call_id: text = "text",
         reason?: text = "option",
     }
     /// Merged at the top level only.
     struct MessageMetadata<'a> { #[serde(default)] metadata: Json<'a>, }
-    /// Our adapter makes it the stream's error; MUI's client passes over it, and reports the end without a terminal chunk
-    /// that follows.
+    /// Our adapter turns it into the stream's error; MUI's client ignores it and reports the following end
+    /// without a terminal chunk.
     struct ErrorText<'a> { #[serde(default)] error_text: text = "word", }
     struct Data<'a> {
         /// `data-` and the name.
         #[serde(rename = "type")]
         kind: text,
-        /// The same id again does not replace the data: the real client adds it once more.
+        /// The real client does not replace data with the same id: it adds it again.
         id?: text = "option",
         #[serde(default)]
         data: Json<'a>,
-        /// Meant to be seen once; the real client keeps it all the same.
+        /// Meant to be shown once; the real client keeps it anyway.
         transient?: bool = "flag",
     }
     struct Empty {}
@@ -162,7 +163,7 @@ impl<'a> MessageUpdated<'a> {
     }
 }
 
-/// Whether it is the type of a chunk that the client acts on.
+/// Whether the client acts on this type of chunk.
 pub(super) fn is_known(kind: &str) -> bool {
     kind.starts_with("data-") || kind == MESSAGE_UPDATED || Chunk::TYPES.contains(&kind)
 }

@@ -1,4 +1,4 @@
-//! Frames in, records out: envelopes are put in order, and chunks read as the real client reads them.
+//! Decodes frames to records: puts envelopes in order and applies chunks like the real client.
 
 mod apply;
 mod sequence;
@@ -14,7 +14,7 @@ use wire::Head;
 use super::lenient;
 use crate::decode::{Decode, Decoded};
 
-/// Reads a stream for MUI X Chat.
+/// Decodes a stream for MUI X Chat.
 ///
 /// ```
 /// use headwater_dialects::{Decode as _, Decoded, mui};
@@ -30,10 +30,10 @@ use crate::decode::{Decode, Decoded};
 #[derive(Debug, Default)]
 pub struct Decoder {
     sequencer: Sequencer,
-    /// A sequence came that no other can follow.
+    /// A sequence number arrived that no other can follow.
     stalled: bool,
     records: u64,
-    /// The message that chunks belong to, and whether it was said to begin.
+    /// The message of the chunks, and whether its start was emitted.
     message: Option<MessageId>,
     begun: bool,
     /// The open blocks of text and of reasoning, by id.
@@ -49,7 +49,7 @@ pub struct Decoder {
 struct Block {
     kind: BlockKind,
     id: PartId,
-    /// Blocks are numbered as they are opened.
+    /// Blocks are numbered in the order of their start.
     number: u64,
 }
 
@@ -67,7 +67,7 @@ impl Decoder {
         self
     }
 
-    /// The same decoder after a reconnect: what was seen before is passed over.
+    /// The same decoder after a reconnect: chunks that were seen before are skipped.
     #[must_use]
     pub fn resume(
         mut self,
@@ -78,19 +78,19 @@ impl Decoder {
         self
     }
 
-    /// The sequence to go on from after a reconnect.
+    /// The sequence number to continue from after a reconnect.
     #[must_use]
     pub fn next_sequence(&self) -> Option<i64> {
         self.sequencer.next
     }
 
-    /// The event ids that were seen, for a decoder after a reconnect.
+    /// The event ids seen so far, for a decoder after a reconnect.
     pub fn seen_event_ids(&self) -> impl Iterator<Item = String> {
         self.sequencer.seen.iter()
     }
 
-    /// Most chunks are deltas in order, as our encoder writes them: those are read at one go. `false` if this is not one of
-    /// them.
+    /// A fast path for deltas in order, as our encoder writes them; most chunks are. `false` if this is not
+    /// one of them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
         let Some((event_id, sequence, delta)) = wire::as_written(frame.data) else { return false };
         let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);
@@ -100,7 +100,7 @@ impl Decoder {
         in_order
     }
 
-    /// Opens an envelope, or takes a raw chunk as it is.
+    /// Unwraps an envelope, or takes a bare chunk.
     fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let head: Head<'_> = match lenient::object(frame.data) {
             Ok(head) => head,
@@ -127,7 +127,7 @@ impl Decoder {
         }
         let ready = self.sequencer.push(event_id.as_deref(), sequence, chunk)?;
         for chunk in ready {
-            // What waited behind the terminal chunk is not read.
+            // Chunks that waited behind the terminal one are dropped.
             if self.ended {
                 break;
             }
@@ -136,7 +136,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The first sequence is taken as it is, and then nothing equals the one after it.
+    /// The client accepts any first sequence; after a non-integer none can follow.
     fn odd_sequence(
         &mut self,
         sequence: &Value,
@@ -154,7 +154,7 @@ impl Decoder {
         self.apply(chunk, out)
     }
 
-    /// JavaScript takes the last of two fields with one name; what only differs in that is read again.
+    /// JavaScript takes the last of two fields with one name; such JSON is parsed again that way.
     fn mended(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let text = wire::single_fields(frame.data)?;
         let Ok(head) = lenient::object::<Head<'_>>(&text) else {
@@ -170,7 +170,7 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
-        // Nothing is read after the terminal chunk; and the end marker of other dialects is no chunk.
+        // Ignore everything after the terminal chunk, and the end marker of other dialects.
         if self.ended || frame.data.trim() == "[DONE]" || self.delta(frame, out) {
             return;
         }
@@ -189,7 +189,7 @@ impl Decode for Decoder {
     }
 }
 
-/// A field of a chunk as an id that is cheap to copy.
+/// A field of a chunk as an id that is cheap to clone.
 fn id<T: From<String>>(text: Cow<'_, str>) -> T {
     T::from(text.into_owned())
 }

@@ -1,4 +1,4 @@
-//! Records in, numbered envelopes out.
+//! Encodes records as numbered envelopes.
 
 mod speech;
 mod tool;
@@ -12,10 +12,10 @@ use speech::Speech;
 use super::chunk::{BlockDelta, Chunk, ToolInputDelta};
 use crate::encode::{Encode, EncodeOptions, WriteChunk as _};
 
-/// Where chunks go.
+/// Receives chunks.
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
-/// Writes a run for MUI X Chat.
+/// Encodes a run for MUI X Chat.
 #[derive(Debug)]
 pub(super) struct Encoder {
     speech: Speech,
@@ -35,9 +35,9 @@ impl Encode for Encoder {
         speech.say(record, &mut |chunk| numbers.write(chunk, out));
     }
 
-    /// Sends the state from `start` on, merged: for a client that begins with an empty message, such as a page that was
-    /// loaded again. The chunks are numbered anew, so a client that still holds what it had must resume by its last
-    /// sequence instead.
+    /// Sends the state from `start` on, merged, for a client with an empty message, such as a reloaded page.
+    /// The chunks are numbered from the beginning, so a client that kept its message must resume by its last
+    /// sequence number instead.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
         for record in state.replay() {
             self.record(&record, out);
@@ -51,23 +51,23 @@ impl Encode for Encoder {
         speech.restate(&mut |chunk| numbers.write(chunk, out));
     }
 
-    /// A run that came to no end looks cut, because it is; only one that waits closes its message.
+    /// A run without an end looks truncated, because it is; a waiting run completes its message.
     fn finish(&mut self, out: &mut FrameWriter) {
         let Self { speech, numbers } = self;
         speech.flush(&mut |chunk| numbers.write(chunk, out));
     }
 
-    /// A response goes on while its run waits, so there is no other.
+    /// A response stays open while its run waits, so there is no other.
     fn next_response(&mut self, _: &mut FrameWriter) {}
 }
 
-/// Numbers the chunks of a stream: densely, and each with an id that names its message too.
+/// Numbers the chunks of a stream consecutively, each with an id that also names its message.
 #[derive(Debug, Default)]
 struct Numbers {
     next: u64,
     /// The id of the last chunk.
     id: String,
-    /// How much of the id is the same for every chunk.
+    /// The length of the constant prefix of the id.
     prefix: usize,
 }
 
@@ -80,7 +80,7 @@ struct Sent<'a> {
 }
 
 impl Numbers {
-    /// Writes a chunk in its envelope; deltas by hand.
+    /// Writes a chunk in its envelope; deltas are serialised by hand.
     fn send(&self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
         let (kind, id, between, delta) = match chunk {
             Chunk::TextDelta(BlockDelta { id, delta }) => {
@@ -116,7 +116,7 @@ impl Numbers {
             self.prefix = self.id.len();
         }
         self.id.truncate(self.prefix);
-        // A string takes everything.
+        // Writing to a string never fails.
         let _ = write!(self.id, "{}", self.next);
         self.send(chunk, out);
         self.next += 1;

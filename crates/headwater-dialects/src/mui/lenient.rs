@@ -1,21 +1,21 @@
-//! Reading fields as the real client does: it checks nothing, and JavaScript makes a text of anything.
+//! Parses fields like the real client, which validates nothing: JavaScript turns any value into text.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// What JavaScript writes for a field that is not there.
+/// JavaScript's text for an absent field.
 pub(super) fn undefined<'a>() -> Cow<'a, str> {
     Cow::Borrowed("undefined")
 }
 
-/// A text, whatever it is.
+/// Any value as text.
 pub(super) fn text<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
     Ok(option(deserializer)?.unwrap_or(Cow::Borrowed("null")))
 }
 
-/// A text, or nothing for `null`.
+/// Any value as text; `None` for `null`.
 pub(super) fn option<'de, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'a, str>>, D::Error> {
@@ -23,25 +23,25 @@ pub(super) fn option<'de, 'a, D: Deserializer<'de>>(
     Ok((!value.is_null()).then(|| Cow::Owned(printed(value))))
 }
 
-/// A text, and an empty one for `null`.
+/// Any value as text; empty for `null`.
 pub(super) fn word<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
     option(deserializer).map(Option::unwrap_or_default)
 }
 
-/// A boolean; anything else is none.
+/// A boolean; `None` for any other value.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     Ok(Value::deserialize(deserializer)?.as_bool())
 }
 
-/// Reads a JSON object: serde would take an array for one, too.
+/// Parses a JSON object: serde would also accept an array.
 pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
     if json.trim_start().starts_with('[') {
-        return Err(serde::de::Error::custom("an array is no chunk"));
+        return Err(serde::de::Error::custom("a chunk must be an object, not an array"));
     }
     serde_json::from_str(json)
 }
 
-/// What `{...value}` gives in JavaScript: arrays and texts have their indices as keys.
+/// The result of `{...value}` in JavaScript: arrays and strings have their indices as keys.
 pub(super) fn spread(value: Value) -> Map<String, Value> {
     let items = match value {
         Value::Object(map) => return map,
@@ -59,7 +59,7 @@ fn printed(value: Value) -> String {
         Value::String(text) => text,
         Value::Array(items) => items.into_iter().map(printed).collect::<Vec<_>>().join(","),
         Value::Object(_) => "[object Object]".to_owned(),
-        // It has no numbers but floats, and prints whole ones without a point.
+        // JavaScript only has floats, and prints whole ones without a point.
         Value::Number(number) => number
             .as_i64()
             .map_or_else(|| number.as_f64().unwrap_or_default().to_string(), |it| it.to_string()),

@@ -1,6 +1,6 @@
-//! The contract of MUI's client, as named rules.
+//! The rules of MUI's client.
 //!
-//! The client checks nothing: most of what is found here it takes in silence, and shows something wrong.
+//! The client validates nothing: it accepts most of these problems silently and shows something wrong.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,7 +40,7 @@ pub(super) struct Linter {
     ended: bool,
     anything: bool,
     open: HashSet<(BlockKind, String)>,
-    /// The calls that were announced, and whether they are settled.
+    /// The announced calls, and whether they are settled.
     calls: HashMap<String, bool>,
     approvals: HashSet<String>,
     data: HashSet<(String, String)>,
@@ -128,7 +128,7 @@ impl Linter {
         }
         if self.started.is_none() {
             findings.add("start-first", format!("`{kind}`"), "`start` with a `messageId`");
-            // Once is enough.
+            // Report it only once.
             self.started = Some(String::new());
         }
         let id = text(fields, "id");
@@ -225,7 +225,7 @@ impl Linter {
     fn fields(&self, kind: &str, fields: &Map<String, Value>, findings: &mut Findings) {
         let nothing = Chunk::read_as(kind, "{}").ok().flatten().map(|chunk| json!(chunk));
         let nothing = nothing.as_ref().and_then(Value::as_object).into_iter().flatten();
-        // What a chunk without fields still has must be there: texts, and values that may be anything.
+        // Fields without a default are required: texts, and values of any type.
         let mut required: Vec<_> =
             nothing.map(|(field, value)| (field.as_str(), value.is_string())).collect();
         match kind {

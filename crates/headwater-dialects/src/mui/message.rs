@@ -1,4 +1,4 @@
-//! Messages as MUI X Chat keeps them: what its adapter sends, and what it is told to show.
+//! Messages in MUI X Chat's form: those its adapter sends, and those it shows.
 
 use headwater_protocol::{
     Approval, DataEvent, Error, ErrorKind, Executor, FilePart, Message, MessageStatus, Part, PartState, Role,
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json::with;
 
-/// A message in MUI's form, for its history and its realtime events.
+/// A message in MUI's form, for its history and realtime events.
 ///
 /// ```
 /// use headwater_dialects::mui::UiMessage;
@@ -39,7 +39,7 @@ impl Serialize for UiMessage<'_> {
             map.serialize_entry("author", author)?;
         }
         let parts = parts.iter().map(|shown| match shown {
-            // As the client itself makes it: what a person wrote never streams.
+            // Like the client's own messages: user text never streams.
             Part::Text(text) if *role == Role::User => json!({ "type": "text", "text": text.text }),
             shown => part(shown),
         });
@@ -48,7 +48,7 @@ impl Serialize for UiMessage<'_> {
     }
 }
 
-/// The parts of all messages of a run: a stream has one message for MUI's client, whatever the run says.
+/// The parts of all messages of a run: a stream is one message for MUI's client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Parts<'a>(pub(super) &'a RunState);
 
@@ -107,12 +107,12 @@ fn part(part: &Part) -> Value {
         }
         Part::StepStart => json!({ "type": "step-start" }),
         Part::Other { value: part } => part.clone(),
-        // A part that has no counterpart is given in our own form.
+        // A part without a counterpart is sent in our own form.
         part => json!(part),
     }
 }
 
-/// A call without its title: MUI's chunks have none, so the call would change its name when the page is loaded again.
+/// A call without its title: MUI's chunks have none, so the call would be renamed when the page is reloaded.
 fn invocation(tool: &ToolPart) -> Value {
     let decision = tool.approval.as_ref().and_then(|approval| {
         let decision = json!({ "approved": approval.approved? });
@@ -134,7 +134,7 @@ fn invocation(tool: &ToolPart) -> Value {
     )
 }
 
-/// Reads a message of MUI's; `at` says where it stands in the request.
+/// Parses a message of MUI; `at` is its path in the request.
 pub(super) fn read(value: &Value, at: &str) -> Result<Message, Error> {
     let Value::Object(fields) = value else {
         return Err(refused(at, "a message must be an object"));
@@ -146,7 +146,7 @@ pub(super) fn read(value: &Value, at: &str) -> Result<Message, Error> {
         Some("system") => Role::System,
         _ => return Err(refused(&format!("{at}.role"), "it must be \"user\", \"assistant\" or \"system\"")),
     };
-    // A message that arrived here is no longer `sending`, and would say so on the page for ever.
+    // A message that arrived here is no longer `sending`; the page would show that forever.
     let status = match fields.get("status").and_then(Value::as_str) {
         Some("streaming") => MessageStatus::Streaming,
         Some("cancelled") => MessageStatus::Cancelled,
@@ -220,7 +220,7 @@ fn read_part(value: &Value, index: usize, at: &str) -> Result<Part, Error> {
                 data: fields.get("data").cloned().unwrap_or_default(),
                 transient: fields.get("transient") == Some(&Value::Bool(true)),
             },
-            // A part that the application has registered: nothing of it is lost.
+            // A custom part of the application, kept completely.
             None => DataEvent { name: other.to_owned(), id: None, data: value.clone(), transient: false },
         }),
     })
@@ -234,7 +234,7 @@ fn read_invocation(fields: &Map<String, Value>, dynamic: bool, at: &str) -> Resu
     let decision = fields.get("approval").and_then(Value::as_object);
     let approval_id = optional(fields, "approvalId");
     let approval = (decision.is_some() || approval_id.is_some()).then(|| Approval {
-        // The answer names the call if the request had no id.
+        // Without an approval id the answer names the call.
         id: Some(approval_id.unwrap_or_else(|| call.to_owned()).into()),
         approved: decision.and_then(|decision| decision.get("approved")).and_then(Value::as_bool),
         reason: decision.and_then(|decision| optional(decision, "reason")),

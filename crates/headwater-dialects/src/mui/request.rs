@@ -1,6 +1,6 @@
-//! What our adapter asks for.
+//! The requests of our adapter.
 //!
-//! MUI leaves the requests to the adapter, so these are ours, in the words of its methods:
+//! MUI leaves the requests to the adapter, so these are ours, named after its methods:
 //!
 //! | request | method of the adapter | action |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | `GET` with `conversationId` | `listMessages` | hydrate |
 //! | `GET` without | `listConversations` | list the sessions |
 //!
-//! `after` is the last sequence that the page has; `Last-Event-ID` says the same. A conversation is a session.
+//! `after` is the last sequence number that the page has, as is `Last-Event-ID`. A conversation is a session.
 
 use headwater_protocol::{ApprovalId, Error, ErrorKind, MessageId, Role, RunId};
 use serde_json::{Map, Value};
@@ -125,7 +125,7 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(Error::new(ErrorKind::Request, what));
     };
     if matches!(parsed.action, Action::Chat | Action::Regenerate) {
-        // What the page decided and what its tools gave stands in the newest reply.
+        // Decisions and tool outputs of the page are in the newest reply.
         let reply = parsed.messages.iter().rposition(|message| message.role == Role::Assistant);
         parsed.add_answers_of(reply);
     }
@@ -133,7 +133,7 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(parsed)
 }
 
-/// Takes a decision about a tool call, and an answer to a question, out of the body.
+/// Takes a decision about a tool call or an answer to a question out of the body.
 fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<(), Error> {
     if let Some(approved) = fields.shift_remove("approved") {
         let approved =
@@ -165,7 +165,7 @@ fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<
     Ok(())
 }
 
-/// Our ids of events end in their sequence.
+/// Our event ids end with their sequence number.
 fn event_cursor(id: &str) -> RequestCursor {
     match id.rsplit_once(':').and_then(|(_, sequence)| sequence.parse().ok()) {
         Some(sequence) => RequestCursor::Sequence(sequence),

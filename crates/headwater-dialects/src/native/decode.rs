@@ -1,13 +1,13 @@
-//! Frames in, the records that they hold out.
+//! Decodes frames of the native wire.
 
 use headwater_protocol::{Error, ErrorKind, Event, Frame, native};
 
 use crate::decode::{Decode, Decoded};
 
-/// Reads the wire. An event of a kind that this version does not know becomes [`Event::Unknown`].
+/// Decodes the native wire. An event of an unknown kind becomes [`Event::Unknown`].
 #[derive(Debug, Default)]
 pub(super) struct NativeDecoder {
-    /// The run has ended, or waits: a stream may stop here.
+    /// The run has ended or waits: a stream may stop here.
     complete: bool,
     started: bool,
 }

@@ -1,4 +1,4 @@
-//! What a stream of the native wire must keep to, as named rules.
+//! The rules of the native wire.
 
 use headwater_protocol::{EventKind, Frame, Record};
 use serde_json::Value;

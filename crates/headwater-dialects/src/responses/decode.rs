@@ -1,4 +1,4 @@
-//! Events of the wire in, records out: from our own server, from OpenAI, and from others that speak Open Responses.
+//! Decodes events to records: from our own server, from OpenAI, and from other servers with Open Responses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,16 +16,16 @@ use crate::{
     json::EmbeddedJson,
 };
 
-/// Reads the stream of a response.
+/// Decodes the stream of a response.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesDecoder {
     seq: u64,
     begun: bool,
     message: bool,
     ended: bool,
-    /// The response, which is the message too.
+    /// The id of the response, also used for the message.
     id: String,
-    /// The blocks that are open, by item, kind and index.
+    /// The open blocks, by item, kind and index.
     blocks: HashSet<(String, BlockKind, u64)>,
     /// The items whose text was streamed.
     streamed: HashSet<String>,
@@ -75,7 +75,7 @@ impl ResponsesDecoder {
         self.seq += 1;
     }
 
-    /// All parts are in one message.
+    /// Emits a part; all parts are in one message.
     fn part(&mut self, event: impl Into<Event>, out: &mut Decoded) {
         if !std::mem::replace(&mut self.message, true) {
             let message = self.id.as_str().into();
@@ -336,7 +336,7 @@ impl ResponsesDecoder {
     }
 }
 
-/// The call of an item that our own server wrote, and of those of others the item itself.
+/// The call of an item: encoded in the id of our own server, the item itself for others.
 fn call_of(item: &str) -> &str {
     item.strip_prefix("mcp_").filter(|call| !call.is_empty()).unwrap_or(item)
 }

@@ -1,4 +1,4 @@
-//! The documents: a response, whole or so far, and an error.
+//! The documents of a response, complete or partial, and of an error.
 
 use headwater_protocol::{FrameWriter, Framing, Usage};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
@@ -10,7 +10,7 @@ use crate::{
     encode::{Encode as _, EncodeOptions},
 };
 
-/// How far a response is.
+/// The status of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ResponseStatus {
@@ -30,13 +30,13 @@ pub(super) struct ResponseError {
     pub(super) message: String,
 }
 
-/// Why a response is not complete.
+/// Why a response is incomplete.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct IncompleteDetails {
     pub(super) reason: &'static str,
 }
 
-/// A response. What an agent decides by itself has the protocol's default values.
+/// A response. Fields that the agent decides have the protocol's defaults.
 #[derive(Debug)]
 pub(super) struct ResponseDocument<'a> {
     pub(super) id: &'a str,
@@ -83,7 +83,7 @@ impl Serialize for ResponseDocument<'_> {
         map.serialize_entry("tool_choice", "auto")?;
         map.serialize_entry("parallel_tool_calls", &true)?;
         map.serialize_entry("text", &json!({ "format": { "type": "text" } }))?;
-        // Thoughts are always sent, and as summaries in full, whatever the request asks for.
+        // Reasoning is always sent as full summaries, whatever the request asks for.
         map.serialize_entry("reasoning", &json!({ "effort": null, "summary": "detailed" }))?;
         map.serialize_entry("truncation", "disabled")?;
         map.serialize_entry("service_tier", "default")?;
@@ -128,7 +128,7 @@ pub(super) fn whole_answer(answer: &WholeAnswer<'_>) -> Value {
     }
     encoder.finish(&mut out);
     let mut document = encoder.document();
-    // A response that waits for its turn has no records that would name it.
+    // A queued response has no records yet that would name it.
     if let Some(id) = &answer.names.run {
         document.id = id;
     }
@@ -136,7 +136,7 @@ pub(super) fn whole_answer(answer: &WholeAnswer<'_>) -> Value {
     if document.created == 0 {
         document.created = answer.created;
     }
-    // All keys are strings.
+    // All keys are strings, so this cannot fail.
     serde_json::to_value(&document).unwrap_or_default()
 }
 
@@ -155,7 +155,7 @@ pub(super) fn error(error: &ErrorReply<'_>) -> Value {
         code if code.starts_with("previous.") => "previous_response_id",
         _ => "",
     };
-    // Where there is no parameter to blame OpenAI has `null`; the AI SDK reads nothing of an error then.
+    // OpenAI sends `null` without a parameter to blame; the AI SDK then ignores the error.
     json!({ "error": { "message": error.message, "type": kind, "param": param, "code": error.code } })
 }
 

@@ -1,4 +1,4 @@
-//! Records in, numbered events out.
+//! Encodes records as numbered events.
 
 mod call;
 mod wire;
@@ -23,23 +23,23 @@ use crate::encode::{Encode, EncodeOptions};
 use call::{Call, OpenApproval};
 use wire::{ItemEvent, PartEvent, ResponseEvent, TextEvent, send, send_delta};
 
-/// Writes a run as the stream of a response.
+/// Encodes a run as the stream of a response.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesEncoder {
     seam: String,
     /// The number of the next event.
     next: u64,
-    /// The response.
+    /// The id of the response.
     id: String,
-    /// The id was given by the server, and names this response alone.
+    /// The id was given by the server and belongs to this response alone.
     named: bool,
-    /// What the ids of items have in common.
+    /// The common part of the item ids.
     run: String,
     model: Option<String>,
     session: Option<String>,
     begun: bool,
     ended: bool,
-    /// All was written, the end marker too.
+    /// Everything was written, including the end marker.
     finished: bool,
     waiting: bool,
     status: ResponseStatus,
@@ -47,15 +47,15 @@ pub(super) struct ResponsesEncoder {
     incomplete: Option<IncompleteDetails>,
     /// When the response began, in milliseconds since 1970.
     created: u64,
-    /// The last record.
+    /// The time of the last record.
     time: u64,
     seq: u64,
-    /// What the run used so far, and what it had used when this response began.
+    /// The usage of the run so far, and at the start of this response.
     usage: Option<Usage>,
     used_before: Usage,
-    /// The items of this response, in the order of their indexes.
+    /// The items of this response, by index.
     items: Vec<OutputItem>,
-    /// How many items of the run have a number in their id.
+    /// How many items of the run have a numbered id.
     count: u64,
     blocks: Vec<OpenBlock>,
     calls: HashMap<ToolCallId, Call>,
@@ -68,17 +68,17 @@ pub(super) struct ResponsesEncoder {
     sources: Vec<UrlCitation>,
 }
 
-/// An item, and what its clients are not sent of it.
+/// An item, and fields that are not sent.
 #[derive(Debug)]
 struct OutputItem {
     item: Item,
     open: bool,
-    /// It no longer counts, and is left out of the output.
+    /// It is invalid and left out of the output.
     dropped: bool,
     attempt: Option<AttemptId>,
 }
 
-/// A text or a thought that is being written.
+/// A text or reasoning block that is being written.
 #[derive(Debug)]
 struct OpenBlock {
     message: Option<MessageId>,
@@ -93,7 +93,7 @@ impl ResponsesEncoder {
         Self { seam: options.seam.clone(), next: options.sequence, ..Self::default() }
     }
 
-    /// The response as it stands.
+    /// The response in its current state.
     pub(super) fn document(&self) -> ResponseDocument<'_> {
         ResponseDocument {
             id: &self.id,
@@ -208,7 +208,7 @@ impl ResponsesEncoder {
         format!("{prefix}_{}_{}", self.run, self.count)
     }
 
-    /// Adds an item, and gives its index.
+    /// Adds an item and returns its index.
     fn add(&mut self, item: Item, attempt: Option<AttemptId>, out: &mut FrameWriter) -> usize {
         let at = self.items.len();
         send(&mut self.next, "response.output_item.added", &ItemEvent { output_index: at, item: &item }, out);
@@ -225,7 +225,7 @@ impl ResponsesEncoder {
         send(&mut self.next, "response.output_item.done", &event, out);
     }
 
-    /// Closes an item, with the events that end what is in it.
+    /// Closes an item, with the events that end its content.
     fn close(&mut self, at: usize, status: ItemStatus, out: &mut FrameWriter) {
         self.blocks.retain(|block| block.at != at);
         let Some(output) = self.items.get(at).filter(|output| output.open) else { return };
@@ -267,7 +267,7 @@ impl ResponsesEncoder {
         }
     }
 
-    /// Closes an item that no longer counts.
+    /// Closes an invalid item.
     fn drop_item(&mut self, at: usize, out: &mut FrameWriter) {
         self.close(at, ItemStatus::Incomplete, out);
         if let Some(output) = self.items.get_mut(at) {
@@ -295,7 +295,8 @@ impl ResponsesEncoder {
         found.map(|block| block.at)
     }
 
-    /// Most of a stream is deltas of text, so they are written by hand. A block has an item from its first text on.
+    /// Serialised by hand, because most of a stream is text deltas. A block gets its item with its first
+    /// text.
     fn delta(&mut self, block: &BlockDelta, origin: &Origin, out: &mut FrameWriter) {
         let BlockDelta { kind, id, delta, .. } = block;
         if delta.is_empty() {
@@ -406,7 +407,7 @@ impl ResponsesEncoder {
         self.done(at, ItemStatus::Completed, out);
     }
 
-    /// Data of an id that was there replaces it.
+    /// Data with a known id replaces the earlier data.
     fn data(&mut self, data: &DataEvent, origin: &Origin, out: &mut FrameWriter) {
         let item = Item::Data {
             id: self.item_id("data"),
@@ -424,8 +425,7 @@ impl ResponsesEncoder {
         }
     }
 
-    /// An object has its item from the beginning, and its content when it is complete: there is no event that would show it
-    /// grow.
+    /// An object gets its item at its start and its content when it is complete: no event could show it grow.
     fn object(&mut self, update: &StructuredUpdate, origin: &Origin, out: &mut FrameWriter) {
         let Ok(state) = self.objects.apply(update) else { return };
         let key = object_key(&update.stream);
@@ -460,7 +460,7 @@ impl ResponsesEncoder {
         }
     }
 
-    /// What a failed attempt wrote is closed, and left out of the output.
+    /// Closes the items of a failed attempt and leaves them out of the output.
     fn retract(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
         let mut texts = false;
         for at in 0..self.items.len() {
@@ -483,7 +483,7 @@ fn object_key(stream: &str) -> String {
     format!("stream/{stream}")
 }
 
-/// What was used since.
+/// The usage since an earlier point.
 fn since(now: &Usage, before: &Usage) -> Usage {
     let minus = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
     Usage {
@@ -517,7 +517,7 @@ impl Encode for ResponsesEncoder {
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        // A run that is not named yet will be.
+        // The run is named later.
         let nameless = |record: &&Record| match &record.event {
             Event::RunStarted(started) => *started == RunStarted::default(),
             _ => false,
@@ -527,7 +527,7 @@ impl Encode for ResponsesEncoder {
         }
     }
 
-    /// What was sent and lost is of an attempt that is retracted: its items are closed with the texts that count.
+    /// Lost deltas belong to an attempt that is retracted: its items are closed with the stored texts.
     fn restate(&mut self, next: Option<u64>, _: &mut FrameWriter) {
         self.next = next.unwrap_or(self.next);
     }

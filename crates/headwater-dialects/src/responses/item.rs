@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whose tools the agent's own are, in the words of the protocol, which knows tools of MCP servers.
+/// The server label of the agent's own tools: the protocol only knows tools of MCP servers.
 pub(super) const SERVER_LABEL: &str = "headwater";
 
-/// How far an item is.
+/// The status of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ItemStatus {
@@ -85,14 +85,14 @@ pub(super) struct OutputText {
     pub(super) logprobs: [(); 0],
 }
 
-/// A text of a thought.
+/// A reasoning summary.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename = "summary_text")]
 pub(super) struct SummaryText {
     pub(super) text: String,
 }
 
-/// A web page that a text rests on. Where in the text is not known: it stands at the end of what was written by then.
+/// A web page cited by a text. Its position is unknown, so it refers to the end of the text at that time.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename = "url_citation")]
 pub(super) struct UrlCitation {
@@ -128,7 +128,7 @@ impl Item {
         }
     }
 
-    /// The text of a message or a thought.
+    /// The text of a message or reasoning item.
     pub(super) fn text_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Message { content, .. } => content.first_mut().map(|content| &mut content.text),

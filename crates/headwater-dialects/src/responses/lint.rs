@@ -1,4 +1,4 @@
-//! What a stream of the protocol must keep to, as named rules.
+//! The rules of the protocol's streams.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ rules! {
     "end": "`response.completed`, `.failed` or `.incomplete` at the end",
 }
 
-/// The events of an item, beside its beginning and its end.
+/// The events of an item, besides its start and end.
 const WITHIN_ITEM: [&str; 9] = [
     "response.content_part.",
     "response.output_text.",
@@ -41,7 +41,7 @@ const WITHIN_ITEM: [&str; 9] = [
 pub(super) struct ResponsesLinter {
     last: Option<u64>,
     response: Option<String>,
-    /// The items by their index, and whether they are done.
+    /// The items by index, and whether they are done.
     items: HashMap<u64, (String, bool)>,
     ids: HashSet<String>,
     ended: bool,

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::name;
 use crate::request::{Action, AnswerRef, ChatRequest, RawRequest, RequestCursor, percent_decode};
 
-/// What OpenAI has below its path and we do not.
+/// Paths of OpenAI that are not served.
 const NOT_SERVED: [&str; 3] = ["compact", "input_tokens", "input_items"];
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut segments = request.path().trim_end_matches('/').rsplit('/');
     let last = segments.next().unwrap_or_default();
@@ -32,13 +32,13 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(wrong("send GET to read a response, or POST to its `/cancel`"));
     }
     if NOT_SERVED.contains(&last) || segments.any(|segment| segment == "responses") {
-        let message = "there are `responses`, `responses/{id}` and `responses/{id}/cancel`, and nothing else";
+        let message = "unknown path: use `responses`, `responses/{id}` or `responses/{id}/cancel`";
         return Err(Error::new(ErrorKind::Path, message));
     }
     create(request)
 }
 
-/// `GET …/responses/{id}`: as a stream from an event on, or as far as it is.
+/// `GET …/responses/{id}`: as a stream after an event, or the current document.
 fn read(request: &RawRequest<'_>, id: &str) -> Result<ChatRequest, Error> {
     let answer = named(id, "the path")?;
     let stream = request.query("stream").is_some_and(|stream| stream == "true" || stream == "1");
@@ -120,7 +120,7 @@ fn create(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
-/// The form of the text that the client wants: `text.format`.
+/// The requested format of the text: `text.format`.
 fn answer_format(body: &mut Map<String, Value>) -> Result<Option<AnswerFormat>, Error> {
     let Some(mut text) = body.shift_remove("text").filter(|text| !text.is_null()) else { return Ok(None) };
     let format = text.get_mut("format").map(Value::take).unwrap_or_default();
@@ -150,7 +150,7 @@ fn conversation(body: &mut Map<String, Value>) -> Result<Option<String>, Error> 
     }
 }
 
-/// The tools that the client executes. Those of the agent are the agent's own business.
+/// The client's tools. The agent's tools are not configured by requests.
 fn tools(body: &mut Map<String, Value>) -> Result<Vec<ClientTool>, Error> {
     let tools = match body.shift_remove("tools") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -176,7 +176,7 @@ fn tools(body: &mut Map<String, Value>) -> Result<Vec<ClientTool>, Error> {
 
 /// The response that a request names.
 fn named(id: &str, place: &str) -> Result<AnswerRef, Error> {
-    // A plus is a plus in a path.
+    // In a path, a plus is not a space.
     let id = percent_decode(&id.replace('+', "%2B"));
     name::parse(&id).ok_or_else(|| {
         wrong(format!("{place} must name a response by an id that this server gave, such as `resp_run_….0`"))

@@ -1,6 +1,6 @@
 //! The chunks of the TanStack stream protocol.
 //!
-//! The client never looks at `id`, `model`, `timestamp`, `role` and `index`, so those are read whatever they hold.
+//! The client ignores `id`, `model`, `timestamp`, `role` and `index`, so any values are accepted for them.
 
 mod loose;
 
@@ -15,7 +15,7 @@ use crate::{
     json::{leading_type, read, type_of},
 };
 
-/// What all chunks begin with.
+/// The fields of all chunks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Base<'a> {
     pub(super) id: Option<Cow<'a, str>>,
@@ -35,11 +35,11 @@ chunks! {
         "tool-input-available" => ToolInputAvailable(ToolInputAvailable<'a>),
         "thinking" => Thinking(Thinking<'a>),
     } else {
-        /// Something else, which the client passes over. It is read and never written.
+        /// A chunk of an unknown type, which the client ignores. It is read but never written.
         Other(Cow<'a, Value>),
     }
 
-    /// More text. The client reads `content`, the text so far, only to see whether a new segment begins.
+    /// A text delta. The client uses `content`, the text so far, only to detect a new segment.
     struct Content<'a> {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         delta?: text = "loose::text", content?: text = "loose::text", role?: text = "loose::text",
@@ -48,19 +48,19 @@ chunks! {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         delta?: text = "loose::text", content?: text = "loose::text",
     }
-    /// More of a tool call's input. The client fails without `toolCall`.
+    /// A delta of a tool call's input. The client fails without `toolCall`.
     struct ToolCall<'a> {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         #[serde(borrow)]
         tool_call?: Call<'a>,
         index?: u64 = "loose::number",
     }
-    /// The output is text, mostly JSON.
+    /// The output is text, usually JSON.
     struct ToolResult<'a> {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         tool_call_id?: text = "loose::text", content?: Value = "present",
     }
-    /// A model call, or the response, came to its end. A missing reason is sent as `null`.
+    /// The end of a model call or of the response. A missing reason is sent as `null`.
     struct Done<'a> {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         #[serde(borrow, default)]
@@ -81,7 +81,7 @@ chunks! {
         #[serde(borrow)]
         approval?: ApprovalBody<'a>,
     }
-    /// The page is to execute a call.
+    /// Asks the page to execute a call.
     struct ToolInputAvailable<'a> {
         id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
         tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
@@ -96,18 +96,18 @@ chunks! {
         #[serde(borrow)]
         function?: Function<'a>,
     }
-    /// What a [`Call`] calls.
+    /// The function of a [`Call`].
     struct Function<'a> { name?: text = "loose::text", arguments?: text = "loose::falsy_or_text", }
-    /// What a model call used.
+    /// The usage of a model call.
     #[derive(Copy)]
     struct TokenUsage {
         #[serde(default)] prompt_tokens: u64,
         #[serde(default)] completion_tokens: u64,
         #[serde(default)] total_tokens: u64,
     }
-    /// What went wrong.
+    /// An error.
     struct ErrorBody<'a> { message?: text = "loose::text", code?: text = "loose::text", }
-    /// A request for an approval.
+    /// An approval request.
     struct ApprovalBody<'a> {
         id?: text = "loose::text",
         #[serde(default)]
@@ -115,7 +115,7 @@ chunks! {
     }
 }
 
-/// Gives each chunk what all chunks begin with.
+/// Implements access to the base fields for each chunk.
 macro_rules! with_base {
     ($($name:ident)*) => {
         $(impl<'a> $name<'a> {
@@ -143,11 +143,11 @@ macro_rules! with_base {
 with_base! { Content Thinking ToolCall ToolResult Done Failure ApprovalRequested ToolInputAvailable }
 
 impl<'a> Chunk<'a> {
-    /// Reads the chunk of a frame.
+    /// Parses the chunk of a frame.
     ///
     /// # Errors
-    /// If it is not JSON, or if the client would fail: on `null`, and on a chunk of a known type that lacks what the
-    /// client looks into.
+    /// If it is not JSON, or if the client would fail: on `null`, and on a chunk of a known type without a
+    /// field that the client reads.
     pub(super) fn of_frame(frame: &Frame<'a>) -> Result<Self, Error> {
         match leading_type(frame.data) {
             Some(kind) => Self::of_type(kind, frame),

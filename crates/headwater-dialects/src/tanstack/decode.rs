@@ -1,7 +1,7 @@
-//! Frames in, records out.
+//! Decodes frames to records.
 //!
-//! Chunks go through the rules of the published client's `StreamProcessor` ([`page`]), so that the message that comes out
-//! is the one that the page would show.
+//! Chunks go through the rules of the published client's `StreamProcessor` ([`page`]), so that the result is
+//! the message that the page would show.
 
 mod page;
 
@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::{END_MARKER, chunk::Chunk};
 use crate::decode::{Decode, Decoded};
 
-/// Decodes what a TanStack AI server sends.
+/// Decodes the streams of TanStack AI servers.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     seq: u64,
     page: Page,
 }
 
-/// Where a chunk's records go, and what they have in common.
+/// Receives a chunk's records, and holds their common fields.
 struct Sink<'s> {
     out: &'s mut Decoded,
     seq: &'s mut u64,
@@ -43,7 +43,7 @@ impl Sink<'_> {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
-        // The client reads lines, not events: each is a chunk of its own.
+        // The client reads lines, not events: each line is a chunk.
         if memchr::memchr(b'\n', frame.data.as_bytes()).is_none() {
             return self.line(frame, out);
         }

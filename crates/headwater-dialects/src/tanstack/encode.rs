@@ -1,19 +1,18 @@
-//! Events in, chunks out.
+//! Encodes events as chunks.
 //!
-//! The client keeps one assistant message per response, and what it makes of a chunk depends on what it
-//! has seen: so the encoder keeps the few facts of [`Page`] about what the page shows. The rules that
-//! follow from them are hazards of the published client (0.2.2), each met in one place:
+//! The client keeps one assistant message per response, and its reaction to a chunk depends on what it has
+//! seen, so the encoder tracks a few facts about the page in [`Page`]. The resulting rules avoid hazards of
+//! the published client (0.2.2), each handled in one place:
 //!
 //! - a delta is never missing and never empty, which would render `undefined` or end the run;
-//! - after a tool call the next text begins a new segment only if the chunk says `content: ""`, and
-//!   only then may it say so, or text is repeated or lost ([`Encoder::text`]);
-//! - a part that comes between two texts without a tool call repeats the text before it, so such
-//!   thoughts are not sent, and such an output is preceded by its call ([`Encoder::thought`],
-//!   [`Encoder::result`]);
-//! - approvals and calls for the page come after `done(tool_calls)` ([`Encoder::settle`]), and the page executes
-//!   nothing before the run waits for it ([`asked`]);
-//! - a call of the server that is shown keeps the page from going on ([`later`]);
-//! - a call id that comes again gets another name on the page ([`calls`]);
+//! - after a tool call, text begins a new segment only if the chunk has `content: ""`, and only then may it
+//!   have it, or text is repeated or lost ([`Encoder::text`]);
+//! - a part between two texts without a tool call repeats the text before it, so such reasoning is not sent,
+//!   and such an output is preceded by its call ([`Encoder::thought`], [`Encoder::result`]);
+//! - approvals and client tool calls come after `done(tool_calls)` ([`Encoder::settle`]), and the page
+//!   executes nothing before the run waits for it ([`asked`]);
+//! - a visible server call keeps the page from continuing ([`later`]);
+//! - a reused call id gets another name on the page ([`calls`]);
 //! - nothing follows an error.
 
 mod asked;
@@ -51,27 +50,27 @@ use crate::{
 pub(super) struct Encoder {
     mode: ContentMode,
     seam: String,
-    /// What `content` is taken from: the segment's text, or the whole response's. Empty in compact mode.
+    /// The source of `content`: the text of the segment or of the whole response. Empty in compact mode.
     said: String,
     thought: String,
     page: Page,
     calls: Calls,
-    /// Messages that are not the assistant's, and so are not shown.
+    /// Messages of other roles, which are not shown.
     hidden: Vec<MessageId>,
     hides: bool,
-    /// The block of thoughts that is not shown.
+    /// The reasoning block that is not shown.
     unseen: Option<PartId>,
-    /// The attempt that said the last text.
+    /// The attempt of the last text.
     speaker: Option<AttemptId>,
-    /// That attempt was taken back.
+    /// That attempt was retracted.
     seam_due: bool,
     end: End,
-    /// The server's calls are told later: see the profile `client-tools`.
+    /// The server's calls are sent later: see the profile `client-tools`.
     tells_later: bool,
     later: Later,
-    /// What the page is asked for and has not given.
+    /// The open requests to the page.
     asked: Vec<Event>,
-    /// What was answered before this response began: calls by their ids, requests by theirs.
+    /// Requests answered before this response began: calls and questions by id.
     answered: HashSet<String>,
     /// The calls that are not shown yet.
     unseen_calls: HashSet<ToolCallId>,
@@ -81,14 +80,14 @@ pub(super) struct Encoder {
     pen: Pen,
 }
 
-/// What chunks are written with: kept, so that writing one allocates nothing.
+/// Buffers for writing chunks, kept so that writing one does not allocate.
 #[derive(Debug, Default)]
 struct Pen {
     id: String,
     model: String,
 }
 
-/// What the page shows, as far as the next chunk depends on it.
+/// The facts about the page that the next chunk depends on.
 #[derive(Debug, Default)]
 struct Page {
     /// The current segment has text.
@@ -97,16 +96,16 @@ struct Page {
     ends_with_text: bool,
     /// A call was streamed since the segment began.
     call_since_text: bool,
-    /// There is a part of thoughts, to which all thoughts go.
+    /// There is a reasoning part, which gets all reasoning.
     has_thoughts: bool,
     /// A call was streamed since the last `done`.
     turn_is_open: bool,
-    /// Nothing but approvals and calls for the page came since the last `done`.
+    /// Only approvals and client tool calls came since the last `done`.
     turn_is_over: bool,
 }
 
 impl Page {
-    /// Whether a part that is added now makes the next text repeat the one before.
+    /// Whether a part added now makes the next text repeat the one before.
     fn would_repeat(&self) -> bool {
         self.has_text && !self.call_since_text
     }
@@ -115,7 +114,7 @@ impl Page {
         self.ends_with_text = false;
     }
 
-    /// A chunk of a call was sent.
+    /// Records that a chunk of a call was sent.
     fn call(&mut self) {
         self.call_since_text = true;
         self.turn_is_open = true;
@@ -133,7 +132,7 @@ enum End {
     Failed,
 }
 
-/// Where chunks go, with what all chunks of one record have in common.
+/// Receives chunks, and holds the common fields of one record's chunks.
 struct Sink<'s> {
     to: &'s mut dyn FnMut(&Chunk<'_>),
     record: &'s Record,
@@ -142,11 +141,11 @@ struct Sink<'s> {
 }
 
 impl Sink<'_> {
-    /// Where the next chunk goes, and how it begins.
+    /// The receiver of the next chunk, and its base fields.
     fn next(&mut self) -> (&mut dyn FnMut(&Chunk<'_>), Base<'_>) {
         let Self { to, record, pen: Pen { id, model }, count } = self;
         id.clear();
-        // A string takes everything.
+        // Writing to a string never fails.
         let _ = match *count {
             0 => write!(id, "chunk_{}", record.seq),
             more => write!(id, "chunk_{}.{more}", record.seq),
@@ -172,7 +171,7 @@ impl Encoder {
         }
     }
 
-    /// The chunks of one record: none, one or several.
+    /// Passes the chunks of one record to the sink: none, one or several.
     pub(super) fn chunks(&mut self, record: &Record, to: &mut dyn FnMut(&Chunk<'_>)) {
         if self.end == End::Failed {
             return;
@@ -227,7 +226,7 @@ impl Encoder {
                     self.hidden.push(message.clone());
                 }
             }
-            // The page has no chunk for any other event.
+            // The protocol has no chunk for other events.
             _ => {}
         }
     }
@@ -251,7 +250,8 @@ impl Encoder {
         }
     }
 
-    /// Whether the page is not to see it: a decision that was made before, or a call that the page would wait for in vain.
+    /// Whether to hide an event from the page: a decision made before, or a call on which the page would wait
+    /// in vain.
     fn is_unseen(&mut self, event: &Event) -> bool {
         match event {
             Event::ApprovalRequested(ApprovalRequested { approval, .. })
@@ -265,7 +265,7 @@ impl Encoder {
             | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
             | Event::ToolInputError(ToolInputError { tool, .. }) => {
                 let asked = tool.executor == Executor::Client && !self.answered.contains(tool.call.as_str());
-                // One that is shown stays so: a person was asked about it.
+                // A visible call stays visible: a person was asked about it.
                 let unseen = !asked && self.calls.find(&tool.call).is_none();
                 if unseen {
                     self.unseen_calls.insert(tool.call.clone());
@@ -305,7 +305,7 @@ impl Encoder {
         to(&Chunk::Content(Content { delta, content, role: ROLE, ..Content::at(base) }));
     }
 
-    /// What `content` says beside a delta, and what the page shows afterwards.
+    /// The `content` next to a delta; updates the facts about the page.
     fn content(&mut self, delta: &str) -> Option<Cow<'_, str>> {
         let page = &mut self.page;
         let begins = page.has_text && !page.ends_with_text;
@@ -361,13 +361,13 @@ impl Encode for Encoder {
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {
-        // A stream that was cut does not claim to be complete.
+        // A truncated stream must not claim to be complete.
         if self.end != End::Open && out.framing() == Framing::Sse {
             out.raw(END_MARKER);
         }
     }
 
-    /// A response is a message of its own, in which the page knows no call of the one before.
+    /// A response is a new message, in which the page knows no earlier calls.
     fn next_response(&mut self, _: &mut FrameWriter) {
         self.page = Page::default();
         self.calls = Calls::default();
@@ -380,7 +380,7 @@ impl Encode for Encoder {
     }
 }
 
-/// Writes a chunk; plain deltas by hand.
+/// Writes a chunk; plain deltas are serialised by hand.
 fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     match chunk {
         Chunk::Content(Content { id: Some(id), model, timestamp, delta, content, role }) => {
@@ -423,7 +423,7 @@ fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     }
 }
 
-/// Every chunk names a model, known or not.
+/// Every chunk needs a model name, even if it is unknown.
 const UNKNOWN_MODEL: &str = "unknown";
 
 const ROLE: Option<Cow<'static, str>> = Some(Cow::Borrowed("assistant"));

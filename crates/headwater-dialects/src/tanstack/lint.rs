@@ -1,4 +1,4 @@
-//! The contract as the published client holds to it, as named rules.
+//! The rules of the published client.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -37,10 +37,10 @@ rules! {
     TERMINAL = "terminal": "a stream has a `done`, an `error` or [DONE]; a cut one looks complete",
 }
 
-/// Lets the decoder build what the page shows, and looks at what came of each chunk.
+/// Lets the decoder build the page's message, and checks the effect of each chunk.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
-    /// What the client's reader trips over, and at which byte.
+    /// Positions at which the client's parser fails, with the rule.
     trips: VecDeque<(u64, Rule, String)>,
     is_ndjson: bool,
     decoder: Decoder,
@@ -170,7 +170,7 @@ impl Linter {
     }
 }
 
-/// What the client's reader makes of a line of SSE: it wants `data: ` and reads JSON, whatever comes.
+/// The rule that a line of SSE breaks for the client's parser, which expects `data: ` and JSON.
 fn trips_over(line: &[u8]) -> Option<Rule> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() || line == b"data: [DONE]" {

@@ -1,11 +1,11 @@
-//! A message in the form that TanStack's pages keep it in.
+//! Messages in the form of TanStack's pages.
 
 use headwater_protocol::{Message, Part, StructuredPart, ToolPart, ToolState};
 use serde_json::{Value, json};
 
 use crate::{ag_ui::denial, json::with};
 
-/// A message as a page of TanStack AI keeps it: what it asks for when it is opened again.
+/// A message in the form of a TanStack AI page, for its history.
 ///
 /// ```
 /// use headwater_dialects::tanstack;
@@ -30,7 +30,7 @@ pub fn page_message(message: &Message) -> Value {
     json!({ "id": message.id, "role": message.role, "parts": parts })
 }
 
-/// An object as the stream sends it: a call of a tool that is named after its type.
+/// An object in the form of the stream: a call of a tool named after its type.
 fn object_call(object: &StructuredPart) -> ToolPart {
     ToolPart {
         state: ToolState::OutputAvailable,

@@ -1,9 +1,9 @@
-//! What the clients POST: `{messages, data: {conversationId, …}, …}`.
+//! Client requests: `POST {messages, data: {conversationId, …}, …}`.
 //!
-//! The whole conversation comes each time, without ids. What the page's own tools gave stands in the
-//! tool messages at its very end. What a person decided about a call stands nowhere: approving and
-//! denying send the same bytes, so a decision comes to the answer endpoint as `{approvalId, approved}`, or
-//! as `approvals` in the body that the page adds to its requests.
+//! The whole conversation is sent each time, without ids. Outputs of client tools are in the tool messages at
+//! its end. Decisions about calls are not sent at all: approving and denying send the same bytes, so a
+//! decision goes to the answer endpoint as `{approvalId, approved}`, or into `approvals` in the extra body of
+//! the page.
 
 mod messages;
 
@@ -19,7 +19,7 @@ use crate::{
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let content = content(request)?;
     if request.method.eq_ignore_ascii_case("GET") {
-        // These clients never come back by themselves; a page may, with what it knows.
+        // These clients never reconnect on their own; a custom page may.
         return Ok(ChatRequest {
             content,
             action: Action::Resume,
@@ -56,7 +56,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         Some(other) => Map::from_iter([("data".to_owned(), other)]),
         None => Map::new(),
     };
-    // What the connection adds stands at the top, and overrides what the client adds.
+    // Fields of the connection are at the top level and override those of the client.
     let mut overridden = Map::new();
     for (key, value) in body {
         if let Some(before) = context.insert(key.clone(), value) {
@@ -78,7 +78,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
-/// How the page wants `content` to be filled: `?content=`.
+/// The mode of `content` that the page wants: `?content=`.
 fn content(request: &RawRequest<'_>) -> Result<ContentMode, Error> {
     match request.query("content").as_deref() {
         None | Some("compact") => Ok(ContentMode::Compact),
@@ -143,6 +143,5 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Request, message)
 }
 
-/// What a value is, for people.
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Fingerprints of what was copied.
+//! Digests of copied data.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Class, JournalId, Record};
 
-/// A digest of journals and values that does not depend on their order: the sum of the SHA-256 of each.
+/// A digest of journals and values that does not depend on their order: the sum of their SHA-256 hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digest([u64; 4]);
 
 impl Digest {
-    /// Adds what another digest has.
+    /// Adds another digest.
     pub fn add(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
     }
@@ -77,7 +77,7 @@ impl JournalDigest {
     }
 }
 
-/// Where each part ends is hashed too.
+/// Hashes a part with its length, so that part boundaries count.
 fn put(hash: &mut Sha256, part: &[u8]) {
     hash.update((part.len() as u64).to_le_bytes());
     hash.update(part);

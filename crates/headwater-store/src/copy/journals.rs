@@ -1,4 +1,4 @@
-//! Copies journals, several at a time.
+//! Copies journals, several concurrently.
 
 use std::collections::HashSet;
 
@@ -7,19 +7,19 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use super::{Digest, Pass, digest::JournalDigest, is_local, names};
 use crate::{Error, ErrorKind, JournalId, JournalInfo, ReadLimit, Record, Result, Store};
 
-/// How much of a journal is in memory at once. One record may be larger.
+/// How much of a journal is in memory at once. A single record may be larger.
 const PIECE: ReadLimit = ReadLimit { records: 4_096, bytes: 1 << 20 };
 
-/// How often a journal is read again that changes while it is read.
+/// How often to retry a journal that changes while it is read.
 const TRIES: usize = 5;
 
-/// What became of one journal.
+/// The result for one journal.
 enum Copied {
-    /// It is in the target.
+    /// It was copied.
     Done { digest: Digest, records: u64, bytes: u64, driven: bool },
-    /// It was already.
+    /// It was already the same.
     Unchanged { driven: bool },
-    /// The source has it no longer.
+    /// The source no longer has it.
     Gone,
 }
 
@@ -66,7 +66,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Refuses a target that another process has written to since it was copied. Gives the journals that only it has.
+    /// Refuses a target that another process has written to since it was copied. Returns the journals that
+    /// only the target has.
     async fn check_target(&self, names: &[JournalId]) -> Result<Vec<JournalId>> {
         if self.fresh {
             return Ok(Vec::new());
@@ -93,15 +94,15 @@ impl Pass<'_> {
     }
 }
 
-/// Whether the target's journal has an epoch that it did not get from the source. One that was deleted there and begun
-/// anew has only higher epochs than before.
+/// Whether the target's journal has an epoch that is not from the source. A journal deleted and created again
+/// has only higher epochs.
 fn is_ahead(target: &JournalInfo, source: &JournalInfo) -> bool {
     let oldest = source.epochs.first().map_or(0, |start| start.epoch);
     target.epochs.iter().any(|start| start.epoch >= oldest && !source.epochs.contains(start))
 }
 
-/// Whether two stores have the same journal: a sequence of an epoch has one record for ever. The bytes may be counted
-/// differently while a journal is written.
+/// Whether two stores have the same journal: within an epoch a sequence always has the same record. Byte
+/// counts may differ while a journal is written.
 fn is_same(source: &JournalInfo, target: &JournalInfo) -> bool {
     *source == JournalInfo { bytes: source.bytes, ..target.clone() }
 }
@@ -145,7 +146,7 @@ async fn try_copy(from: &dyn Store, to: &dyn Store, fresh: bool, name: &JournalI
     }
 }
 
-/// A journal that the source has deleted since its names were listed must not stay in the target.
+/// A journal deleted in the source since it was listed must not stay in the target.
 async fn drop_gone(to: &dyn Store, fresh: bool, name: &JournalId) -> Result<Copied> {
     if !fresh {
         to.delete(name).await?;
@@ -153,7 +154,7 @@ async fn drop_gone(to: &dyn Store, fresh: bool, name: &JournalId) -> Result<Copi
     Ok(Copied::Gone)
 }
 
-/// Copies a journal as far as it is known to go, and reads it back.
+/// Copies a journal up to the end in `info`, and reads it back.
 async fn copy_as(
     from: &dyn Store,
     to: &dyn Store,
@@ -187,7 +188,7 @@ async fn copy_as(
     Ok(Copied::Done { digest, records, bytes, driven })
 }
 
-/// The digest of what the target has.
+/// The digest of the target's journal.
 async fn read_back(to: &dyn Store, name: &JournalId, info: &JournalInfo) -> Result<Digest> {
     let there = to.info(name).await?;
     if !there.is_some_and(|there| is_same(info, &there)) {
@@ -203,7 +204,7 @@ async fn read_back(to: &dyn Store, name: &JournalId, info: &JournalInfo) -> Resu
     Ok(digest.finish())
 }
 
-/// The next records, none of them beyond what is copied.
+/// The next records, up to the end of the copy.
 async fn read_piece(
     store: &dyn Store,
     name: &JournalId,

@@ -1,4 +1,4 @@
-//! Copies values, with the time that they have left.
+//! Copies values with their remaining time to live.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::{Error, ErrorKind, Expect, Result, Store, Time, Value, secret};
 /// How many values are in memory at once.
 const PAGE: usize = 128;
 
-/// Times of expiry that differ by less are the same: a copy takes time.
+/// Expiry times that differ by less count as equal: a copy takes time.
 const TOLERANCE: u64 = 1_000;
 
-/// What became of one value.
+/// The result for one value.
 enum Copied {
     Done {
         digest: Digest,
         bytes: u64,
     },
     Unchanged,
-    /// Its time was over.
+    /// It expired meanwhile.
     Expired,
 }
 
-/// Copies the secret. It has no time to live.
+/// Copies the secret. It does not expire.
 pub(super) async fn copy_secret(from: &dyn Store, to: &dyn Store) -> Result<()> {
     let there = to.get(secret::KEY).await?.map(|value| value.bytes);
     match from.get(secret::KEY).await? {
@@ -40,7 +40,7 @@ impl Pass<'_> {
         let mut after: Option<String> = None;
         loop {
             let page = self.from.list("", after.as_deref(), PAGE).await?;
-            // All that the target has up to the end of the page, and after the last page all that is left.
+            // All keys of the target up to the end of the page; after the last page all that remain.
             let last = page.last().map(|(key, _)| key.clone());
             if !self.fresh {
                 self.remove_gone(after.as_deref(), last.as_deref(), &page).await?;
@@ -80,7 +80,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Removes values of the target after a key, up to another, that the source does not have there.
+    /// Removes the target's values between two keys that the source does not have.
     async fn remove_gone(
         &mut self,
         after: Option<&str>,

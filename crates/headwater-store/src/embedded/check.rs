@@ -1,4 +1,4 @@
-//! Reads every byte of a folder and says what is damaged.
+//! Reads every byte of a folder and reports damage.
 
 use std::{fmt, sync::Arc};
 
@@ -14,19 +14,19 @@ use super::{
 };
 use crate::{JournalId, Result};
 
-/// A place where stored bytes are not what was written.
+/// A place where the stored bytes are not the ones that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The file.
+    /// The name of the file.
     pub file: String,
-    /// Where in it.
+    /// The offset in the file.
     pub offset: u64,
-    /// How many bytes; 0 if that cannot be said.
+    /// The number of bytes; 0 if unknown.
     pub bytes: u64,
-    /// What is wrong.
+    /// A description of the damage.
     pub what: String,
-    /// The journal that lost something, as far as that can be told.
+    /// The affected journal, if known.
     pub journal: Option<JournalId>,
 }
 
@@ -43,36 +43,36 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What was found in a folder.
+/// The contents of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
     /// Bytes of all segments.
     pub bytes: u64,
-    /// Commits.
+    /// The number of commits.
     pub commits: u64,
-    /// Frames, each with a good checksum.
+    /// The number of frames, each with a valid checksum.
     pub frames: u64,
-    /// Records, also of journals that were deleted since.
+    /// The number of records, including those of deleted journals.
     pub records: u64,
-    /// Journals that are not deleted.
+    /// The number of journals that are not deleted.
     pub journals: u64,
-    /// Values that are not removed.
+    /// The number of values that are not removed.
     pub values: u64,
     /// The bytes of a torn end, which opening cuts off. They were never durable.
     pub torn: u64,
-    /// Journals that were not restored to their end. Opening removes them.
+    /// Journals with an incomplete restore. Opening removes them.
     pub unfinished: u64,
-    /// Footers that opening builds anew from the frames.
+    /// Footers that opening rebuilds from the frames.
     pub footers: Vec<String>,
-    /// What is damaged.
+    /// The damage found.
     pub damages: Vec<Damage>,
 }
 
 impl Report {
-    /// Whether nothing is damaged. A torn end and a footer are not damage: nothing is lost with them.
+    /// Whether nothing is damaged. A torn end or a broken footer is not damage: nothing is lost with them.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.damages.is_empty()
@@ -92,12 +92,15 @@ impl fmt::Display for Report {
         if self.unfinished > 0 {
             writeln!(
                 f,
-                "{} journals were not restored to their end: removed when the store is opened",
+                "{} journals with an incomplete restore: removed when the store is opened",
                 self.unfinished
             )?;
         }
         for file in &self.footers {
-            writeln!(f, "{file}: the footer is damaged and is built anew from the frames; nothing is lost")?;
+            writeln!(
+                f,
+                "{file}: the footer is damaged and will be rebuilt from the frames; nothing is lost"
+            )?;
         }
         for damage in &self.damages {
             writeln!(f, "damaged: {damage}")?;
@@ -106,11 +109,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// Reads every byte of a folder that no process uses, and changes nothing.
+/// Reads every byte of a folder that no process uses, without changing anything.
 ///
 /// # Errors
-/// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if a
-/// program with another format wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
+/// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder,
+/// [`Format`](crate::ErrorKind::Format) if a program with another format wrote it,
+/// [`Io`](crate::ErrorKind::Io). Damage is not an error; it is in the report.
 pub fn check(files: Arc<dyn Files>) -> Result<Report> {
     let _guard = recover::lock(&*files, "of the store")?;
     let numbers = recover::segments(&*files)?;
@@ -167,7 +171,7 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
     Ok(report)
 }
 
-/// The footer of a damaged segment still knows what its frames said.
+/// Reports frames of a damaged segment that its footer lists and the scan did not find.
 fn name_what_is_missing(all: &mut Rebuild, segment: u64, summary: &SegmentIndex, found: &SegmentIndex) {
     for (number, part) in &summary.journals {
         let left = found.journals.get(number).map_or(0, |part| part.list.frames);

@@ -1,5 +1,5 @@
-//! The store without threads, clocks or waiting: calls go into a gathering commit, [`Core::take`] hands that out to be
-//! written, and [`Core::settle`] tells everyone what became of it.
+//! The store without threads, clocks or waiting: calls add to a gathering commit, [`Core::take`] returns it
+//! for writing, and [`Core::settle`] reports the outcome to all waiting callers.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -33,38 +33,38 @@ pub(super) use calls::{Claim, Trim};
 pub(super) use look::{Located, ReadStep, Waiting};
 pub(super) use restore::Restore;
 
-/// All that a store knows.
+/// The state of a store.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) journals: HashMap<u64, Box<Journal>>,
     pub(super) names: HashMap<JournalId, u64>,
-    /// Journals that are neither closed nor given back.
+    /// Journals that are neither closed nor released.
     pub(super) driven: BTreeSet<u64>,
-    /// Closed journals by the time when they go.
+    /// Closed journals by expiry time.
     pub(super) going: BTreeSet<(Time, u64)>,
     pub(super) values: Values,
     pub(super) counters: Counters,
     pub(super) sealed: BTreeMap<u64, Arc<Sealed>>,
     pub(super) active: Active,
-    /// Sealed segments in which something died since they were looked at.
+    /// Sealed segments with new dead data since they were last checked.
     pub(super) stale_segments: BTreeSet<u64>,
     pub(super) damages: Vec<Damage>,
     /// Whether callers should wait before they append more.
     pub(super) room: Arc<Room>,
     gather: Gather,
     stopped: Option<Error>,
-    /// The same for those who wait for it.
+    /// The same, for tasks that wait for it.
     pub(super) failure: Arc<watch::Sender<Option<Error>>>,
     limits: Limits,
-    /// The memory of all journals' recent records.
+    /// The memory used by recent records of all journals.
     recent_bytes: usize,
-    /// Journals with recent records, the one that was longest in it first.
+    /// Journals with recent records, the oldest first.
     recent: VecDeque<u64>,
-    /// How many may be in it before those without any are let go.
+    /// The length of the queue at which journals without recent records are dropped from it.
     recent_room: usize,
 }
 
-/// The segment that is written.
+/// The segment that is being written.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) number: u64,
@@ -83,7 +83,7 @@ struct Limits {
     recent_all: usize,
 }
 
-/// What the next commit will hold.
+/// The contents of the next commit.
 #[derive(Debug, Default)]
 struct Gather {
     batch: Arc<Batch>,
@@ -91,13 +91,13 @@ struct Gather {
     /// Journals with records that no commit has taken.
     dirty: Vec<u64>,
     bytes: usize,
-    /// Whether somebody waits for it.
+    /// Whether a caller waits for it.
     urgent: bool,
-    /// Whether it must be fsynced whatever the policy is.
+    /// Whether it must be fsynced regardless of the policy.
     sync: bool,
 }
 
-/// A change other than records.
+/// A change other than appended records.
 #[derive(Debug)]
 pub(super) enum Op {
     Claimed { journal: u64, name: JournalId, epoch: u64, first: u64 },
@@ -133,13 +133,13 @@ impl Op {
     }
 }
 
-/// A commit that is to be written.
+/// A commit to be written.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// Room for the commit's header, and the frames.
+    /// Space for the commit's header, then the frames.
     pub(super) bytes: Vec<u8>,
     pub(super) frames: u32,
-    /// Whether somebody waits for it: without that it is deltas alone.
+    /// Whether a caller waits for it: otherwise it only has deltas.
     pub(super) urgent: bool,
     pub(super) sync: bool,
     batch: Arc<Batch>,
@@ -189,14 +189,14 @@ impl Core {
         }
     }
 
-    /// Whether there is something to write, and whether somebody waits for it.
+    /// Whether there is something to write, and whether a caller waits for it.
     pub(super) fn pending(&self) -> (bool, bool) {
         let gather = &self.gather;
         let some = gather.sync || !gather.ops.is_empty() || !gather.dirty.is_empty();
         (some && self.stopped.is_none(), gather.urgent)
     }
 
-    /// Takes what has gathered, as the bytes of one commit. What is called from now on gathers for the next.
+    /// Takes the gathered changes as the bytes of one commit. Later calls gather for the next.
     pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> Option<Taken> {
         if !self.pending().0 {
             return None;
@@ -222,8 +222,7 @@ impl Core {
         Some(Taken { bytes, frames, urgent, sync, batch, ops, spans })
     }
 
-    /// Tells what became of a commit: where in the active segment it was written, or why it was not. Gives its buffer
-    /// back.
+    /// Reports the outcome of a commit: its offset in the active segment, or an error. Returns its buffer.
     pub(super) fn settle(&mut self, taken: Taken, outcome: Result<u64>) -> Vec<u8> {
         let Taken { bytes, batch, ops, spans, .. } = taken;
         match outcome {
@@ -246,11 +245,11 @@ impl Core {
         bytes
     }
 
-    /// Takes no more writes, for a cause that all are told who wait.
+    /// Refuses all further writes and reports the cause to all waiting callers.
     pub(super) fn stop(&mut self, cause: Error) {
         let gather = std::mem::take(&mut self.gather);
         gather.batch.settle(Err(cause.clone()));
-        // There is no room, but the next append reports that better than waiting for ever.
+        // There is no room, but the next append reports the failure better than waiting forever.
         self.room.open();
         let cause = self.stopped.get_or_insert(cause).clone();
         self.failure.send_replace(Some(cause));
@@ -259,20 +258,20 @@ impl Core {
         }
     }
 
-    /// Refuses if the store has stopped.
+    /// Fails if the store has stopped.
     pub(super) fn running(&self) -> Result<()> {
         match &self.stopped {
             None => Ok(()),
             Some(cause) => {
                 let message = format!(
-                    "the store has stopped and takes no more writes: {cause}; repair that and open the store anew"
+                    "the store has stopped and takes no more writes: {cause}; fix the cause and reopen the store"
                 );
                 Err(Error::new(ErrorKind::Stopped, message))
             }
         }
     }
 
-    /// Takes the place of a core that has stopped, for those who wait on that one.
+    /// Replaces a stopped core and keeps the tasks that wait on it.
     pub(super) fn replace(mut self, stopped: &mut Self) {
         self.room = stopped.room.clone();
         self.failure = stopped.failure.clone();
@@ -281,7 +280,7 @@ impl Core {
         stopped.failure.send_replace(None);
     }
 
-    /// A batch that is settled when all that was called so far is durable.
+    /// A batch that settles when everything so far is durable.
     pub(super) fn flush(&mut self) -> Result<Arc<Batch>> {
         self.running()?;
         self.gather.sync = true;
@@ -337,7 +336,7 @@ impl Core {
         }
     }
 
-    /// Keeps the memory of recent records within its limit: what was longest in it goes first.
+    /// Keeps the memory of recent records within its limit; the oldest go first.
     fn forget_recent(&mut self) {
         for _ in 0..self.recent.len() {
             if self.recent_bytes <= self.limits.recent_all {
@@ -353,8 +352,9 @@ impl Core {
     }
 }
 
-/// Encodes what no commit has taken of a journal: one frame for each epoch, which nearly always is one frame. Within a
-/// frame times do not go back; in another store's journal, which has no epochs here yet, they may.
+/// Encodes the records of a journal that no commit has taken: one frame per epoch, which is nearly always one
+/// frame. Within a frame times never decrease; in a journal restored from another store, which has no epochs
+/// here yet, they may.
 fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: &mut Vec<Span>) {
     journal.dirty = false;
     let Some(recent) = &journal.recent else { return };

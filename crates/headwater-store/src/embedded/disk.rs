@@ -1,10 +1,10 @@
-//! Whole reads and writes on top of a [`File`], which may do fewer bytes than asked.
+//! Complete reads and writes on top of a [`File`], whose calls may transfer fewer bytes than asked.
 
 use std::io;
 
 use super::files::File;
 
-/// Reads `length` bytes at an offset, fewer at the end of the file.
+/// Reads `length` bytes at an offset; fewer at the end of the file.
 pub(super) fn read_up_to(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut done = 0;
@@ -42,7 +42,7 @@ pub(super) fn write_all(file: &dyn File, mut offset: u64, mut bytes: &[u8]) -> i
     Ok(())
 }
 
-/// Reads a file from front to back with few calls.
+/// Reads a file from front to back with few system calls.
 #[derive(Debug)]
 pub(super) struct Window<'f> {
     file: &'f dyn File,
@@ -57,7 +57,7 @@ impl<'f> Window<'f> {
         Self { file, start: 0, bytes: Vec::new() }
     }
 
-    /// The bytes at an offset, fewer at the end of the file.
+    /// The bytes at an offset; fewer at the end of the file.
     pub(super) fn get(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         let inside = offset
             .checked_sub(self.start)

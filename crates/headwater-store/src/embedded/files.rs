@@ -1,35 +1,35 @@
-//! The only way to the disk, small enough that a test can put a faulty one in its place.
+//! The interface to the disk, small enough that a test can replace it with a faulty one.
 
 use std::{fmt, io};
 
 /// A flat folder of files.
 pub trait Files: fmt::Debug + Send + Sync + 'static {
-    /// Takes the folder for this process until the guard is dropped or the process ends.
-    /// [`io::ErrorKind::WouldBlock`] means that another process has it.
+    /// Locks the folder for this process until the guard is dropped or the process ends.
+    /// [`io::ErrorKind::WouldBlock`] means that another process holds the lock.
     fn lock(&self) -> io::Result<Box<dyn Guard>>;
 
     /// The names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Makes a new, empty file. [`io::ErrorKind::AlreadyExists`] if the name is taken.
+    /// Creates a new, empty file. [`io::ErrorKind::AlreadyExists`] if the name is taken.
     fn create(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Gives a file another name, in place of the file that has it.
+    /// Renames a file and replaces an existing one.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Makes the names durable: what was created, renamed and removed so far.
+    /// Makes the directory durable: all creations, renames and removals so far.
     fn sync_names(&self) -> io::Result<()>;
 }
 
 /// An open file.
 pub trait File: fmt::Debug + Send + Sync {
-    /// Its size in bytes.
+    /// The size in bytes.
     fn size(&self) -> io::Result<u64>;
 
     /// Reads some bytes at an offset; 0 at the end.
@@ -38,20 +38,20 @@ pub trait File: fmt::Debug + Send + Sync {
     /// Writes some bytes at an offset; may write fewer than given.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Makes what was written durable.
+    /// Makes all writes durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Cuts the file off.
+    /// Truncates the file.
     fn truncate(&self, len: u64) -> io::Result<()>;
 }
 
-/// Holds the folder for this process.
+/// Holds the lock of the folder.
 pub trait Guard: fmt::Debug + Send + Sync {}
 
-/// Whether an error is that this process, or the system, has no descriptor left. That passes.
+/// Whether an error means that the process or the system has no file descriptor left, which is temporary.
 #[must_use]
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
-    // `EMFILE` and `ENFILE` of every Unix, and `ERROR_TOO_MANY_OPEN_FILES`.
+    // `EMFILE` and `ENFILE` on Unix, `ERROR_TOO_MANY_OPEN_FILES` on Windows.
     let numbers: &[i32] = if cfg!(windows) { &[4] } else { &[24, 23] };
     error.raw_os_error().is_some_and(|number| numbers.contains(&number))
 }

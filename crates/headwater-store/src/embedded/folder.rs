@@ -1,4 +1,4 @@
-//! A real folder.
+//! A folder of the file system.
 
 use std::{
     fs, io,
@@ -11,38 +11,39 @@ use super::{
     format::segment_number,
 };
 
-/// A folder of the file system, which only its owner may read.
+/// A folder that only its owner may read.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
-    /// Whether others could read it before.
+    /// Whether other users could read it before.
     was_open_to_others: bool,
-    /// Whether the lock file is made if it is not there.
+    /// Whether a missing lock file is created.
     makes_lock: bool,
     reserve: Arc<Reserve>,
 }
 
-/// The name of the file whose lock is the folder's.
+/// The lock file of the folder.
 const LOCK: &str = "lock";
 
-/// How many descriptors are kept for when there are no others.
+/// How many spare descriptors are reserved.
 const RESERVED: usize = 4;
 
-/// Descriptors that the store needs whatever else the process has open.
+/// Descriptors that the store needs even if the process has no others left.
 #[derive(Debug)]
 struct Reserve {
-    /// The folder itself: its names are made durable through it.
+    /// The folder itself, to make its directory durable.
     #[cfg(unix)]
     folder: fs::File,
     spare: Mutex<Vec<fs::File>>,
 }
 
 impl Folder {
-    /// A folder, which is made if it is not there. What is made can be read and written by its owner alone; a store that
-    /// others can read is closed to them, and [`was_open_to_others`](Self::was_open_to_others) tells.
+    /// A folder, created if missing. New files are readable and writable by their owner only; an existing
+    /// store that others could read is restricted, and [`was_open_to_others`](Self::was_open_to_others)
+    /// reports it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         make(&path)?;
@@ -50,11 +51,11 @@ impl Folder {
         Self::with(path, was_open_to_others, true)
     }
 
-    /// A folder that is there already, to [`check`](super::check) it: no folder and no lock file is made, and no permissions
-    /// change.
+    /// An existing folder, to [`check`](super::check) it: no folder or lock file is created, and permissions
+    /// do not change.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     pub fn unchanged(path: impl Into<PathBuf>) -> io::Result<Self> {
         Self::with(path.into(), false, false)
     }
@@ -69,13 +70,13 @@ impl Folder {
         Ok(Self { path, was_open_to_others, makes_lock, reserve: Arc::new(reserve) })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether others than the owner could read the store that was found here. They no longer can.
+    /// Whether other users could read the existing store. They no longer can.
     #[must_use]
     pub const fn was_open_to_others(&self) -> bool {
         self.was_open_to_others
@@ -92,7 +93,7 @@ impl Reserve {
         }
     }
 
-    /// Elsewhere a process may open as many files as it likes.
+    /// Other systems have no such limit on open files.
     #[cfg(not(unix))]
     fn refill(&self) {}
 
@@ -103,7 +104,7 @@ impl Reserve {
         while let Err(error) = &opened
             && is_out_of_descriptors(error)
         {
-            // Another thread may take what is given back here: then there are more in the reserve.
+            // Another thread may take the freed descriptor: then try with more of the reserve.
             let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
             if spare.is_none() {
                 return opened;
@@ -130,8 +131,8 @@ fn make(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Removes group and other permissions from a folder that holds only store files, and from those files; returns whether it
-/// had any.
+/// Removes group and other permissions from a folder that holds only store files, and from those files;
+/// returns whether there were any.
 #[cfg(unix)]
 fn close_to_others(path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -150,7 +151,7 @@ fn close_to_others(path: &Path) -> io::Result<bool> {
     let mut was_open = false;
     for (path, mode) in files {
         let open = fs::metadata(&path)?.permissions().mode() & 0o077 != 0;
-        // Only the owner may; who else opens it has been given the right to.
+        // Only the owner may change permissions; another user was given access on purpose.
         was_open |= open && fs::set_permissions(&path, fs::Permissions::from_mode(mode)).is_ok();
     }
     Ok(was_open)
@@ -161,7 +162,7 @@ fn close_to_others(_path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// How files are made: for their owner alone.
+/// Options to create files for their owner only.
 fn for_owner() -> fs::OpenOptions {
     let mut options = fs::File::options();
     options.read(true).write(true);
@@ -175,7 +176,7 @@ impl Files for Folder {
         let path = self.path.join(LOCK);
         let opened = self.reserve.open(|| for_owner().create(self.makes_lock).truncate(false).open(&path));
         let file = match opened {
-            // A copy of a store may come without the file. No process that uses the folder does.
+            // A copied store may lack the lock file; a process that uses the folder always has it.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.makes_lock => None,
             opened => Some(opened?),
         };
@@ -189,7 +190,7 @@ impl Files for Folder {
         let mut names = Vec::new();
         for entry in self.reserve.open(|| fs::read_dir(&self.path))? {
             let entry = entry?;
-            // A name that is not text is not one of ours.
+            // A name that is not UTF-8 is not one of ours.
             if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
                 names.push(name);
             }
@@ -222,7 +223,7 @@ impl Files for Folder {
         self.reserve.folder.sync_all()
     }
 
-    /// Elsewhere a folder cannot be opened as a file, and the file system keeps names by itself.
+    /// Elsewhere a folder cannot be opened as a file, and the file system keeps names durable itself.
     #[cfg(not(unix))]
     fn sync_names(&self) -> io::Result<()> {
         Ok(())

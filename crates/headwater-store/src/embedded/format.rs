@@ -1,9 +1,9 @@
-//! The bytes of `docs/store-format.md` that are not frames: integers, the header of a segment and of a commit, and the
-//! names of files.
+//! The parts of `docs/store-format.md` that are not frames: integers, the headers of segments and commits,
+//! and file names.
 
 use crate::{Error, ErrorKind, Result};
 
-/// The format that this code writes, and the only one that it reads.
+/// The format version that this code writes, and the only one that it reads.
 pub(super) const VERSION: u32 = 3;
 
 pub(super) const SEGMENT_HEADER: usize = 64;
@@ -17,18 +17,18 @@ pub(super) fn segment_name(number: u64) -> String {
     format!("{number:016x}.seg")
 }
 
-/// The name of the file in which a segment is rewritten.
+/// The file name of a segment while it is rewritten.
 pub(super) fn rewrite_name(number: u64) -> String {
     format!("{number:016x}.seg.new")
 }
 
-/// The number in a segment's name, if it is one.
+/// The number in a segment's file name, if it is one.
 pub(super) fn segment_number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".seg").filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok().filter(|number| segment_name(*number) == name)
 }
 
-/// Counters that never go back, whatever is deleted.
+/// Counters that never decrease, whatever is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counters {
     pub(super) epoch: u64,
@@ -37,7 +37,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Puts the counters behind all that damage may have hidden.
+    /// Advances the counters beyond everything that damage may have hidden.
     pub(super) fn leap(&mut self) {
         const FAR: u64 = 1_000_000;
         self.epoch += FAR;
@@ -45,8 +45,8 @@ impl Counters {
         self.journal += FAR;
     }
 
-    /// Puts what is told to others behind all that a process of an earlier generation can have told: with fsync
-    /// `interval` or `never` a power cut may have taken what said so.
+    /// Advances the visible counters beyond everything that a process of an earlier generation may have given
+    /// out: with fsync `interval` or `never` a power cut may have lost the newest ones.
     pub(super) fn begin(&mut self, generation: u32) {
         let first = u64::from(generation) << 32;
         self.epoch = self.epoch.max(first);
@@ -86,7 +86,7 @@ impl SegmentHeader {
         out
     }
 
-    /// Reads a header; `Ok(None)` if it is damaged or not there.
+    /// Parses a header; `Ok(None)` if it is damaged or missing.
     ///
     /// # Errors
     /// [`ErrorKind::Format`] if a program with another format wrote it.
@@ -123,7 +123,7 @@ impl SegmentHeader {
     }
 }
 
-/// What precedes the frames of one commit.
+/// The bytes before the frames of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CommitHeader {
     pub(super) body: u32,
@@ -135,7 +135,7 @@ pub(super) struct CommitHeader {
 }
 
 impl CommitHeader {
-    /// Writes the header into the room that was left for it before the frames.
+    /// Writes the header into the space reserved before the frames.
     pub(super) fn encode_into(&self, room: &mut [u8], segment: u64, offset: u64) {
         let mut fields = Vec::with_capacity(COMMIT_HEADER);
         for number in [self.body, self.body_sum, self.frames, self.generation] {
@@ -150,7 +150,7 @@ impl CommitHeader {
         }
     }
 
-    /// Reads a header at its place; `None` if there is no good one.
+    /// Parses a header at its offset; `None` if there is no valid one.
     pub(super) fn decode(bytes: &[u8], segment: u64, offset: u64) -> Option<Self> {
         let mut input = Input(bytes.get(..COMMIT_HEADER)?);
         if input.take(4)? != COMMIT_MAGIC {
@@ -171,7 +171,7 @@ impl CommitHeader {
     }
 }
 
-/// A checksum that counts only at one place of one segment.
+/// A checksum that is only valid at one offset of one segment.
 pub(super) fn placed_sum(fields: &[u8], segment: u64, offset: u64) -> u32 {
     let sum = crc32c::crc32c(&segment.to_le_bytes());
     let sum = crc32c::crc32c_append(sum, &offset.to_le_bytes());
@@ -199,12 +199,12 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A time that may not be there, as 0 or one more.
+/// An optional time, as 0 or the time plus one.
 pub(super) fn put_time(out: &mut Vec<u8>, time: Option<crate::Time>) {
     put_varint(out, time.map_or(0, |time| time.0.saturating_add(1)));
 }
 
-/// Bytes that are read from the front.
+/// Bytes that are parsed from the front.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_flipped_bit_in_a_segment_header_is_noticed() {
+    fn flipped_bit_in_a_segment_header_is_detected() {
         let header = SegmentHeader {
             number: 7,
             commit_before: 99,
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_header_counts_only_at_its_place() {
+    fn commit_header_is_valid_only_at_its_offset() {
         let header =
             CommitHeader { body: 10, body_sum: 11, frames: 1, generation: 2, number: 12, durable: 11 };
         let mut room = [0; COMMIT_HEADER];
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn varints_come_back_and_overlong_ones_are_refused() {
+    fn varints_round_trip_and_overlong_ones_are_refused() {
         for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);

@@ -1,4 +1,4 @@
-//! Frames: the units of the log that have a checksum of their own.
+//! Frames: the units of the log with their own checksum.
 
 use bytes::Bytes;
 
@@ -18,7 +18,7 @@ const PUT: u8 = 7;
 const REMOVED: u8 = 8;
 const RESTORING: u8 = 9;
 
-/// What a frame says. It borrows from the bytes that it was read from.
+/// The content of a frame. It borrows from the bytes that it was parsed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     Records(Records<'a>),
@@ -62,7 +62,7 @@ pub(super) enum Frame<'a> {
     },
 }
 
-/// Records of one journal and epoch, without gaps.
+/// Consecutive records of one journal and epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Records<'a> {
     pub(super) journal: u64,
@@ -70,11 +70,11 @@ pub(super) struct Records<'a> {
     pub(super) first: u64,
     pub(super) count: u64,
     time: u64,
-    /// The table of times, lengths and classes, and then the bodies.
+    /// The table of times, lengths and classes, then the bodies.
     rest: &'a [u8],
 }
 
-/// One record that is to be encoded.
+/// One record to be encoded.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) epoch: u64,
@@ -84,7 +84,7 @@ pub(super) struct Entry {
 }
 
 impl Records<'_> {
-    /// The records, whose bodies share `whole`, which this frame was read from.
+    /// The records; their bodies share `whole`, the bytes that this frame was parsed from.
     pub(super) fn decode(&self, whole: &Bytes) -> Option<Vec<Record>> {
         let mut lengths = Vec::with_capacity(usize::try_from(self.count).ok()?.min(self.rest.len()));
         let mut input = Input(self.rest);
@@ -125,7 +125,7 @@ impl Records<'_> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the frame at the front and gives its length with it; `None` if its bytes are not what was written.
+    /// Parses the frame at the front and returns it with its length; `None` if it is damaged.
     pub(super) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let length = frame_length(bytes)?;
         let sum = Input(bytes).u32()?;
@@ -230,12 +230,12 @@ impl<'a> Frame<'a> {
         finish(out, start);
     }
 
-    /// What a whole frame seems to say, whether or not its checksum is good.
+    /// The apparent content of a frame, even if its checksum is wrong.
     pub(super) fn guess(bytes: &'a [u8]) -> Option<Self> {
         Self::payload(Input(bytes.get(FRAME_HEADER..)?))
     }
 
-    /// The journal that the frame is about, if it is about one.
+    /// The journal of the frame, if it has one.
     pub(super) fn journal(&self) -> Option<u64> {
         match *self {
             Self::Records(Records { journal, .. })
@@ -250,7 +250,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Appends a frame of records, all of one epoch, the first of which has the sequence `first`. Gives the bytes of all bodies.
+/// Appends a frame of records of one epoch, the first with the sequence `first`. Returns the bytes of all
+/// bodies.
 pub(super) fn encode_records<'e>(
     out: &mut Vec<u8>,
     journal: u64,
@@ -268,7 +269,7 @@ pub(super) fn encode_records<'e>(
     let mut bytes = 0;
     for entry in entries.clone() {
         put_varint(out, entry.time.0.saturating_sub(time));
-        // A clock that went back must not give a record an earlier time than the one before it.
+        // A clock that went back must not give a record an earlier time than its predecessor.
         time = time.max(entry.time.0);
         let fact = u64::from(entry.class == Class::Fact);
         put_varint(out, (entry.body.len() as u64) << 1 | fact);
@@ -281,7 +282,7 @@ pub(super) fn encode_records<'e>(
     bytes
 }
 
-/// The length of the frame at the front, by what it says of itself. It is not to be trusted before the checksum is.
+/// The length of the frame at the front, from its header. Not trustworthy before the checksum is verified.
 pub(super) fn frame_length(bytes: &[u8]) -> Option<usize> {
     let payload = usize::try_from(Input(bytes.get(4..)?).u32()?).ok()?;
     payload.checked_add(FRAME_HEADER).filter(|length| *length <= bytes.len())
@@ -295,7 +296,7 @@ fn begin(out: &mut Vec<u8>) -> usize {
 }
 
 fn finish(out: &mut [u8], start: usize) {
-    // Frames are bounded by what one commit may gather, far below four gigabytes.
+    // Frames are bounded by the size of a commit, far below four gigabytes.
     let length = u32::try_from(out.len() - start - FRAME_HEADER).unwrap_or(u32::MAX);
     if let Some(room) = out.get_mut(start + 4..start + 8) {
         room.copy_from_slice(&length.to_le_bytes());
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_frame_comes_back() {
+    fn frames_round_trip() {
         let frames = [
             Frame::Claimed { journal: 1, name: "run", epoch: 300, first: 1 },
             Frame::Released { journal: 1, epoch: 300, last: 7 },
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_with_their_times_and_classes() {
+    fn records_round_trip_with_times_and_classes() {
         let entries = some_records();
         let mut out = Vec::new();
         assert_eq!(encode_records(&mut out, 9, 41, entries.iter()), 8);
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_bit_in_a_frame_is_noticed() {
+    fn flipped_bit_in_a_frame_is_detected() {
         let mut out = Vec::new();
         encode_records(&mut out, 9, 41, some_records().iter());
         for bit in 0..out.len() * 8 {

@@ -1,4 +1,4 @@
-//! Sealed segments are opened when they are read, so that there may be more of them than files that may be open.
+//! Opens sealed segments on demand, so that there can be more of them than open files.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,7 +14,7 @@ use super::{
     format::segment_name,
 };
 
-/// The files of sealed segments that are open, a bounded number of them.
+/// A bounded number of open files of sealed segments.
 #[derive(Debug)]
 pub(super) struct Handles {
     files: Arc<dyn Files>,
@@ -26,7 +26,7 @@ pub(super) struct Handles {
 #[derive(Debug, Default)]
 struct Open {
     by_id: HashMap<u64, Arc<dyn File>>,
-    /// The one that was opened first, first.
+    /// The oldest first.
     order: VecDeque<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Handles {
         }
         let name = segment_name(segment);
         let opened = match self.files.open(&name) {
-            // One that is open already is given up for it.
+            // Close an open one to free its descriptor.
             Err(error) if is_out_of_descriptors(&error) && self.forget_oldest() => self.files.open(&name),
             opened => opened,
         };
@@ -83,11 +83,11 @@ impl Handles {
 /// The file of a sealed segment, open or not.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
-    /// Another one than that of the segment's file before it was rewritten.
+    /// Changes when the segment is rewritten.
     id: u64,
     segment: u64,
     handles: Arc<Handles>,
-    /// The file itself, once its name is another's or nobody's.
+    /// The file itself, once its name belongs to another file or was removed.
     pinned: OnceLock<Arc<dyn File>>,
 }
 
@@ -102,14 +102,15 @@ impl SegmentFile {
             return Ok(file.clone());
         }
         let opened = self.handles.get(self.id, self.segment);
-        // If the name was given away meanwhile, this may be the wrong file; but then the right one was pinned before.
+        // If the name was reassigned meanwhile, this may be the wrong file; but then the right one was pinned
+        // before.
         self.pinned.get().cloned().map_or(opened, Ok)
     }
 
-    /// Keeps the file for those who still read it, before its name is given to another or removed.
+    /// Keeps the file open for current readers before its name is reassigned or removed.
     pub(super) fn pin(&self) -> io::Result<()> {
         let file = self.file()?;
-        // Pinned twice it is still the same file.
+        // Pinning twice keeps the same file.
         let _ = self.pinned.set(file);
         self.handles.forget(self.id);
         Ok(())

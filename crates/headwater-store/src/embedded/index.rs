@@ -1,4 +1,4 @@
-//! What a segment holds, without its bodies: built while it is written or scanned, and kept as the footer of a sealed one.
+//! The index of a segment: built while it is written or scanned, and stored as the footer of a sealed one.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,40 +10,41 @@ use crate::{EpochStart, JournalId, Time};
 
 pub(super) mod footer;
 
-/// What one segment says about each journal and value.
+/// The contents of one segment per journal and value.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SegmentIndex {
     pub(super) journals: BTreeMap<u64, Part>,
     pub(super) values: BTreeMap<Arc<str>, ValuePart>,
 }
 
-/// What one segment says about one journal.
+/// The contents of one segment for one journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) name: Option<JournalId>,
     pub(super) epochs: Vec<EpochStart>,
-    /// The newest epoch that was given back, or 0.
+    /// The newest released epoch, or 0.
     pub(super) released: u64,
-    /// Whether it was closed, and when it goes.
+    /// Whether it was closed, and its expiry time.
     pub(super) closed: Option<Option<Time>>,
     /// The first sequence that is kept, or 0.
     pub(super) trimmed: u64,
     pub(super) deleted: bool,
-    /// Whether it was being restored: without an epoch, its records do not count.
+    /// Whether it was being restored: without an epoch its records do not count.
     pub(super) restoring: bool,
-    /// A sequence that the journal had reached, or 0: without its record, its end is lost.
+    /// A sequence that the journal had reached, or 0: if its record is missing, the end of the journal is
+    /// lost.
     pub(super) last: u64,
     pub(super) list: FrameList,
 }
 
 impl Part {
-    /// Whether it shows how far the journal had gone. A trim alone does not: it says where the journal begins.
+    /// Whether it shows how far the journal reached. A trim does not: it only tells where the journal begins.
     pub(super) fn shows_extent(&self) -> bool {
         *self != Self { trimmed: self.trimmed, ..Self::default() }
     }
 }
 
-/// The newest that one segment says about a value.
+/// The newest entry for a value in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValuePart {
     Put { version: u64, expires: Option<Time>, offset: u32, length: u32 },
@@ -58,10 +59,10 @@ impl ValuePart {
     }
 }
 
-/// Where the records of one journal are within a segment, a few bytes for each frame.
+/// The positions of one journal's records within a segment, in a few bytes per frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameList {
-    /// The first sequence, 0 if there are none.
+    /// The first sequence; 0 if there are none.
     pub(super) first: u64,
     pub(super) last: u64,
     /// The bytes of all bodies.
@@ -69,26 +70,26 @@ pub(super) struct FrameList {
     pub(super) frames: u32,
     offset: u32,
     encoded: Vec<u8>,
-    /// Places in the list from which it can be read, one for every so many frames.
+    /// Entry points for reading the list, one for every [`MARK_EVERY`] frames.
     marks: Vec<Mark>,
 }
 
-/// A place in a list.
+/// An entry point of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     /// The first sequence of the frame there.
     first: u64,
-    /// Where it is in the encoded list.
+    /// The offset in the encoded list.
     at: u32,
-    /// What its numbers are counted from.
+    /// The base of its relative numbers.
     offset: u32,
     next: u64,
 }
 
-/// So many frames have one mark.
+/// The number of frames per mark.
 const MARK_EVERY: u32 = 256;
 
-/// Where one frame of records is.
+/// The position of one frame of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameAt {
     pub(super) offset: u32,
@@ -103,14 +104,14 @@ impl FrameAt {
         self.first + self.count.saturating_sub(1)
     }
 
-    /// More bytes than the frame can have, however its numbers are encoded.
+    /// An upper bound of the frame's length, however its numbers are encoded.
     pub(super) fn room(&self) -> u64 {
         self.bytes + 64 + 20 * self.count
     }
 }
 
 impl FrameList {
-    /// Adds a frame at the end. One whose records are there already is left out.
+    /// Adds a frame at the end. One whose records are already listed is skipped.
     pub(super) fn push(&mut self, frame: FrameAt) {
         if frame.count == 0 || (self.frames > 0 && frame.first <= self.last) || frame.offset < self.offset {
             return;
@@ -136,7 +137,7 @@ impl FrameList {
         Frames::new(self.first, &self.encoded)
     }
 
-    /// The frames from the one on that has a sequence, and perhaps some before it.
+    /// The frames from the one with a sequence on, possibly with some before it.
     pub(super) fn iter_near(&self, seq: u64) -> Frames<'_> {
         let after = self.marks.partition_point(|mark| mark.first <= seq);
         match after.checked_sub(1).and_then(|at| self.marks.get(at)) {
@@ -154,7 +155,7 @@ impl FrameList {
     }
 }
 
-/// Goes through an encoded list of frames.
+/// Iterates over an encoded list of frames.
 #[derive(Debug, Clone)]
 pub(super) struct Frames<'a> {
     offset: u32,
@@ -182,7 +183,7 @@ impl Iterator for Frames<'_> {
 }
 
 impl SegmentIndex {
-    /// Takes in what a frame says that lies at an offset of the segment's file.
+    /// Adds the content of a frame at an offset of the segment's file.
     pub(super) fn add(&mut self, frame: &Frame<'_>, offset: u32, length: u32) {
         match *frame {
             Frame::Records(records) => {
@@ -226,8 +227,8 @@ impl SegmentIndex {
         }
     }
 
-    /// Whether records of a frame that is damaged are the next ones of the journal that it names: then it names the right
-    /// one, for no other has that epoch.
+    /// Whether the records of a damaged frame are the next ones of the journal that it names: then the name
+    /// is right, because no other journal has that epoch.
     pub(super) fn goes_on_with(&self, records: &Records<'_>) -> bool {
         self.journals.get(&records.journal).is_some_and(|part| {
             let has_epoch = part.epochs.last().is_some_and(|start| start.epoch == records.epoch);
@@ -235,7 +236,7 @@ impl SegmentIndex {
         })
     }
 
-    /// Whether it says of something that it is gone.
+    /// Whether it has deletions.
     pub(super) fn has_tombstones(&self) -> bool {
         self.journals.values().any(|part| part.deleted)
             || self.values.values().any(|part| matches!(part, ValuePart::Removed { .. }))
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_gives_its_frames_back_and_shows_a_gap() {
+    fn frame_list_round_trips_and_shows_a_gap() {
         let frames = [
             FrameAt { offset: 100, first: 5, count: 3, bytes: 30 },
             FrameAt { offset: 900, first: 8, count: 1, bytes: 10 },
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_can_be_read_from_the_middle() {
+    fn long_frame_list_can_be_read_from_the_middle() {
         let mut list = FrameList::default();
         for n in 0..2_000_u32 {
             let gap = u64::from(n) * 3 + u64::from(n / 700);

@@ -1,4 +1,4 @@
-//! What is kept in memory of one journal: a few hundred bytes while nobody drives it, and its tail while somebody does.
+//! The memory of one journal: a few hundred bytes while idle, and its tail while it has a driver.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,43 +11,43 @@ use crate::{Class, EpochStart, JournalId, JournalInfo, Monotonic, ReadLimit, Rec
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) name: JournalId,
-    /// Those that are durable, oldest first; none while the first claim is not.
+    /// The durable epochs, oldest first; empty before the first claim is durable.
     pub(super) epochs: Vec<EpochStart>,
     pub(super) held: Option<Box<Held>>,
-    /// Whether the newest epoch was given back.
+    /// Whether the newest epoch was released.
     pub(super) released: bool,
-    /// Whether it is closed, durably, and when it goes.
+    /// Whether it is durably closed, and its expiry time.
     pub(super) closed: Option<Option<Time>>,
-    /// What is under way and not durable yet.
+    /// Changes in progress that are not durable yet.
     pub(super) closing: bool,
     pub(super) deleting: bool,
     /// Whether its last records are still to be restored.
     pub(super) restoring: bool,
-    /// Whether it is among those with records to write.
+    /// Whether it is in the list of journals with records to write.
     pub(super) dirty: bool,
     /// The first sequence that is kept.
     pub(super) first: u64,
-    /// The last sequence that was appended.
+    /// The last appended sequence.
     pub(super) last: u64,
-    /// The last sequence that may be seen.
+    /// The last visible sequence.
     pub(super) visible: u64,
-    /// The last sequence that was handed to the writer.
+    /// The last sequence handed to the writer.
     pub(super) taken: u64,
-    /// The last sequence that is durable.
+    /// The last durable sequence.
     pub(super) durable: u64,
     /// The bytes of all kept records.
     pub(super) bytes: u64,
-    /// The time of the last record, which the next one's is not before.
+    /// The time of the last record; the next one is never earlier.
     pub(super) time: Time,
-    /// The segment that had its first frame.
+    /// The segment with its first frame.
     pub(super) since: u64,
-    /// Which segments have its durable records, oldest first.
+    /// The segments with its durable records, oldest first.
     pub(super) pieces: Vec<Piece>,
     pub(super) recent: Option<Box<Recent>>,
     pub(super) waiters: Option<Arc<Notify>>,
 }
 
-/// A lease that this process gave.
+/// A lease given by this process.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) epoch: u64,
@@ -56,7 +56,7 @@ pub(super) struct Held {
     pub(super) first: u64,
 }
 
-/// The records of a journal that one segment has.
+/// The records of a journal in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) segment: u64,
@@ -64,16 +64,16 @@ pub(super) struct Piece {
     pub(super) bytes: u64,
 }
 
-/// The last records of a journal.
+/// The last records of a journal, in memory.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// The sequence of the first of them.
+    /// The sequence of the first one.
     first: u64,
     entries: VecDeque<Entry>,
     pub(super) bytes: usize,
 }
 
-/// What an entry costs apart from its body.
+/// The memory of an entry besides its body.
 const ENTRY_BYTES: usize = 96;
 
 impl Recent {
@@ -138,7 +138,7 @@ impl Journal {
         }
     }
 
-    /// Whether anyone may know of it: not before its first claim is durable, or all that was restored.
+    /// Whether it is visible: only once its first claim, or its whole restore, is durable.
     pub(super) fn is_known(&self) -> bool {
         !self.epochs.is_empty()
     }
@@ -158,7 +158,7 @@ impl Journal {
         }
     }
 
-    /// Adds an entry to the end. Gives the memory that it takes.
+    /// Adds an entry at the end. Returns the memory that it uses.
     pub(super) fn push(&mut self, entry: Entry) -> usize {
         self.last += 1;
         self.bytes += entry.body.len() as u64;
@@ -167,7 +167,7 @@ impl Journal {
         self.recent.get_or_insert_with(|| Box::new(Recent::starting_at(last))).push(entry)
     }
 
-    /// Lets durable records go from memory until at most so many bytes are left. Gives what that freed.
+    /// Drops durable records from memory until at most `keep` bytes are left. Returns the freed bytes.
     pub(super) fn forget(&mut self, keep: usize) -> usize {
         let Some(recent) = &mut self.recent else { return 0 };
         let mut freed = 0;
@@ -181,7 +181,7 @@ impl Journal {
         freed
     }
 
-    /// Shows what may be seen: all that is durable, and after it deltas up to the limit. Tells waiting readers.
+    /// Makes records visible: all durable ones, then deltas up to the limit. Wakes waiting readers.
     pub(super) fn show(&mut self, delta_limit: u64) {
         let mut visible = self.visible.max(self.durable);
         while visible < self.last && visible - self.durable < delta_limit {
@@ -197,7 +197,7 @@ impl Journal {
         }
     }
 
-    /// Wakes all who wait for a record.
+    /// Wakes all readers that wait for a record.
     pub(super) fn wake(&mut self) {
         if let Some(waiters) = &self.waiters {
             waiters.notify_waiters();
@@ -207,8 +207,8 @@ impl Journal {
         }
     }
 
-    /// The records from a sequence on that are in memory and may be seen, within a limit; `None` if the first is not
-    /// in memory.
+    /// The visible records in memory from a sequence on, within a limit; `None` if the first one is not in
+    /// memory.
     pub(super) fn recent_records(
         &self,
         from: u64,
@@ -228,14 +228,14 @@ impl Journal {
         Some(records)
     }
 
-    /// The piece that has a durable sequence, and the one after it.
+    /// The piece with a durable sequence, and the one after it.
     pub(super) fn pieces_around(&self, seq: u64) -> (Option<Piece>, Option<Piece>) {
         let after = self.pieces.partition_point(|piece| piece.first <= seq);
         let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
         (piece.copied(), self.pieces.get(after).copied())
     }
 
-    /// Tells that the records of some segments are in another one now, which comes after them.
+    /// Moves the records of some segments to a later one.
     pub(super) fn join_pieces(&mut self, gone: &[u64], into: u64) {
         for piece in self.pieces.iter_mut().filter(|piece| gone.contains(&piece.segment)) {
             piece.segment = into;
@@ -249,7 +249,7 @@ impl Journal {
         });
     }
 
-    /// Notes durable records in a segment.
+    /// Registers durable records in a segment.
     pub(super) fn add_piece(&mut self, segment: u64, first: u64, bytes: u64) {
         match self.pieces.last_mut() {
             Some(piece) if piece.segment == segment => piece.bytes += bytes,
@@ -258,7 +258,7 @@ impl Journal {
     }
 }
 
-/// Takes a record out of a limit, if there is room for it or it is the first.
+/// Deducts a record from a limit, if it fits or is the first.
 pub(super) fn room_for(limit: &mut ReadLimit, is_first: bool, bytes: usize) -> bool {
     if !is_first && (limit.records == 0 || limit.bytes < bytes) {
         return false;

@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{Error, ErrorKind, Monotonic, Result};
 
-/// The largest segment, so that offsets have room in 32 bits together with one commit and a footer, and even when it has
-/// to grow to twice that.
+/// The maximum size of a segment, so that offsets fit in 32 bits including one commit and a footer, even if
+/// it has to grow to twice that.
 const MAX_SEGMENT: u64 = 1 << 30;
 
-/// How long deltas that no fact has followed may be without an fsync. A power cut that takes them retracts their attempt, as
-/// it does when they are there.
+/// How long deltas without a following fact may go without an fsync. If a power cut loses them, their attempt
+/// is retracted, which also happens if they survive.
 const DELTAS: Duration = Duration::from_secs(1);
 
 /// The end of the log.
@@ -31,11 +31,11 @@ pub(super) struct Log {
     pub(super) handles: Arc<Handles>,
     pub(super) segment: u64,
     pub(super) file: Arc<dyn File>,
-    /// Where the next commit goes.
+    /// The offset of the next commit.
     pub(super) offset: u64,
-    /// The last commit that was written.
+    /// The last written commit.
     pub(super) commit: u64,
-    /// The last commit that is durable.
+    /// The last durable commit.
     pub(super) synced: u64,
     pub(super) generation: u32,
     /// Whether the last commit is a marker.
@@ -43,14 +43,14 @@ pub(super) struct Log {
     fsync: Fsync,
     segment_bytes: u64,
     last_sync: Monotonic,
-    /// Where a commit begins that was not written or not made durable.
+    /// The offset of a commit that was not written or not made durable.
     unsettled: Option<u64>,
-    /// The buffer of the last commit, to be used for the next.
+    /// The buffer of the last commit, reused for the next.
     pub(super) buffer: Vec<u8>,
 }
 
 impl Log {
-    /// A log that goes on at a place where everything before it is durable.
+    /// A log that continues at an offset before which everything is durable.
     pub(super) fn resume(
         handles: Arc<Handles>,
         options: &Options,
@@ -76,7 +76,7 @@ impl Log {
         }
     }
 
-    /// Makes a new segment with a durable name and header.
+    /// Creates a segment with a durable name and header.
     pub(super) fn create(
         files: &dyn Files,
         number: u64,
@@ -94,7 +94,7 @@ impl Log {
         self.offset >= self.segment_bytes
     }
 
-    /// Writes a commit, and makes it durable if the policy says so. Gives its place.
+    /// Writes a commit and makes it durable if the policy requires it. Returns its offset.
     pub(super) fn write(&mut self, taken: &mut Taken, now: Monotonic) -> Result<u64> {
         let at = self.offset;
         self.unsettled = Some(at);
@@ -114,8 +114,8 @@ impl Log {
         Ok(at)
     }
 
-    /// Finds out whether there is room for more than a few bytes, by writing some after the end and cutting them off again. A
-    /// crash in between leaves what looks like a torn end. Without this, a store on a full disk would recover and stop by turns.
+    /// Tests for free disk space by writing some bytes after the end and truncating them. A crash in between
+    /// looks like a torn end. Without this test, a store on a full disk would alternately recover and stop.
     pub(super) fn probe(&self) -> Result<()> {
         const ROOM: usize = 1 << 20;
         let probe = || -> io::Result<()> {
@@ -128,8 +128,8 @@ impl Log {
         probe().map_err(|error| write_error(format_args!("looking for room after {name}"), error))
     }
 
-    /// Removes the commit that failed, as far as it was written. Its callers know that it failed, so nobody may see it when
-    /// the folder is opened anew in the same process.
+    /// Removes the written part of a failed commit. Its callers know that it failed, so it must not reappear
+    /// when the folder is reopened in the same process.
     pub(super) fn cut_off_failed(&mut self) -> Result<()> {
         let Some(at) = self.unsettled else { return Ok(()) };
         let cut = self.file.truncate(at).and_then(|()| self.file.sync());
@@ -161,7 +161,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything durable that was written.
+    /// Makes all writes durable.
     pub(super) fn sync(&mut self, now: Monotonic) -> Result<()> {
         if self.synced < self.commit {
             self.file.sync().map_err(|error| {
@@ -173,7 +173,7 @@ impl Log {
         Ok(())
     }
 
-    /// How long until the policy wants what was written to be durable; `None` if nothing is to be done.
+    /// The time until the policy requires an fsync; `None` if there is nothing to sync.
     pub(super) fn sync_after(&self) -> Option<Duration> {
         match self.fsync {
             Fsync::Commit if self.synced < self.commit => Some(DELTAS),
@@ -182,8 +182,8 @@ impl Log {
         }
     }
 
-    /// Writes, without making it durable, that everything before it is: so that damage to the last commit can be told
-    /// from a torn end.
+    /// Writes a marker, without syncing it, that everything before it is durable. It distinguishes damage to
+    /// the last commit from a torn end.
     pub(super) fn mark(&mut self) -> Result<()> {
         if self.marked || self.synced < self.commit {
             return Ok(());
@@ -191,17 +191,17 @@ impl Log {
         self.write_commit(&mut [0; COMMIT_HEADER], 0)
     }
 
-    /// Makes durable, whatever the policy, that another generation has begun.
+    /// Makes the start of a new generation durable, regardless of the policy.
     pub(super) fn begin_generation(&mut self, now: Monotonic) -> Result<()> {
         self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
         self.sync(now)
     }
 
-    /// Seals the segment and begins the next. Without a descriptor for that, the segment goes on for now.
+    /// Seals the segment and starts the next one. Without a free descriptor the segment continues for now.
     pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Monotonic) -> Result<()> {
         let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let number = self.segment + 1;
-        // First of all, so that nothing that follows needs another descriptor.
+        // The file comes first, so that nothing after it needs another descriptor.
         let file = match prepare(&*self.files, number) {
             Ok(file) => file,
             Err(error) if is_out_of_descriptors(&error) && self.offset < 2 * MAX_SEGMENT => return Ok(()),
@@ -247,11 +247,12 @@ impl Log {
     }
 }
 
-/// Makes the file of a segment, under a name that it has until it is begun.
+/// Creates the file of a segment, under a temporary name.
 fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn File>> {
     let name = rewrite_name(number);
     match files.create(&name) {
-        // Left by a process that died here. It is never removed, so that a sealed segment without a next one is damage.
+        // Left by a process that died here. It is never removed: its absence after a sealed segment is
+        // damage.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let file = files.open(&name)?;
             file.truncate(0)?;
@@ -261,7 +262,7 @@ fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn File>> {
     }
 }
 
-/// Gives a segment its header and its name, both durable.
+/// Gives a segment its header and its final name, both durable.
 fn begin(files: &dyn Files, file: &dyn File, header: &SegmentHeader) -> io::Result<()> {
     write_all(file, 0, &header.encode())?;
     file.sync()?;
@@ -273,11 +274,11 @@ fn beginning(number: u64, error: io::Error) -> Error {
     write_error(format_args!("beginning {}", segment_name(number)), error)
 }
 
-/// A failed write.
+/// The error of a failed write.
 pub(super) fn write_error(doing: std::fmt::Arguments<'_>, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Error::new(ErrorKind::NoSpace, format!("{doing}: {error}; make room and open the store anew"))
+            Error::new(ErrorKind::NoSpace, format!("{doing}: {error}; make room and reopen the store"))
         }
         _ => Error::io(doing, error),
     }

@@ -1,10 +1,10 @@
-//! What can be set.
+//! The options of an embedded store.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{Clock, SystemClock};
 
-/// How an embedded store behaves. Begin with the default and change what you need.
+/// The options of an embedded store. Start with the default and change what you need.
 ///
 /// ```
 /// use headwater_store::embedded::{Fsync, Options};
@@ -16,32 +16,33 @@ use crate::{Clock, SystemClock};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// When what was written is made durable.
+    /// When writes are made durable.
     pub fsync: Fsync,
-    /// Who writes.
+    /// Which thread writes.
     pub writer: Writer,
-    /// A segment that has so many bytes is sealed and the next one begun. At most 1 GiB.
+    /// The size at which a segment is sealed and the next one started. At most 1 GiB.
     pub segment_bytes: u64,
-    /// The largest record.
+    /// The maximum size of a record.
     pub max_record_bytes: usize,
-    /// The largest value.
+    /// The maximum size of a value.
     pub max_value_bytes: usize,
-    /// The most that one journal keeps.
+    /// The maximum size of a journal.
     pub max_journal_bytes: u64,
-    /// The deltas that wait to be written, over all journals: more are refused as busy. Callers that wait for
-    /// [`room`](crate::Store::room) wait from half of it on; facts and values have twice as much. At most 512 MiB.
+    /// The maximum bytes of deltas waiting to be written, over all journals: more are refused as busy.
+    /// Callers of [`room`](crate::Store::room) wait from half of it on; facts and values have twice as much.
+    /// At most 512 MiB.
     pub max_pending_bytes: usize,
-    /// How long deltas wait for others before they are written together.
+    /// How long deltas wait for others to be written together.
     pub delta_window: Duration,
-    /// How many deltas of a journal may be seen before they are durable.
+    /// How many deltas of a journal may be visible before they are durable.
     pub delta_limit: u64,
     /// How much of the end of each driven journal stays in memory for its readers.
     pub tail_bytes: usize,
-    /// How much of all journals' ends, and apart from that of values, stays in memory.
+    /// How much of all journals' ends stays in memory; the same again for values.
     pub cache_bytes: usize,
-    /// How many files of sealed segments are open at the same time.
+    /// How many files of sealed segments may be open at once.
     pub max_open_files: usize,
-    /// Tells the time.
+    /// The clocks.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -65,29 +66,30 @@ impl Default for Options {
     }
 }
 
-/// When what was written is made durable.
+/// When writes are made durable.
 ///
-/// Whatever is chosen, a segment is made durable before the next one is begun, and so is all by
-/// [`flush`](crate::Store::flush) and when the store is closed. Nothing that was written is lost when only the process
-/// dies.
+/// With any policy a segment is made durable before the next one is started, and everything is made durable
+/// by [`flush`](crate::Store::flush) and on close. If only the process dies, no write is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fsync {
-    /// At each group commit that somebody waits for: a fact is durable before it is seen, also if the power fails. Deltas
-    /// that no fact follows are made durable within a second.
+    /// At each group commit that a caller waits for: facts are durable before they are visible, even if the
+    /// power fails. Deltas without a following fact are made durable within a second.
     #[default]
     Commit,
-    /// So often: facts are seen once the operating system has them, and a power cut loses at most the last of them.
+    /// At this interval: facts are visible once the operating system has them, and a power cut loses at most
+    /// the last ones.
     Interval(Duration),
-    /// When the operating system pleases.
+    /// Whenever the operating system writes them.
     Never,
 }
 
-/// Who writes what was appended.
+/// Which thread writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Writer {
     /// A thread of the store. It stops when the store is dropped, after it has written everything.
     #[default]
     Thread,
-    /// Whoever calls [`Embedded::step`](super::Embedded::step): for simulations. Dropping the store writes nothing.
+    /// The caller of [`Embedded::step`](super::Embedded::step), for simulations. Dropping the store writes
+    /// nothing.
     Manual,
 }

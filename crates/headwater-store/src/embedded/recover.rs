@@ -1,4 +1,4 @@
-//! Opens a folder: reads the footers of the sealed segments, scans the active one, and cuts off a torn end.
+//! Opens a folder: reads the footers of sealed segments, scans the active one, and cuts off a torn end.
 
 use std::{io, sync::Arc};
 
@@ -23,12 +23,12 @@ mod rebuild;
 
 pub(super) use rebuild::Rebuild;
 
-/// Takes the folder for this process.
+/// Locks the folder for this process.
 pub(super) fn lock(files: &dyn Files, place: &str) -> Result<Box<dyn Guard>> {
     files.lock().map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => {
             let message = format!(
-                "the folder {place} is used by another process; stop that one, or give this one a folder of its own"
+                "the folder {place} is in use by another process: stop that process, or use another folder"
             );
             Error::new(ErrorKind::Locked, message)
         }
@@ -68,14 +68,14 @@ impl Opened {
         Footer::read(&*self.file, self.number).map_err(|error| self.failed(error))
     }
 
-    /// The footer of the last segment, which may not have been made durable: only if all of it is there.
+    /// The footer of the last segment, only if it is complete: it may not have been made durable.
     pub(super) fn whole_footer(&self) -> Result<Option<(Footer, SegmentIndex)>> {
         let Some((footer, index)) = self.footer()? else { return Ok(None) };
         let whole = footer.is_whole(&*self.file, self.number).map_err(|error| self.failed(error))?;
         Ok(whole.then_some((footer, index)))
     }
 
-    /// Reads all commits up to the place where they end at the latest.
+    /// Reads all commits up to an offset.
     pub(super) fn scan(&self, until: u64, sealed: bool) -> Result<Scan> {
         let expected = Expected {
             segment: self.number,
@@ -105,7 +105,7 @@ pub(super) fn recover(
     options: &Options,
 ) -> Result<(Core, Log)> {
     remove_leftovers(&**files)?;
-    // The name of the last segment may not be durable either.
+    // The name of the last segment may not be durable yet.
     files.sync_names().map_err(|error| Error::io("making the folder's names durable", error))?;
     let mut numbers = segments(&**files)?;
     let mut last = None;
@@ -152,14 +152,14 @@ pub(super) fn recover(
     let mut core = rebuild.finish(Core::new(options, active));
     let mut log = Log::resume(handles, options, at, commit, generation);
     if let Err(cause) = log.begin_generation(options.clock.monotonic()) {
-        // On a disk that is full, what is there can still be read.
+        // On a full disk, existing data can still be read.
         core.stop(cause);
     }
     Ok((core, log))
 }
 
-/// Removes files of a rewriting that did not come to its end. The one that was to become the next segment stays until it
-/// is that: see [`note_missing_segment`].
+/// Removes files of an unfinished rewrite. The file prepared for the next segment stays: see
+/// [`note_missing_segment`].
 fn remove_leftovers(files: &dyn Files) -> Result<()> {
     let failed = |error| Error::io("removing what an interrupted rewriting left", error);
     let names = files.list().map_err(failed)?;
@@ -170,8 +170,8 @@ fn remove_leftovers(files: &dyn Files) -> Result<()> {
     Ok(())
 }
 
-/// Notes, for a last segment that is sealed, that the one after it is gone. A segment is sealed only when the file of the
-/// next one is there durably, under the name that it has until it is begun.
+/// Records the loss of the segment after a sealed last one. A segment is only sealed once the file of the
+/// next one durably exists, under a temporary name.
 pub(super) fn note_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut Rebuild) -> Result<()> {
     let names = files.list().map_err(|error| Error::io("listing the folder's files", error))?;
     if !names.contains(&rewrite_name(sealed + 1)) {
@@ -182,7 +182,7 @@ pub(super) fn note_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut
 }
 
 enum Last {
-    /// To be written on.
+    /// To be continued.
     Active(Opened, Box<Scan>),
     /// Complete, or damaged from its beginning.
     Sealed(Opened),
@@ -196,16 +196,17 @@ fn open_last(files: &dyn Files, number: u64) -> Result<Last> {
     }
     let scan = opened.scan(opened.size, false)?;
     if opened.header.is_none() && scan.commits == 0 {
-        // A segment gets its name when its header is durable, so this is damage and nothing of it is left.
+        // A segment gets its name after its header is durable, so this is damage and nothing can be
+        // recovered.
         return Ok(Last::Sealed(opened));
     }
     Ok(Last::Active(opened, Box::new(scan)))
 }
 
-/// Cuts off what is after the last good commit, and makes the rest durable.
+/// Truncates after the last valid commit and makes the rest durable.
 ///
-/// What was read as good may only have been in the operating system's memory when the last process died. It is written
-/// once more, for after a failed fsync the system may take for durable what is not.
+/// Bytes read as valid may only have been in the page cache when the last process died. They are written
+/// again, because after a failed fsync the system may consider pages clean that are not durable.
 fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
     const PIECE: u64 = 1 << 20;
     let cut = || -> io::Result<()> {
@@ -224,7 +225,7 @@ fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
     cut().map_err(|error| write_error(format_args!("making {name} durable up to offset {end}"), error))
 }
 
-/// Makes a footer and the marker before it durable. Gives the number of the marker.
+/// Makes a footer and the marker before it durable. Returns the number of the marker.
 fn make_footer_durable(opened: &Opened) -> Result<u64> {
     let before = opened.header.map_or(0, |header| header.commit_before);
     let Some((footer, _)) = opened.footer()? else { return Ok(before) };
@@ -233,7 +234,7 @@ fn make_footer_durable(opened: &Opened) -> Result<u64> {
     Ok(marker_before(opened, &footer)?.map_or(before, |marker| marker.number))
 }
 
-/// The marker before a footer, if it is good.
+/// The marker before a footer, if it is valid.
 fn marker_before(opened: &Opened, footer: &Footer) -> Result<Option<CommitHeader>> {
     let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
     let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
@@ -250,7 +251,8 @@ fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -
                 let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
                 rebuild.faults(number, &[fault]);
             }
-            // The segment was begun by one process and sealed by another, whose own next segment may never have begun.
+            // The segment may have been started by one process and sealed by another, whose next segment may
+            // never have started.
             let sealed_by = marker_before(opened, &footer)?.map_or(0, |marker| marker.generation);
             rebuild.generation = rebuild.generation.max(sealed_by);
             rebuild.apply(number, &index);
@@ -281,7 +283,7 @@ fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -
     Ok(())
 }
 
-/// Counters that a damaged header may have hidden are found again in the frames.
+/// Counters that a damaged header may have hidden are recovered from the frames.
 pub(super) fn counters_of(index: &SegmentIndex) -> Counters {
     Counters {
         epoch: index
@@ -296,7 +298,7 @@ pub(super) fn counters_of(index: &SegmentIndex) -> Counters {
     }
 }
 
-/// What a fault is called outside.
+/// The public description of a fault.
 pub(super) fn damage(segment: u64, fault: &Fault) -> Damage {
     Damage {
         file: segment_name(segment),

@@ -1,4 +1,4 @@
-//! Reads a segment from front to back and tells a torn end from damage.
+//! Reads a segment from front to back and distinguishes a torn end from damage.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -13,40 +13,41 @@ use super::{
     index::SegmentIndex,
 };
 
-/// What was found in a segment.
+/// The contents of a segment.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) index: SegmentIndex,
-    /// Where the last good commit ends.
+    /// Where the last valid commit ends.
     pub(super) end: u64,
-    /// Where the first commit begins that no later one knew to be durable; 0 if that is so of all, and of the header.
+    /// The offset of the first commit that no later one records as durable; 0 if this includes all of them
+    /// and the header.
     pub(super) unsure: u64,
     /// The number of the last commit.
     pub(super) commit: u64,
     pub(super) generation: u32,
-    /// The highest of each that a frame names.
+    /// The highest counters named by a frame.
     pub(super) counters: Counters,
-    /// Whether the last good commit has no frames.
+    /// Whether the last valid commit has no frames.
     pub(super) ends_with_marker: bool,
     pub(super) commits: u64,
     pub(super) frames: u64,
     pub(super) records: u64,
     pub(super) faults: Vec<Fault>,
-    /// What may have lost its end.
+    /// Journals that may have lost their end.
     pub(super) suspects: Suspects,
 }
 
-/// Journals whose last records may be among those that are damaged.
+/// Journals whose last records may be among the damaged ones.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
-    /// Journals with damaged records and nothing good after them.
+    /// Journals with damaged records and no later valid frame.
     named: BTreeSet<u64>,
     /// If the damaged journal is unknown, every journal without a later good frame is suspect.
     cleared: Option<BTreeSet<u64>>,
 }
 
 impl Suspects {
-    /// A good frame of a journal that shows how far the journal went before it.
+    /// A valid frame of a journal shows that nothing before it is missing at its end.
     pub(super) fn clear(&mut self, journal: u64) {
         self.named.remove(&journal);
         if let Some(cleared) = &mut self.cleared {
@@ -54,7 +55,7 @@ impl Suspects {
         }
     }
 
-    /// What is found in a later segment.
+    /// Merges the suspects of a later segment.
     pub(super) fn join(&mut self, later: Self) {
         self.named.extend(later.named);
         if later.cleared.is_some() {
@@ -68,7 +69,7 @@ impl Suspects {
     }
 }
 
-/// A place where a segment is not what was written.
+/// A place where a segment is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) offset: u64,
@@ -82,10 +83,10 @@ pub(super) struct Fault {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
     pub(super) segment: u64,
-    /// The last commit before it, if its header says so.
+    /// The last commit before it, if its header has it.
     pub(super) commit_before: Option<u64>,
     pub(super) generation: u32,
-    /// Where the commits end at the latest.
+    /// The latest offset at which the commits end.
     pub(super) until: u64,
     pub(super) sealed: bool,
 }
@@ -130,7 +131,7 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
         }
         let next = later.first.map_or(expected.until, |(offset, _)| offset);
         if expected.sealed && later.first.is_none() && scan.ends_with_marker {
-            // The marker was the last commit: what follows is a footer that cannot be read.
+            // The marker was the last commit: the rest is an unreadable footer.
             break;
         }
         scan.salvage(&mut window, at, next)?;
@@ -153,7 +154,7 @@ fn header_at(window: &mut Window<'_>, expected: &Expected, at: u64) -> io::Resul
 }
 
 impl Scan {
-    /// Takes in a whole commit; `false`, with nothing taken, if it is not good.
+    /// Adds a whole commit; `false`, with nothing added, if it is invalid.
     fn take_commit(&mut self, window: &mut Window<'_>, at: u64, header: &CommitHeader) -> io::Result<bool> {
         let start = at + COMMIT_HEADER as u64;
         let body = window.get(start, header.body as usize)?;
@@ -189,7 +190,7 @@ impl Scan {
         }
         if let Some(journal) = frame.journal() {
             self.counters.journal = self.counters.journal.max(journal);
-            // A trim says where the journal begins, and nothing about records before it in the log.
+            // A trim tells where the journal begins, but nothing about earlier records in the log.
             if !matches!(frame, Frame::Trimmed { .. }) {
                 self.suspects.clear(journal);
             }
@@ -198,7 +199,7 @@ impl Scan {
         self.index.add(frame, offset, u32::try_from(length).unwrap_or(u32::MAX));
     }
 
-    /// Keeps the good frames of a damaged commit and notes where it is damaged.
+    /// Keeps the valid frames of a damaged commit and records the damage.
     fn salvage(&mut self, window: &mut Window<'_>, at: u64, next: u64) -> io::Result<()> {
         let whole = usize::try_from(next - at).unwrap_or(usize::MAX);
         let bytes = window.get(at, whole)?.to_vec();
@@ -235,10 +236,10 @@ impl Scan {
     }
 }
 
-/// The good commits after a bad place.
+/// The valid commits after a damaged place.
 struct Later {
     first: Option<(u64, CommitHeader)>,
-    /// The highest commit that one of them knew to be durable.
+    /// The highest commit that one of them records as durable.
     durable: u64,
 }
 

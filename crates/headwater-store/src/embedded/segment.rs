@@ -1,4 +1,4 @@
-//! Reading what segments hold.
+//! Reads records and values from segments.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{Error, ErrorKind, JournalId, ReadLimit, Record, Result};
 
-/// A segment that is complete.
+/// A complete segment.
 #[derive(Debug)]
 pub(super) struct Sealed {
     pub(super) number: u64,
@@ -31,9 +31,9 @@ pub(super) struct Sealed {
     /// The size of its file.
     pub(super) size: u64,
     pub(super) lists: Lists,
-    /// Whether it says of something that it is gone.
+    /// Whether it has deletions.
     pub(super) tombstones: bool,
-    /// Whether something in it is damaged. It is not rewritten then.
+    /// Whether it is damaged. Then it is not rewritten.
     pub(super) damaged: AtomicBool,
 }
 
@@ -84,7 +84,7 @@ impl Sealed {
 }
 
 impl Sealed {
-    /// The list of a journal's frames by reading all frames, where the footer's list is damaged.
+    /// The list of a journal's frames from a full scan, if the footer's list is damaged.
     fn scanned_list(&self, footer: &Footer, journal: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
         let until = u64::from(footer.lists);
         let expected =
@@ -95,7 +95,7 @@ impl Sealed {
     }
 }
 
-/// Which part of a journal to read from one segment.
+/// The part of a journal to read from one segment.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) source: Source,
@@ -117,13 +117,13 @@ pub(super) enum Source {
     Sealed(Arc<Sealed>),
 }
 
-/// Bytes that are read at once while they lie near each other.
+/// The maximum size of one read of nearby frames.
 const SPAN: u64 = 256 << 10;
-/// Bytes of others that are rather read than jumped over.
+/// Gaps up to this size are read rather than skipped.
 const JUMP: u64 = 4 << 10;
 
 impl Reading {
-    /// Reads records into `records`, as far as the limit goes. Damage is an error only if nothing precedes it.
+    /// Reads records into `records`, up to the limit. Damage is only an error if no record precedes it.
     pub(super) fn read(
         &self,
         lists: &ListCache,
@@ -168,7 +168,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads frames that lie near each other. Gives whether to go on.
+    /// Reads nearby frames. Returns whether to continue.
     fn read_span(
         &self,
         file: &dyn File,
@@ -234,13 +234,13 @@ impl Reading {
     }
 }
 
-/// An error about stored bytes that are not what was written.
+/// The error for damaged bytes.
 pub(super) fn corrupt(what: std::fmt::Arguments<'_>) -> Error {
     let message = format!("{what}: check the disk, and restore the folder from a copy if you need it");
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// Where a value's frame is.
+/// The position of a value's frame.
 #[derive(Debug, Clone)]
 pub(super) struct ValueAt {
     pub(super) file: Arc<dyn File>,
@@ -270,7 +270,7 @@ impl ValueAt {
 
 type CachedList = (Arc<Sealed>, u64, Arc<List>);
 
-/// Lists that were read lately, so that a reader of many pages does not read its list for each of them.
+/// Recently read lists, so that a reader of many pages does not read its list for each page.
 #[derive(Debug, Default)]
 pub(super) struct ListCache {
     lists: Mutex<VecDeque<CachedList>>,
@@ -301,7 +301,7 @@ impl ListCache {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Forgets a segment that is gone, whose file would else stay open.
+    /// Drops a removed segment, whose file would otherwise stay open.
     pub(super) fn forget(&self, segment: u64) {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         lists.retain(|(sealed, _, _)| sealed.number != segment);

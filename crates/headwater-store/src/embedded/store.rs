@@ -1,4 +1,4 @@
-//! The store's trait, on top of the core: locks, waits, reads.
+//! Implements the `Store` trait on top of the core: locking, waiting, reading.
 
 use std::{
     collections::VecDeque,
@@ -28,7 +28,7 @@ impl Embedded {
         self.shared.wake.notify_one();
     }
 
-    /// Calls the core, wakes the writer and waits until what was called is durable.
+    /// Calls the core, wakes the writer and waits until the change is durable.
     async fn settled<T>(
         &self,
         call: impl FnOnce(&mut Core) -> Result<Option<(T, Arc<Batch>)>>,
@@ -109,8 +109,8 @@ impl Embedded {
         }
     }
 
-    /// Refuses the write of a value. A conflict is reported only when the write it lost to can be read: the caller's next
-    /// step is to read it.
+    /// Refuses the write of a value. A conflict is only reported once the winning write can be read, because
+    /// the caller reads it next.
     async fn refuse<T>(&self, key: &str, error: Error) -> Result<T> {
         if matches!(error.kind(), ErrorKind::Conflict { .. }) {
             let pending = self.shared.core().settle_value(key)?;
@@ -128,7 +128,7 @@ impl Embedded {
         loop {
             let step = self.shared.core().read_step(journal, from, &mut limit, !records.is_empty());
             match (step, seen) {
-                // What was read until the journal was deleted or trimmed was true then.
+                // The records read before the journal was deleted or trimmed were valid then.
                 (Err(_), Some(tail)) => return Ok(Page { records, tail }),
                 (Err(error), None) => return Err(error),
                 (Ok(ReadStep::Done(more, tail)), _) => {
@@ -198,7 +198,7 @@ impl Store for Embedded {
                     Waiting::Until(waiters) => waiters,
                 };
                 let mut woken = std::pin::pin!(waiters.notified());
-                // Registered before the second look, or a record between the two would wake nobody.
+                // Registered before the second check, or a record between the two would wake no waiter.
                 woken.as_mut().enable();
                 if let Waiting::Ready(tail) = self.shared.core().wait_step(journal, after)? {
                     return Ok(tail);

@@ -1,4 +1,4 @@
-//! Lets go of what retention no longer keeps, and of the space that it took.
+//! Deletes expired data and frees its space.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -20,17 +20,17 @@ use crate::{Error, ErrorKind, Result, Swept};
 
 mod rewrite;
 
-/// What of a segment is still wanted.
+/// The live contents of a segment.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Journals with the first sequence that is kept and the newest epoch.
+    /// Journals with their first kept sequence and newest epoch.
     journals: HashMap<u64, (u64, u64)>,
-    /// Keys with the version that counts.
+    /// Keys with their current version.
     values: HashMap<Arc<str>, u64>,
     /// Deletions and removals that an older segment still needs.
     deleted: HashSet<u64>,
     removed: HashMap<Arc<str>, u64>,
-    /// About how many bytes nobody wants.
+    /// The approximate number of dead bytes.
     dead: u64,
 }
 
@@ -39,7 +39,7 @@ impl Wanted {
         self.journals.extend(other.journals);
         self.values.extend(other.values);
         self.deleted.extend(other.deleted);
-        // Segments come in their order, so the later version counts.
+        // Segments come in order, so the later version wins.
         self.removed.extend(other.removed);
         self.dead += other.dead;
     }
@@ -52,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// So many small neighbours are made one segment, so that each byte is copied a few times at most.
+/// How many small neighbours are merged into one segment, so that each byte is copied only a few times.
 const JOINED: usize = 4;
 
 /// When a segment is rewritten.
@@ -60,12 +60,13 @@ const JOINED: usize = 4;
 enum Worth {
     /// When most of it is dead.
     Most,
-    /// When anything is.
+    /// When anything is dead.
     Anything,
 }
 
 impl Embedded {
-    /// Deletes what is over, and rewrites what is mostly dead in a thread of its own, so that no task is blocked.
+    /// Deletes expired data and rewrites mostly dead segments in a separate thread, so that no task is
+    /// blocked.
     pub(super) async fn sweep_all(&self) -> Result<Swept> {
         let mut swept = Swept::default();
         let now = self.shared.retention.now();
@@ -93,14 +94,14 @@ impl Embedded {
         let shared = self.shared.clone();
         let sweep = move || {
             let _permit = permit;
-            // Whoever asked may have gone; the space is free all the same.
+            // The caller may be gone; the space is freed anyway.
             let _ = tell.send(shared.reclaim(Worth::Most));
         };
         let thread = thread::Builder::new()
             .name("headwater-sweep".to_owned())
             .spawn(sweep)
             .map_err(|error| Error::io("starting a sweep", error))?;
-        // The last sweep's thread has given its permit back and is as good as ended.
+        // The last sweep's thread has released its permit and is about to end.
         let last = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).replace(thread);
         if let Some(last) = last {
             let _ = last.join();
@@ -110,7 +111,7 @@ impl Embedded {
 }
 
 impl Shared {
-    /// Looks at all segments in which something died, and joins small ones. Gives the bytes that became free.
+    /// Checks all segments with dead data, and merges small ones. Returns the freed bytes.
     fn reclaim(&self, worth: Worth) -> Result<u64> {
         let mut stale = {
             let mut core = self.core();
@@ -120,14 +121,14 @@ impl Shared {
             stale
         };
         let freed = self.reclaim_stale(&mut stale, worth);
-        // What could not be looked at this time is looked at the next.
+        // Retry the failed ones next time.
         self.core().stale_segments.extend(stale);
         Ok(freed? + self.join_small_segments()?)
     }
 
     fn reclaim_stale(&self, stale: &mut BTreeSet<u64>, worth: Worth) -> Result<u64> {
         let mut freed = 0;
-        // Oldest first: what a deletion took away goes before the deletion itself.
+        // Oldest first: deleted data goes before its deletion.
         while let Some(number) = stale.first().copied() {
             if self.quit.load(Ordering::SeqCst) {
                 break;
@@ -146,8 +147,8 @@ impl Shared {
         Ok(freed)
     }
 
-    /// Makes one segment of several small neighbours: what lives long would else leave a small file for each segment
-    /// that ever was.
+    /// Merges several small neighbours into one segment: long-lived data would otherwise leave a small file
+    /// for each former segment.
     fn join_small_segments(&self) -> Result<u64> {
         let mut freed = 0;
         while !self.quit.load(Ordering::SeqCst) {
@@ -158,7 +159,7 @@ impl Shared {
     }
 
     fn join(&self, neighbours: &[Arc<Sealed>]) -> Result<u64> {
-        // What one of them takes away from another is kept: that other may outlive a crash.
+        // Deletions between the merged segments are kept: the deleted data may survive a crash.
         let mut all = Wanted::default();
         for sealed in neighbours {
             all.join(self.wanted(sealed, &read_index(sealed)?)?);
@@ -225,14 +226,14 @@ impl Shared {
         Ok(sealed.size)
     }
 
-    /// Makes durable, whatever the policy, what says that something is dead. A power cut would else bring back a journal
+    /// Makes deletions durable, regardless of the policy. Otherwise a power cut could bring back a journal
     /// whose records are gone.
     fn make_deaths_durable(&self) -> Result<()> {
         let synced = self.log().sync(self.options.clock.monotonic());
         synced.map_err(|cause| self.fail(cause))
     }
 
-    /// Stops the store for a cause.
+    /// Stops the store with a cause.
     fn fail(&self, cause: Error) -> Error {
         self.core().stop(cause.clone());
         cause
@@ -288,7 +289,7 @@ impl Shared {
         Ok(wanted)
     }
 
-    /// Keeps only those deletions and removals for which an older segment has something.
+    /// Keeps only deletions and removals that an older segment still needs.
     fn keep_needed_tombstones(
         &self,
         wanted: &mut Wanted,
@@ -312,7 +313,7 @@ impl Shared {
             wanted.deleted.extend(deleted.iter().filter(|number| index.journals.contains_key(number)));
             let needed = removed.iter().filter(|(key, _)| index.values.contains_key(*key));
             wanted.removed.extend(needed.map(|(key, version)| (key.clone(), *version)));
-            // A damaged segment may hide what they take away.
+            // A damaged segment may hide the deleted data.
             if sealed.is_damaged() {
                 wanted.deleted.extend(&deleted);
                 wanted.removed.extend(removed.iter().map(|(key, version)| (key.clone(), *version)));
@@ -323,7 +324,7 @@ impl Shared {
     }
 }
 
-/// A segment that turned out to be damaged stays as it is, and does not keep the others from being looked at.
+/// A segment found damaged is left alone and does not stop the sweep of others.
 fn set_aside(reclaimed: Result<u64>) -> Result<u64> {
     match reclaimed {
         Err(error) if *error.kind() == ErrorKind::Corrupt => Ok(0),
@@ -341,11 +342,11 @@ fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
     })
 }
 
-/// Rewrites all segments of a folder in which anything is dead, and deletes what is over. The folder must not be in use.
-/// Gives what was let go.
+/// Rewrites all segments of a folder with any dead data, and deletes expired data. The folder must not be in
+/// use. Returns what was deleted.
 ///
 /// # Errors
-/// Like [`Embedded::open`], and what stopped the store.
+/// Like [`Embedded::open`], and the failure that stopped the store.
 pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     let options = Options { writer: Writer::Manual, ..Options::default() };
     let guard = recover::lock(&*files, "of the store")?;
@@ -358,7 +359,7 @@ pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
         (swept.journals, swept.values) = (journals, values);
     }
     while shared.commit()? {}
-    // What is dead in the active segment can only be left out once that is sealed.
+    // Dead data in the active segment can only be dropped once it is sealed.
     let size = shared.log().offset;
     if size > super::format::SEGMENT_HEADER as u64 {
         shared.log().rotate(&shared.core, shared.options.clock.monotonic())?;

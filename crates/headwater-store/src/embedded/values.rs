@@ -1,4 +1,4 @@
-//! Small values: where each is, what of them is under way, and who watches.
+//! Small values: positions, writes in progress, and watchers.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -17,13 +17,13 @@ pub(super) struct Values {
     durable: BTreeMap<Arc<str>, Stored>,
     /// The newest version of keys whose put or removal is not durable yet; `None` for a removal.
     pending: HashMap<Arc<str>, (u64, Option<Option<Time>>)>,
-    /// Those that go by themselves, the first first.
+    /// Values with an expiry time, the earliest first.
     expiring: BTreeMap<(Time, u64), Arc<str>>,
     cache: Cache,
     watchers: Watchers,
 }
 
-/// A value that is durable.
+/// A durable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) version: u64,
@@ -45,12 +45,12 @@ impl Values {
         Self { cache: Cache { limit: bytes, ..Cache::default() }, ..Self::default() }
     }
 
-    /// A value that may be seen.
+    /// A visible value.
     pub(super) fn get(&self, key: &str, now: Time) -> Option<Stored> {
         self.durable.get(key).copied().filter(|stored| Stored::is_there(stored.expires, now))
     }
 
-    /// Checks what a write expects against the newest version, durable or not. Gives that version.
+    /// Checks an expectation against the newest version, durable or not. Returns that version.
     pub(super) fn check(&self, key: &str, expect: Expect, now: Time) -> Result<Option<u64>> {
         let current = match self.pending.get(key) {
             Some((_, None)) => None,
@@ -64,17 +64,17 @@ impl Values {
         }
     }
 
-    /// Whether a write of a key is under way.
+    /// Whether a write of a key is in progress.
     pub(super) fn is_pending(&self, key: &str) -> bool {
         self.pending.contains_key(key)
     }
 
-    /// Notes a write that is under way.
+    /// Registers a write in progress.
     pub(super) fn begin(&mut self, key: Arc<str>, version: u64, put: Option<Option<Time>>) {
         self.pending.insert(key, (version, put));
     }
 
-    /// Shows a put that is durable.
+    /// Makes a durable put visible.
     pub(super) fn put(&mut self, key: &Arc<str>, stored: Stored, bytes: Option<&Bytes>) -> Option<Stored> {
         self.settle_pending(key, stored.version);
         let before = self.drop_stored(key);
@@ -89,7 +89,7 @@ impl Values {
         before
     }
 
-    /// Shows a removal that is durable.
+    /// Makes a durable removal visible.
     pub(super) fn remove(&mut self, key: &str, version: u64) -> Option<Stored> {
         self.settle_pending(key, version);
         let before = self.drop_stored(key);
@@ -112,14 +112,14 @@ impl Values {
         Some(stored)
     }
 
-    /// Tells that a value's frame has moved.
+    /// Updates the position of a moved value.
     pub(super) fn moved(&mut self, key: &str, version: u64, segment: u64, offset: u32) {
         if let Some(stored) = self.durable.get_mut(key).filter(|stored| stored.version == version) {
             (stored.segment, stored.offset) = (segment, offset);
         }
     }
 
-    /// Keys whose time is over and which nobody is writing.
+    /// Expired keys without a write in progress.
     pub(super) fn over(&self, now: Time) -> Vec<Arc<str>> {
         let until = (now, u64::MAX);
         let keys = self.expiring.range(..=until).map(|(_, key)| key);
@@ -157,7 +157,7 @@ impl Values {
         }
     }
 
-    /// Goes on with the watches of others, which may have missed something.
+    /// Takes over the watchers of another instance, which may have missed changes.
     pub(super) fn keep_watches(&mut self, others: &mut Self) {
         self.watchers = std::mem::take(&mut others.watchers);
         self.watchers.tell_all();
@@ -187,7 +187,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// What an entry costs apart from its bytes.
+    /// The memory of an entry besides its bytes.
     const ENTRY: usize = 128;
 
     fn insert(&mut self, version: u64, bytes: Bytes) {
@@ -211,12 +211,12 @@ impl Cache {
     }
 }
 
-/// Watches by prefix. A change looks up the few prefixes of its key that have a watched length.
+/// Watchers by prefix. A change looks up the few prefixes of its key that have a watched length.
 #[derive(Debug, Default)]
 struct Watchers {
     by_prefix: BTreeMap<String, Vec<Weak<Notify>>>,
     lengths: BTreeMap<usize, usize>,
-    /// How many may be there before those that nobody holds any more are let go.
+    /// The number of watchers at which dropped ones are removed.
     room: usize,
     count: usize,
 }

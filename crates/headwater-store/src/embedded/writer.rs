@@ -1,4 +1,4 @@
-//! The thread that writes. While one fsync runs, the next commit gathers.
+//! The writer thread. While one fsync runs, the next commit gathers.
 
 use std::{
     sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
@@ -9,7 +9,7 @@ use std::{
 use super::{Shared, core::Core};
 use crate::{Error, Result};
 
-/// How long nothing must be written before the log is marked as durable to its end.
+/// How long the log must be idle before it is marked as durable to its end.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// How long a commit waits for callers that are gathering changes for it. They do so within one poll of a task, which is
@@ -28,7 +28,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
 fn run(shared: &Shared) {
     while !shared.quit.load(Ordering::SeqCst) {
         if wait_for_work(shared) {
-            // A failure has stopped the store, and all who wait were told.
+            // A failure has stopped the store, and all waiting callers have the error.
             let _ = shared.commit();
         } else if let Err(cause) = keep_house(shared) {
             shared.core().stop(cause);
@@ -37,7 +37,7 @@ fn run(shared: &Shared) {
     close(shared);
 }
 
-/// Waits until a commit should begin. `false` when there is nothing to write and time to keep house, or to stop.
+/// Waits until a commit should begin. `false` for housekeeping when there is nothing to write, or to stop.
 fn wait_for_work(shared: &Shared) -> bool {
     let idle = {
         let log = shared.log();
@@ -103,7 +103,7 @@ fn keep_house(shared: &Shared) -> Result<()> {
     log.mark()
 }
 
-/// Writes all that is left and marks the log as complete.
+/// Writes everything that is left and marks the log as complete.
 fn close(shared: &Shared) {
     while let Ok(true) = shared.commit() {}
     if shared.core().running().is_err() {
@@ -111,6 +111,6 @@ fn close(shared: &Shared) {
     }
     let mut log = shared.log();
     let now = shared.options.clock.monotonic();
-    // Nobody is left to be told; what could not be made durable is found when the store is opened.
+    // No caller is left; data that is not durable is found at the next open.
     let _ = log.sync(now).and_then(|()| log.mark()).and_then(|()| log.sync(now));
 }

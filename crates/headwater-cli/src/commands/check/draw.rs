@@ -1,4 +1,4 @@
-//! Workflows as a terminal shows them: each node with the edges that lead from it, in the order of a walk.
+//! Draws workflows as text: each node with its outgoing edges, in walk order.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -46,7 +46,7 @@ fn draw_workflow(workflow: FileWorkflow<'_>, out: &mut impl Write) -> io::Result
                 .or(edge.on_error.then_some("on error"))
                 .map(|when| format!(" {YELLOW}{}{YELLOW:#} ─", style::printable(when)))
                 .unwrap_or_default();
-            // An edge that leads up again may close a loop, and is worth seeing.
+            // Mark edges that lead back up: they may close a loop.
             let back = edge.to.and_then(|to| place.get(to)).is_some_and(|to| *to <= at);
             let mark = if back { " ↑" } else { "" };
             let to = edge.to.map_or_else(|| "end".to_owned(), style::printable);
@@ -68,7 +68,7 @@ fn walk<'a>(workflow: FileWorkflow<'a>, edges: &[FileEdge<'a>]) -> Vec<&'a str> 
             }
         }
     }
-    // Some are reached by errors alone.
+    // Nodes that are reached only through error edges.
     let others: Vec<_> =
         workflow.nodes().map(|node| node.name).filter(|name| !order.contains(name)).collect();
     order.extend(others);

@@ -37,7 +37,7 @@ fn draw_workflow(
     indent: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    // Names may have characters that Mermaid does not take: nodes are numbered.
+    // Nodes get numbers as ids, because names may contain characters that Mermaid rejects.
     let ids: HashMap<&str, usize> = workflow.nodes().enumerate().map(|(at, node)| (node.name, at)).collect();
     let id = |name: &str| ids.get(name).map_or_else(String::new, |at| format!("w{number}n{at}"));
     writeln!(out, "{indent}w{number}start([start]) --> {}", id(workflow.start()))?;
@@ -55,7 +55,7 @@ fn draw_workflow(
     Ok(())
 }
 
-/// People are asked in a hexagon, ways part in a rhombus, everything else is a box.
+/// Questions are hexagons, branches are rhombuses, everything else is a box.
 fn shape(node: &FileNode<'_>) -> String {
     let about = node.about.map(|about| format!(" {}", label(about))).unwrap_or_default();
     let text = format!("{}<br/><small>{}{about}</small>", label(node.name), node.kind);

@@ -1,7 +1,7 @@
-//! Deltas as they were recorded: one JSON string on each line.
+//! Reads recorded deltas: one JSON string per line.
 //!
-//! JavaScript cuts between UTF-16 units, so a delta may end with the first half of a surrogate pair. It is kept back
-//! and goes with the second half, which begins the next delta.
+//! JavaScript splits strings between UTF-16 units, so a delta may end with the first half of a surrogate
+//! pair. That half is held back and prepended to the next delta.
 
 use crate::failure::Failure;
 
@@ -12,7 +12,7 @@ pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
     let mut kept = String::new();
     let mut pieces = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |why: String| Failure::new(format!("line {} is not a JSON string: {why}", index + 1));
+        let wrong = |why: String| Failure::new(format!("line {} must be a JSON string: {why}", index + 1));
         let inner = line
             .trim()
             .strip_prefix('"')
@@ -32,7 +32,7 @@ pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
     Err(Failure::new("the last delta ends with half of a surrogate pair"))
 }
 
-/// The escape of the first half of a pair right before the closing quote.
+/// The escaped first half of a surrogate pair, if it stands right before the closing quote.
 fn half_at_end(string: &str) -> Option<&str> {
     let inner = string.strip_suffix('"')?;
     let at = inner.len().checked_sub(6)?;
@@ -47,16 +47,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_that_was_cut_is_whole_again() {
+    fn split_surrogate_pair_is_joined() {
         let pieces = read(b"\"a\\ud83d\"\n\"\\ude00b\"\n\n\"\\\\ud83d\"\n").unwrap();
         assert_eq!(pieces, ["a".as_bytes(), "😀b".as_bytes(), b"\\ud83d"]);
     }
 
     #[test]
-    fn what_is_no_delta_is_named() {
+    fn invalid_delta_is_reported_with_its_line() {
         assert_eq!(
             read(b"\"a\"\n12").unwrap_err().to_string(),
-            "line 2 is not a JSON string: it does not begin with a quote"
+            "line 2 must be a JSON string: it does not begin with a quote"
         );
         assert!(read(b"\"\\ud83d\"").unwrap_err().to_string().contains("half of a surrogate pair"));
         assert!(read(b"\"\\ude00\"").unwrap_err().to_string().starts_with("line 1"));

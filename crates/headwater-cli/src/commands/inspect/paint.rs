@@ -1,4 +1,4 @@
-//! Puts rows on a terminal, in columns: when, what, and what it says.
+//! Prints rows in columns: time, label, content.
 
 use std::io::Write;
 
@@ -16,9 +16,9 @@ use crate::{
     style::{self, BOLD, DIM, GREEN, PLAIN, RED, YELLOW, abbreviate, width, wrap},
 };
 
-/// The columns of the word that says what it is.
+/// The width of the label column.
 const WORD: usize = 11;
-/// How many lines of a value are shown.
+/// The number of lines after which a value is abbreviated.
 const LINES: usize = 2;
 
 /// Prints the timeline, then the summary.
@@ -33,7 +33,7 @@ pub(super) fn print(
     let page = Page { first, columns: style::terminal_width(), full };
     let mut last = "";
     for (item, stamp) in timeline.items.iter().zip(&stamps) {
-        // A time that stays the same is said once.
+        // Print a repeated time only once.
         let shown = if stamp == last { "" } else { stamp };
         last = stamp;
         page.row(shown, &rows::row(item), out)?;
@@ -41,7 +41,7 @@ pub(super) fn print(
     page.summary(summary, out)
 }
 
-/// When it happened: seconds since the first time on the wire, or else the record's number.
+/// The time of an item: seconds since the first timestamp on the wire, or the record's number.
 fn stamp(item: &Item<'_>, epoch: Option<u64>) -> String {
     match (item.record, epoch) {
         (Some(record), Some(epoch)) if record.time > 0 => {
@@ -96,7 +96,7 @@ impl Page {
         Ok(())
     }
 
-    /// Writes lines under each other; `used` is how much of the last one is taken.
+    /// Writes lines below each other; `used` is the number of columns already taken on the current line.
     fn lines(
         &self,
         style: Style,

@@ -1,4 +1,4 @@
-//! Everything that can be read from a stream, in its order.
+//! The decoded records and problems of a stream, in stream order.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,14 +15,14 @@ use crate::{
     walk::{Found, Walk, given_up},
 };
 
-/// A stream that was read to its end.
+/// A stream that has been read to its end.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) entries: Vec<Entry>,
     pub(super) summary: Summary,
 }
 
-/// One thing that was read, and the frame it was in. Only the end of the stream has no frame.
+/// A record or problem and its frame. Only problems at the end of the stream have no frame.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) place: Option<Place>,
@@ -35,15 +35,15 @@ pub(super) enum What {
     Problem(Problem),
 }
 
-/// Something that is wrong with the stream.
+/// A problem in the stream.
 #[derive(Debug, Serialize)]
 pub(super) struct Problem {
-    /// The rule of the dialect that is broken, or the kind of error that stopped the decoder.
+    /// The broken rule of the dialect, or the kind of the decoder's error.
     pub(super) rule: &'static str,
     pub(super) message: String,
-    /// It could not be read; otherwise it could, but should not be there.
+    /// The frame could not be decoded; otherwise it decodes but breaks a rule.
     pub(super) unreadable: bool,
-    /// The dialect's own client gives up here.
+    /// The dialect's own client rejects the stream here.
     pub(super) fatal: bool,
 }
 
@@ -76,7 +76,7 @@ impl Reading {
         Self { entries, summary }
     }
 
-    /// One object for each entry, then the summary.
+    /// Prints one JSON object per entry, then the summary.
     pub(super) fn print_json(&self, out: &mut impl Write) -> Result<(), Failure> {
         #[derive(Serialize)]
         struct Line<'a> {
@@ -104,8 +104,8 @@ impl Reading {
     }
 }
 
-/// Adds what the linter found. Where both it and the decoder stumble over a frame, the linter says better
-/// what is wrong, and the decoder how bad it is.
+/// Adds the findings of the linter. If both linter and decoder report a frame, the linter's message is kept
+/// with the decoder's severity.
 fn merge(entries: &mut Vec<Entry>, findings: Vec<Finding>) {
     let judged: HashSet<Option<u64>> = findings.iter().map(|finding| finding.frame).collect();
     let mut unreadable: HashMap<Option<u64>, bool> = HashMap::new();
@@ -137,7 +137,7 @@ impl Entry {
         self.place.map(|place| place.frame)
     }
 
-    /// A finding; where it is what the decoder stumbled over, `fatal` tells how badly.
+    /// Makes a problem of a finding. `fatal` is the decoder's severity if it reported the same frame.
     fn found(finding: Finding, fatal: Option<bool>) -> Self {
         let Finding { rule, frame, offset, seen, expected } = finding;
         let message = format!("saw {seen}, expected {expected}");

@@ -1,4 +1,4 @@
-//! How each item reads: a sign, a word, and what it says.
+//! Turns items into rows: a sign, a label, and the content.
 
 use anstyle::Style;
 use headwater_protocol::{
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::style::{BLUE, BOLD, CYAN, DIM, GREEN, MAGENTA, PLAIN, RED, YELLOW, count};
 
-/// An item, ready to be painted.
+/// An item, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) sign: &'static str,
@@ -26,11 +26,11 @@ pub(super) struct Row {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A piece of what an item says; each begins on a new line, except a note that still fits.
+/// A part of the content; each begins on a new line, except a note that fits on the current one.
 #[derive(Debug)]
 pub(super) enum Piece {
     Text(Style, String),
-    /// Something on the side.
+    /// Secondary information.
     Note(String),
     /// A value that may be abbreviated.
     Value(Value),
@@ -78,7 +78,7 @@ pub(super) fn row(item: &Item<'_>) -> Row {
     };
     let origin = item.record.map(|record| &record.origin);
     if let Some(node) = origin.and_then(|origin| origin.node.as_deref()) {
-        // Behind the notes on the first line.
+        // Pieces after the first follow the notes on the first line.
         let mut behind = row.pieces.iter().skip(1);
         let at =
             behind.position(|piece| !matches!(piece, Piece::Note(_))).map_or(row.pieces.len(), |at| at + 1);
@@ -147,7 +147,7 @@ fn problem(problem: &Problem, place: Option<(u64, u64)>) -> Row {
     );
     let row = Row::new(sign, word, style).styled(style, problem.rule).note(place);
     let row = row.styled(style, problem.message.clone());
-    if problem.fatal { row.styled(RED.bold(), "its own client gives up here") } else { row }
+    if problem.fatal { row.styled(RED.bold(), "the dialect's own client gives up here") } else { row }
 }
 
 fn of_event(event: &Event, tool: Option<&str>) -> Row {

@@ -1,4 +1,4 @@
-//! What a stream comes to.
+//! The summary of a stream.
 
 use headwater_dialects::Reader;
 use headwater_protocol::{ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
@@ -30,13 +30,13 @@ pub(super) struct Summary {
     events: u64,
     frames: u64,
     bytes: u64,
-    /// In milliseconds, where the wire has times.
+    /// In milliseconds; `None` if the wire carries no timestamps.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration: Option<u64>,
     pub(super) problems: u64,
-    /// The dialect's own client gave up on it.
+    /// The dialect's own client rejects the stream.
     rejected: bool,
-    /// It ended before its run did.
+    /// The stream ended before its run did.
     cut: bool,
 }
 
@@ -89,13 +89,13 @@ impl Summary {
         self.rejected || self.cut
     }
 
-    /// How the run ended.
+    /// How the run ended, in words.
     pub(super) fn ending(&self) -> String {
         let mut parts = vec![self.status.as_str().to_owned()];
         if self.cut {
             parts.push("the stream was cut".to_owned());
         } else if self.rejected {
-            parts.push("its own client gives up on it".to_owned());
+            parts.push("the dialect's own client gives up on it".to_owned());
         } else {
             parts.extend(self.finish_reason.clone());
             let failed = self.error.as_ref().filter(|_| self.status == RunStatus::Failed);
@@ -104,7 +104,7 @@ impl Summary {
         parts.join(" · ")
     }
 
-    /// What it left behind.
+    /// Counts of the messages, tools and other content.
     pub(super) fn content(&self) -> String {
         let counts = [
             (self.messages, "message"),
@@ -116,7 +116,7 @@ impl Summary {
         some.map(|(number, noun)| count(*number, noun)).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The tokens.
+    /// Token usage.
     pub(super) fn usage(&self) -> Option<String> {
         let usage = self.usage.as_ref()?;
         let counts = [
@@ -132,7 +132,7 @@ impl Summary {
         Some(some.collect::<Vec<_>>().join(" · ")).filter(|text| !text.is_empty())
     }
 
-    /// How it was carried.
+    /// Frames, bytes and framing.
     pub(super) fn transport(&self) -> String {
         let mut parts =
             vec![count(self.events, "event"), count(self.frames, "frame"), count(self.bytes, "byte")];
@@ -142,7 +142,7 @@ impl Summary {
     }
 }
 
-/// A time in seconds, to the millisecond.
+/// Formats milliseconds as seconds with three decimals.
 pub(super) fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03} s", milliseconds / 1_000, milliseconds % 1_000)
 }

@@ -1,4 +1,4 @@
-//! What happened, with everything that came in pieces put together where it began.
+//! Lays out the records of a stream, with the pieces of each block joined where the block began.
 
 use std::collections::HashMap;
 
@@ -15,33 +15,30 @@ use super::reading::{Entry, Problem, Reading, What};
 #[derive(Debug)]
 pub(super) struct Timeline<'a> {
     pub(super) items: Vec<Item<'a>>,
-    /// The first time on the wire, in milliseconds since 1970.
+    /// The first timestamp on the wire, in milliseconds since 1970.
     pub(super) epoch: Option<u64>,
 }
 
-/// One thing that happened.
+/// One entry of the timeline.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     pub(super) place: Option<Place>,
     pub(super) record: Option<&'a Record>,
     pub(super) body: Body<'a>,
-    /// The tool that it is about, where an earlier event told.
+    /// The name of the tool that the event is about, if an earlier event gave it.
     pub(super) tool: Option<&'a str>,
-    /// The attempt that said it was taken back.
+    /// The attempt that produced it was retracted.
     pub(super) retracted: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Body<'a> {
-    /// A block of text or reasoning.
     Text(Block),
-    /// The input of a tool call.
     Input(Input<'a>),
-    /// An object that was built while it was streamed.
+    /// A structured object built from streamed updates.
     Structured(Box<Object>),
-    /// Anything that came in one piece.
+    /// An event that came in one piece.
     Event(&'a Event),
-    /// Something that is wrong.
     Problem(&'a Problem),
 }
 
@@ -51,9 +48,9 @@ pub(super) struct Block {
     pub(super) kind: BlockKind,
     pub(super) text: String,
     pub(super) deltas: u64,
-    /// The block was ended.
+    /// The block has its end event.
     pub(super) ended: bool,
-    /// When the last delta came.
+    /// The time of the last delta.
     pub(super) last: u64,
 }
 
@@ -69,12 +66,12 @@ pub(super) struct Input<'a> {
     pub(super) error: Option<&'a str>,
 }
 
-/// An object that was built while it was streamed.
+/// A structured object built from streamed updates.
 #[derive(Debug, Default)]
 pub(super) struct Object {
     pub(super) stream: String,
     pub(super) state: Option<StructuredState>,
-    /// Which operations it was built with, and how many of each.
+    /// How many updates of each operation were applied.
     pub(super) operations: Vec<(String, u64)>,
     pub(super) invalidated: bool,
 }
@@ -101,10 +98,10 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// A block is known by its id within its message; text and reasoning have ids of their own.
+/// Block ids are unique per message and per kind of block.
 type BlockKey<'a> = (BlockKind, Option<&'a MessageId>, &'a PartId);
 
-/// The items so far, and those that may still grow.
+/// The items so far and the indexes of those that may still grow.
 #[derive(Debug, Default)]
 struct Layout<'a> {
     items: Vec<Item<'a>>,
@@ -163,7 +160,7 @@ impl<'a> Layout<'a> {
                 self.retract(attempt);
                 self.push(place, record, Body::Event(&record.event));
             }
-            // The end of a message is seen from what comes next.
+            // The next event shows that a message has ended.
             Event::MessageFinished { .. } | Event::AttemptFinished { .. } => {}
             event => {
                 let tool = called(event).and_then(|call| self.names.get(call)).copied();
@@ -209,7 +206,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The input of a call that is still being written, or a new one.
+    /// The open input of a call, or a new one.
     fn input(
         &mut self,
         place: Option<Place>,
@@ -260,7 +257,7 @@ impl<'a> Layout<'a> {
         for item in &mut self.items {
             let origin = item.record.map(|record| &record.origin);
             let said = origin.is_some_and(|origin| origin.attempt.as_ref() == Some(attempt));
-            // A tool that was executed stays executed.
+            // Later events do not change the state of an executed tool.
             let happened = matches!(
                 item.body,
                 Body::Event(Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_))
@@ -270,7 +267,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The call whose end the event is.
+/// The call that the event ends.
 fn called(event: &Event) -> Option<&ToolCallId> {
     match event {
         Event::ToolOutput(ToolOutput { call, .. })
@@ -283,7 +280,7 @@ fn called(event: &Event) -> Option<&ToolCallId> {
 
 impl Object {
     fn apply(&mut self, update: &StructuredUpdate) {
-        // A refused update is a problem of its own and changes nothing.
+        // A refused update is listed as a problem and changes nothing.
         let accepted = match &mut self.state {
             Some(state) => state.apply(update).is_ok(),
             None => {
@@ -304,7 +301,7 @@ impl Object {
 }
 
 impl Input<'_> {
-    /// Where the call is once its input has come as far as it came.
+    /// The state of the call, by how much of its input has arrived.
     pub(super) fn state(&self) -> &'static str {
         match (self.error, self.available) {
             (Some(_), _) => "input-error",

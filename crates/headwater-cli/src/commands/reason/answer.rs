@@ -1,4 +1,4 @@
-//! What a model said, put together: one turn, and the whole answer over all turns.
+//! Assembles a model's output: one turn, and the answer over all turns.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use headwater_protocol::{FinishReason, Usage};
 use headwater_tools::{Mismatch, Schema};
 use serde_json::{Map, Value, json};
 
-/// A tool call that a model wants, or that its provider has made.
+/// A tool call requested by the model, or already executed by its provider.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) name: String,
-    /// The input, or what is there instead of JSON.
+    /// The input, or the raw text if it is not JSON.
     pub(super) input: Result<Value, String>,
     pub(super) provider_executed: bool,
     metadata: Option<Value>,
     output: Option<(Value, bool)>,
 }
 
-/// One answer of the model.
+/// One reply of the model.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     parts: BTreeMap<u32, Part>,
@@ -39,7 +39,7 @@ enum Part {
         text: String,
         metadata: Option<Value>,
     },
-    /// A call whose input is still arriving: its id, its name, who runs it, and the input so far.
+    /// A call whose input is still arriving: id, name, executor, and the input so far.
     Growing {
         id: String,
         name: String,
@@ -74,7 +74,7 @@ impl Turn {
                 }
             }
             ModelEvent::ToolCallStart { part, call, name, provider_executed, .. } => {
-                // Some providers give their calls no ids; a result needs one to say what it belongs to.
+                // Some providers give calls no ids; a result needs one to refer to its call.
                 let id = call.unwrap_or_else(|| format!("call_{part}"));
                 self.parts.insert(part, Part::Growing { id, name, provider_executed, input: String::new() });
             }
@@ -123,7 +123,7 @@ impl Turn {
         }
     }
 
-    /// The calls that are complete.
+    /// The complete calls.
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.values().filter_map(|part| match part {
             Part::Call(call) => Some(call),
@@ -131,7 +131,7 @@ impl Turn {
         })
     }
 
-    /// What the next request repeats of it.
+    /// The parts of this turn that the next request repeats.
     pub(super) fn content(&self) -> Vec<ContentPart> {
         let mut content = Vec::new();
         for part in self.parts.values() {
@@ -173,7 +173,7 @@ impl Turn {
     }
 }
 
-/// What all turns gave. Texts and the reason are those of the last one.
+/// The result of all turns. Texts and finish reason come from the last one.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) text: String,
@@ -188,7 +188,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Adds a turn. Gives whether it has a call that no turn before it had.
+    /// Adds a turn. Returns whether it has a call that no earlier turn had.
     pub(super) fn add(&mut self, turn: Turn) -> bool {
         let Turn { parts, sources, warnings, finish, usage } = turn;
         self.text.clear();
@@ -218,7 +218,7 @@ impl Answer {
         self.calls.len() > before
     }
 
-    /// There is no answer, or none that is complete.
+    /// Records an error that left the answer missing or incomplete.
     pub(super) fn failed(&mut self, error: &ModelError) {
         let word = if error.kind() == ModelErrorKind::Cut { "interrupted" } else { "error" };
         self.finish = Some((FinishReason::parse(word), None));
@@ -240,7 +240,7 @@ impl Answer {
         self.error = Some(told);
     }
 
-    /// Reads the object that was asked for.
+    /// Parses the output and checks it against the schema.
     pub(super) fn read_output(&mut self, schema: &Schema) {
         let told = |message: String| {
             Some(json!({ "message": message, "code": "output.invalid", "retryable": true }))
@@ -257,7 +257,7 @@ impl Answer {
         }
     }
 
-    /// The word for why it ended: one of the six, whatever the provider calls it.
+    /// The finish reason as one of our six words, whatever the provider calls it.
     fn finish_word(&self) -> Option<&str> {
         self.finish.as_ref().map(|(reason, _)| match reason {
             FinishReason::Other(word) if word == "interrupted" => word,

@@ -1,4 +1,4 @@
-//! The model that is meant by `PROVIDER:MODEL` on a command line.
+//! Resolves `PROVIDER:MODEL` to a model.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -11,19 +11,19 @@ use headwater_models::{
 
 use crate::failure::Failure;
 
-/// The provider that needs no network.
+/// The provider of scripted models, which needs no network.
 pub(crate) const SCRIPTED: &str = "scripted";
 
-/// The script that is always there.
+/// The built-in script.
 pub(crate) const ECHO: &str = "echo";
 
-/// Somebody sits before the terminal, and would rather be told than wait longer for another try.
+/// Retry delays are short here: a person at the terminal would rather see the error than wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Finds a model, at the usual place or at another.
+/// Finds a model, at the provider's default URL or at another one.
 pub(super) fn model(name: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
     let Some((provider, model)) = name.split_once(':').filter(|(_, model)| !model.is_empty()) else {
-        let message = format!("`{name}` names no model: write PROVIDER:MODEL, such as `openai:gpt-5.1`");
+        let message = format!("invalid model `{name}`: use PROVIDER:MODEL, such as `openai:gpt-5.1`");
         return Err(Failure::new(message));
     };
     if provider == SCRIPTED {
@@ -35,7 +35,7 @@ pub(super) fn model(name: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>
             .map(|meant| format!("did you mean `{meant}`? "))
             .unwrap_or_default();
         let message =
-            format!("there is no provider `{provider}`: {suggestion}there are {}", known.join(", "));
+            format!("unknown provider `{provider}`: {suggestion}known providers: {}", known.join(", "));
         return Err(Failure::new(message));
     }
     let failed = |error: headwater_models::ModelError| Failure::new(error.to_string());
@@ -45,7 +45,7 @@ pub(super) fn model(name: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>
     }
     provider
         .check()
-        .map_err(|error| Failure::new(format!("{error}, or say with --base-url where to ask instead")))?;
+        .map_err(|error| Failure::new(format!("{error}, or give another URL with --base-url")))?;
     let mut retries = Retries::default();
     retries.longest_wait = LONGEST_WAIT;
     let transport = Transport::with(Timeouts::default(), retries).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! An answer on a terminal, as it arrives: its text on standard output, everything around it on standard error.
+//! Prints an answer as it arrives: text on standard output, everything else on standard error.
 
 use std::io::{self, Write};
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::answer::{Answer, Call};
 use crate::style::{self, BOLD, CYAN, DIM, GREEN, RED, printable};
 
-/// How much of a tool's output is shown.
+/// The number of characters of a tool's output that are shown.
 const SHOWN: usize = 300;
 
-/// Shows an answer, unless it is printed as JSON at the end.
+/// Prints an answer, unless it is printed as JSON at the end.
 pub(super) struct Show {
     quiet: bool,
-    /// What stands on the line that is not ended yet.
+    /// The kind of content on the current, unfinished line.
     open: Open,
 }
 
@@ -72,7 +72,7 @@ impl Show {
         }
     }
 
-    /// Shows what a tool gave.
+    /// Prints the result of a tool.
     pub(super) fn result(&mut self, call: &Call, output: &ToolOutput) -> io::Result<()> {
         if self.quiet {
             return Ok(());
@@ -89,7 +89,7 @@ impl Show {
         aside(&format!("{mark}← {}{mark:#} {text}\n", printable(&call.name)))
     }
 
-    /// Shows what is known at the end.
+    /// Prints what is only known at the end: sources, usage, errors.
     pub(super) fn end(&mut self, answer: &Answer) -> io::Result<()> {
         if self.quiet {
             return Ok(());
@@ -111,7 +111,7 @@ impl Show {
         Ok(())
     }
 
-    /// Ends the line of what came before, if something else follows.
+    /// Ends the current line if a different kind of content follows.
     fn line(&mut self, next: Open) -> io::Result<()> {
         let before = std::mem::replace(&mut self.open, next);
         if before == next {

@@ -1,6 +1,5 @@
-//! A command line in words, as a shell would read it: quotes and backslashes, and nothing else.
+//! Splits a command line into words as a shell does: quotes and backslashes only.
 
-/// The words of a command line.
 pub(super) fn split(line: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_read_as_a_shell_would_read_it() {
+    fn command_line_is_split_like_a_shell() {
         for (line, words) in [
             ("", vec![]),
             ("  npx -y  server ", vec!["npx", "-y", "server"]),

@@ -1,4 +1,4 @@
-//! `headwater reduce --structured`: bare chunks of one structured stream.
+//! `headwater reduce --structured`: reduces bare chunks of one structured stream.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ struct Refusal {
 impl Reduce {
     pub(super) fn structured_state(&self) -> Result<Verdict, Failure> {
         let mut input = Input::open(self.stream.file.as_deref())?;
-        // No chunk at all is no mistake: it leaves no state behind.
+        // Empty input is valid and produces no state.
         let framing = match (self.stream.framing, input.is_blank()?) {
             (Some(framing), _) => framing,
             (None, true) => Framing::Ndjson,
@@ -78,7 +78,7 @@ fn apply(state: &mut Option<StructuredState>, update: StructuredUpdate) -> Resul
     }
 }
 
-/// Reads the chunks as Kortyx' decoder does, which also joins characters that were cut in two.
+/// Decodes chunks with Kortyx' decoder, which also joins characters that were split between chunks.
 #[derive(Debug)]
 struct Chunks {
     decoder: Decoder,
@@ -107,13 +107,13 @@ impl Chunks {
             Some(event) => Err(format!("the chunk is a `{}`, not a `structured-data`", event.kind())),
             None => {
                 let error = errors.first().map(|error| error.message().to_owned());
-                Err(error.unwrap_or_else(|| "the chunk says nothing".to_owned()))
+                Err(error.unwrap_or_else(|| "the chunk has no content".to_owned()))
             }
         }
     }
 }
 
-/// The chunk with the `type` that a bare one leaves out.
+/// Adds the `type` that a bare chunk leaves out.
 fn with_type(data: &str) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct Tag {

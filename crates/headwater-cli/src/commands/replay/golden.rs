@@ -1,6 +1,7 @@
-//! The bytes that clients of each dialect get of a run, kept as files and compared.
+//! Golden files: the bytes that clients of each dialect get for a run, stored and compared.
 //!
-//! A folder has one folder for each run: `events.ndjson` with the run's records, and a file for each dialect and profile.
+//! The folder has one subfolder per run: `events.ndjson` with the run's records, and a file per dialect and
+//! profile.
 
 use std::{
     fs,
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 
 const EVENTS: &str = "events.ndjson";
 
-/// What became of the files of a run.
+/// The result of comparing the files of one run.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) run: String,
@@ -31,7 +32,7 @@ impl Checked {
     }
 }
 
-/// Writes what is not there yet for a run, and compares what is.
+/// Writes the missing files of a run and compares the existing ones.
 pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Checked, Failure> {
     let place = folder.join(run.as_str());
     make_folder(&place).map_err(|error| writing(&place, &error))?;
@@ -48,7 +49,7 @@ pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Che
     Ok(checked)
 }
 
-/// Compares the files of all runs of a folder with what today's encoders write.
+/// Compares the files of every run in a folder with the output of today's encoders.
 pub(super) fn check_all(folder: &Path) -> Result<Vec<Checked>, Failure> {
     let shown = folder.display().to_string();
     let mut runs: Vec<PathBuf> = fs::read_dir(folder)
@@ -85,7 +86,7 @@ fn check(place: &Path) -> Result<Checked, Failure> {
 fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
     let mut state = RunState::default();
     for record in records {
-        // The journal has only what its writer's state could take.
+        // A journal only contains records that its writer's state accepted.
         let _ = state.apply(record);
     }
     let is_over = state.run().status != RunStatus::Running;
@@ -112,7 +113,7 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Compares a file with what it should be, or writes it.
+/// Compares a file with the expected bytes, or writes it if it is missing.
 fn compare(path: &Path, bytes: &[u8], checked: &mut Checked) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match fs::read(path) {
@@ -135,7 +136,7 @@ fn compare(path: &Path, bytes: &[u8], checked: &mut Checked) -> Result<(), Failu
     Ok(())
 }
 
-/// Makes a folder that only its owner may read: a run holds whole conversations.
+/// Creates a folder readable only by its owner: a run contains whole conversations.
 fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -144,7 +145,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file that only its owner may read.
+/// Creates a file readable only by its owner.
 fn for_owner(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::File::options();
     options.write(true).create_new(true);
@@ -157,7 +158,7 @@ fn bytecount(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Some bytes around a place.
+/// An excerpt of the bytes around an offset.
 fn around(bytes: &[u8], at: usize) -> String {
     let piece = bytes.get(at.saturating_sub(20)..).unwrap_or_default();
     let text = String::from_utf8_lossy(piece.get(..60).unwrap_or(piece)).into_owned();

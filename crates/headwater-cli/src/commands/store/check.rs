@@ -1,4 +1,4 @@
-//! `headwater store check`: reads everything and names what is damaged.
+//! `headwater store check`: reads everything and reports damage.
 
 use std::{io::Write as _, path::Path, sync::Arc};
 
@@ -17,7 +17,7 @@ pub(super) async fn check(location: &Location) -> Result<Verdict, Failure> {
     if location.is_folder() { check_folder(location.folder()?) } else { check_any(location).await }
 }
 
-/// Reads every byte of the files, also of what no store would show.
+/// Reads every byte of the files, including data that the store no longer exposes.
 fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
     let files =
         Folder::unchanged(folder).map_err(|error| Failure::reading(&folder.display().to_string(), error))?;
@@ -28,7 +28,7 @@ fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
     Ok(Verdict::at_fault_if(!report.is_good()))
 }
 
-/// Reads every journal and value as a server would.
+/// Reads every journal and value through the store, as a server does.
 async fn check_any(location: &Location) -> Result<Verdict, Failure> {
     let store = location.open().await?;
     let survey = Survey::of(&*store, Depth::Everything)

@@ -1,4 +1,4 @@
-//! `headwater store copy`: moves runs and sessions to another store.
+//! `headwater store copy`: copies runs and sessions to another store.
 
 use std::{
     io::Write as _,
@@ -16,19 +16,19 @@ use crate::{
     style,
 };
 
-/// Copy all runs, sessions and other values into another store, and read them back to compare.
+/// Copy all runs, sessions and other values to another store, and read them back to compare.
 ///
-/// Cursors and tokens that clients hold stay valid. A folder must not be in use by a server; other sources may be: what is
-/// written meanwhile is missing in the target until it is copied once more with --update. To move with little downtime, copy
-/// while the server runs, stop it, copy with --update, and start it on the target. The exit code is 1 if something could
-/// not be copied.
+/// Cursors and tokens held by clients stay valid. A folder must not be in use by a server; other sources may
+/// be, but changes made during the copy are missing until you copy again with --update. To move with little
+/// downtime, copy while the server runs, stop it, copy with --update, and start it on the target. The exit
+/// code is 1 if something could not be copied.
 #[derive(Debug, Args)]
 pub(crate) struct Copy {
     /// The store to read: a folder or a URL.
     from: Location,
     /// The store to write, which must be empty: a folder or a URL.
     to: Location,
-    /// Bring an earlier copy up to date: what has changed is copied again, and what the source no longer has is removed.
+    /// Update an earlier copy: copy what has changed and delete what the source no longer has.
     #[arg(long)]
     update: bool,
     /// Print one JSON object.
@@ -40,9 +40,7 @@ impl Copy {
     pub(super) async fn run(&self) -> Result<Verdict, Failure> {
         let Self { from, to, .. } = self;
         if from.is_same(to) {
-            return Err(Failure::new(format!(
-                "{from} cannot be copied into itself: name another store to write"
-            )));
+            return Err(Failure::new(format!("cannot copy {from} into itself: give another store to write")));
         }
         let source = from.open().await?;
         let target = to.open_or_begin().await?;
@@ -88,7 +86,7 @@ impl Copy {
     }
 }
 
-/// How often a copy that takes long says how far it is.
+/// How often a long copy reports its progress.
 const SHOWN_EVERY: Duration = Duration::from_secs(2);
 
 fn show(shown: &Mutex<Instant>, progress: CopyProgress) {

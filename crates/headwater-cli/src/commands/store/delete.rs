@@ -1,4 +1,4 @@
-//! `headwater store delete-run`: removes a run, whether or not it can be read.
+//! `headwater store delete-run`: deletes a run, even if it cannot be read.
 
 use std::{io::Write as _, path::Path};
 
@@ -11,10 +11,10 @@ use crate::{
     style,
 };
 
-/// How many values are looked at in one go.
+/// The number of values read per request.
 const PAGE: usize = 16;
 
-/// Values that belong to a run name it.
+/// The one field of a value that links it to its run.
 #[derive(Deserialize)]
 struct OfRun {
     run: String,
@@ -31,7 +31,7 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Fail
         let page = store.list("", after.as_deref(), PAGE).await.map_err(failed)?;
         for (key, value) in &page {
             let named = key.split('/').any(|part| part == run);
-            // Nothing but the name of its run is looked for, so what cannot be read otherwise does not matter.
+            // Only the run's name is parsed, so values with other damage are still found.
             let of_run = || serde_json::from_slice::<OfRun>(&value.bytes).is_ok_and(|value| value.run == run);
             if named || of_run() {
                 store.remove(key, Expect::Any).await.map_err(failed)?;
@@ -45,7 +45,7 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Fail
             None => break,
         }
     }
-    // After the values: a command that was interrupted still finds the run when it is repeated.
+    // The journal goes last, so that an interrupted command finds the run when it is repeated.
     store.delete(&journal).await.map_err(failed)?;
     store.flush().await.map_err(failed)?;
     let mut out = style::stdout(false);

@@ -1,4 +1,4 @@
-//! Which store a command is about.
+//! Parses the STORE argument.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use crate::{
     serve::store::connect,
 };
 
-/// A store that outlives the command: a folder, or what the setting `store` takes.
+/// A persistent store: a folder, or a URL as in the setting `store`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Location(StoreUrl);
 
@@ -25,7 +25,7 @@ impl FromStr for Location {
     fn from_str(text: &str) -> Result<Self, String> {
         let scheme = text.split_once(':').map(|(scheme, _)| scheme);
         let is_url = scheme.is_some_and(|scheme| {
-            // One letter is a drive of Windows.
+            // A single letter is a Windows drive, not a URL scheme.
             scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
         });
         Self::new(if is_url { text.parse()? } else { StoreUrl::File(store_in(PathBuf::from(text))) })
@@ -44,12 +44,14 @@ impl fmt::Display for Location {
 impl Location {
     fn new(url: StoreUrl) -> Result<Self, String> {
         match url {
-            StoreUrl::Memory => Err("a store in memory ends with its server: name another one".to_owned()),
+            StoreUrl::Memory => {
+                Err("a `memory:` store is lost when its server stops: give another one".to_owned())
+            }
             url => Ok(Self(url)),
         }
     }
 
-    /// The store that is named, or that of the settings.
+    /// The store given as argument, or the one of the settings.
     pub(super) fn or_settings(named: Option<&Self>) -> Result<Self, Failure> {
         if let Some(named) = named {
             return Ok(named.clone());
@@ -61,15 +63,15 @@ impl Location {
             .map_err(|why| Failure::new(format!("the settings keep runs in memory: {why}")))
     }
 
-    /// The folder of a store that is there: a command that looks at a store begins none.
+    /// The folder of an existing store; inspecting a store must not create one.
     pub(super) fn folder(&self) -> Result<&Path, Failure> {
         match &self.0 {
             StoreUrl::File(folder) if has_store(folder) => Ok(folder),
             StoreUrl::File(folder) => {
-                let why = if folder.is_dir() { "there is no store in it" } else { "there is no such folder" };
+                let why = if folder.is_dir() { "it contains no store" } else { "there is no such folder" };
                 Err(Failure::new(format!("cannot read {}: {why}", folder.display())))
             }
-            _ => Err(Failure::new(format!("{self} is not a folder: this command takes one"))),
+            _ => Err(Failure::new(format!("{self} is not a folder: this command needs one"))),
         }
     }
 
@@ -77,7 +79,7 @@ impl Location {
         matches!(self.0, StoreUrl::File(_))
     }
 
-    /// Whether two names are those of one store.
+    /// Whether two locations are the same store.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let place = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         match (&self.0, &other.0) {
@@ -86,7 +88,7 @@ impl Location {
         }
     }
 
-    /// Opens a store that is there.
+    /// Opens an existing store.
     pub(super) async fn open(&self) -> Result<Arc<dyn Store>, Failure> {
         if self.is_folder() {
             self.folder()?;
@@ -94,26 +96,26 @@ impl Location {
         self.open_or_begin().await
     }
 
-    /// Opens a store, or begins one in an empty place.
+    /// Opens a store, or creates one in an empty location.
     pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, Failure> {
         match &self.0 {
             StoreUrl::File(folder) => match Embedded::open(folder) {
                 Ok(store) => Ok(Arc::new(store)),
                 Err(error) => Err(failed(folder, &error)),
             },
-            StoreUrl::Memory => Err(Failure::new("a store in memory ends with its server")),
+            StoreUrl::Memory => Err(Failure::new("a `memory:` store is lost when its server stops")),
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }
 }
 
-/// The store of a data folder, which `serve --data` keeps in `store`, if that is what was named.
+/// The store inside a data folder (`serve --data DIR` uses `DIR/store`), or the folder itself.
 fn store_in(folder: PathBuf) -> PathBuf {
     let within = folder.join("store");
     if !has_store(&folder) && has_store(&within) { within } else { folder }
 }
 
-/// Whether a folder has a segment of a store.
+/// Whether a folder contains a store segment.
 fn has_store(folder: &Path) -> bool {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "seg"))

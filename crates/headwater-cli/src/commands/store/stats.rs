@@ -1,4 +1,4 @@
-//! `headwater store stats`: how much is in a store.
+//! `headwater store stats`: counts the contents of a store.
 
 use std::{fs, io::Write, path::Path};
 
@@ -31,7 +31,7 @@ pub(super) async fn stats(location: &Location, json: bool) -> Result<Verdict, Fa
     Ok(Verdict::at_fault_if(!survey.is_good()))
 }
 
-/// The bytes of all files of a folder.
+/// The total size of the files in a folder.
 fn space_of(folder: &Path) -> Result<u64, Failure> {
     let size =
         || -> std::io::Result<u64> { fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum() };
@@ -43,7 +43,7 @@ fn print(out: &mut impl Write, survey: &Survey, space: Option<u64>) -> Result<()
     let journals = survey.journals;
     writeln!(
         out,
-        "journals  {}: {} active, {} waiting, {} closed ({} kept for ever)",
+        "journals  {}: {} active, {} waiting, {} closed ({} kept forever)",
         count(journals.total()),
         count(journals.active),
         count(journals.waiting),
@@ -58,7 +58,7 @@ fn print(out: &mut impl Write, survey: &Survey, space: Option<u64>) -> Result<()
         count(survey.largest_journal),
     )?;
     if let (Some(oldest), Some(newest)) = (survey.oldest, survey.newest) {
-        writeln!(out, "          oldest {}, youngest journal {}", date(oldest), date(newest))?;
+        writeln!(out, "          oldest {}, newest journal {}", date(oldest), date(newest))?;
     }
     for (kind, values) in &survey.values {
         let expiring = match values.expiring {

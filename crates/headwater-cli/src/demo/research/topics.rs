@@ -1,4 +1,4 @@
-//! What the demo knows: three topics, written for it.
+//! The demo's knowledge: three topics.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::demo::improvised::Words;
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) name: &'static str,
-    /// A question with one of these words is about it.
+    /// A question that contains one of these words is about the topic.
     words: &'static [&'static str],
     pub(super) thought: &'static str,
     pub(super) searches: [Search; 2],
@@ -21,7 +21,7 @@ pub(super) struct Topic {
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) query: &'static str,
-    /// Titles and addresses.
+    /// Titles and URLs.
     pub(super) pages: [(&'static str, &'static str); 2],
 }
 

@@ -1,4 +1,4 @@
-//! `travel`, `research` and `support`: the whole conversation, changes, denials, and what they do not know.
+//! Conversations with `travel`, `research` and `support`: changes, denials, and unknown inputs.
 
 use headwater_protocol::{Event, Message, Part, RunStatus};
 use headwater_runtime::{Agent, Answer, Answered, Outcome, Session, Start};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{agent, parts, run, said};
 
-/// Answers what is asked first, and runs to the next stop.
+/// Answers the first open question and runs to the next stop.
 async fn answer(agent: &Agent, answer: Answer) -> Outcome {
     let request = agent.questions(None, 10).await.unwrap().first().unwrap().request.clone();
     agent.answer(Answered::new(request, answer).by(None)).await.unwrap().outcome().await.unwrap()
@@ -16,7 +16,7 @@ fn object(outcome: &Outcome) -> Value {
     outcome.structured().iter().last().unwrap().data().unwrap().clone()
 }
 
-/// The object of the last message of a session, after it was sent this.
+/// Sends a text and returns the last message with its structured object.
 async fn sent(session: &Session, text: &str) -> (Message, Value) {
     session.send(text).await.unwrap();
     session.settled().await.unwrap();
@@ -33,7 +33,7 @@ fn titles(itinerary: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn travel_asks_for_the_pace_looks_things_up_and_plans() {
+async fn travel_asks_for_pace_calls_tools_and_plans() {
     let (agent, outcome) = run("travel", "3 days in Lisbon in May").await;
     assert_eq!(outcome.status(), RunStatus::Waiting);
     let question = outcome.state.interrupts()[0].question.clone().unwrap();
@@ -55,7 +55,7 @@ async fn travel_asks_for_the_pace_looks_things_up_and_plans() {
 }
 
 #[tokio::test]
-async fn travel_shows_each_day_as_it_is_planned_beside_a_comment() {
+async fn travel_streams_each_day_with_a_comment() {
     let agent = agent("travel");
     let run = agent.start(Start::new("a relaxed weekend in Copenhagen")).await.unwrap();
     run.outcome().await.unwrap();
@@ -92,7 +92,7 @@ async fn travel_changes_the_plan_of_the_conversation() {
 }
 
 #[tokio::test]
-async fn travel_plans_for_a_city_that_it_does_not_know() {
+async fn travel_plans_for_unknown_city() {
     let (_, outcome) = run("travel", "two relaxed days in {input} porto alegre in July").await;
     assert_eq!(outcome.status(), RunStatus::Finished);
     let (_, outcome) = run("travel", "two relaxed days in porto alegre in July").await;
@@ -120,7 +120,7 @@ async fn research_searches_twice_and_cites() {
 }
 
 #[tokio::test]
-async fn research_knows_all_of_its_suggestions() {
+async fn research_answers_all_of_its_suggestions() {
     let agent = agent("research");
     for suggestion in agent.suggestions() {
         let text = said("research", suggestion).await;
@@ -129,7 +129,7 @@ async fn research_knows_all_of_its_suggestions() {
 }
 
 #[tokio::test]
-async fn research_shortens_what_it_said() {
+async fn research_shortens_its_last_answer() {
     let agent = agent("research");
     let session = agent.new_session(None).await.unwrap();
     sent(&session, "Why are there two tides a day?").await;
@@ -140,7 +140,7 @@ async fn research_shortens_what_it_said() {
 }
 
 #[tokio::test]
-async fn research_makes_nothing_up() {
+async fn research_refuses_unknown_questions() {
     let (_, outcome) = run("research", "Who wins {input}?").await;
     let text = outcome.text();
     assert!(text.contains("demo model") && text.contains("*Who wins {input}?*"), "{text}");
@@ -148,7 +148,7 @@ async fn research_makes_nothing_up() {
 }
 
 #[tokio::test]
-async fn support_refunds_what_is_approved() {
+async fn support_issues_approved_refund() {
     let (agent, outcome) = run("support", "My order 1042 arrived broken").await;
     assert_eq!(outcome.status(), RunStatus::Waiting);
     let open = agent.questions(None, 10).await.unwrap();
@@ -167,7 +167,7 @@ async fn support_refunds_what_is_approved() {
 }
 
 #[tokio::test]
-async fn support_takes_the_amount_that_the_person_sets() {
+async fn support_uses_amount_set_by_approver() {
     for (amount, status, refunded) in [(20, "refunded", 20), (900, "open", 0)] {
         let (agent, _) = run("support", "My order 1042 arrived broken").await;
         let input = Some(json!({ "order": "1042", "amount": amount, "reason": "Goodwill" }));
@@ -186,7 +186,7 @@ async fn support_takes_the_amount_that_the_person_sets() {
 }
 
 #[tokio::test]
-async fn support_pays_nothing_that_is_denied() {
+async fn support_pays_nothing_after_denial() {
     let (agent, _) = run("support", "The boots of order 1044 do not fit").await;
     let denied = Answer::Approval { approved: false, reason: Some("worn".to_owned()), input: None };
     let outcome = answer(&agent, denied).await;
@@ -201,7 +201,7 @@ async fn support_pays_nothing_that_is_denied() {
 }
 
 #[tokio::test]
-async fn support_remembers_the_order_and_says_what_it_does_not_know() {
+async fn support_remembers_the_order_and_reports_unknown_ones() {
     let agent = agent("support");
     let session = agent.new_session(None).await.unwrap();
     let (message, case) = sent(&session, "Where is order 1043?").await;

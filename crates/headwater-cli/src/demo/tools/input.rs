@@ -1,6 +1,6 @@
-//! What an input asks the agent `tools` for.
+//! Parses the input of the agent `tools`.
 
-/// The tools that an input asks for.
+/// The tool calls that an input asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) cities: Vec<String>,
@@ -8,7 +8,7 @@ pub(super) struct Wanted {
     pub(super) location: bool,
 }
 
-/// Cities that are found anywhere in an input.
+/// Cities that are recognised anywhere in an input.
 const CITIES: [&str; 12] = [
     "Amsterdam",
     "Atlantis",
@@ -62,7 +62,7 @@ impl Wanted {
     }
 }
 
-/// A word without the marks around it; a dot within it stays.
+/// A word without surrounding punctuation; dots within it stay.
 fn bare(word: &str) -> &str {
     word.trim_matches(|char: char| !char.is_alphanumeric() && !matches!(char, '/' | '_')).trim_matches('.')
 }

@@ -1,4 +1,5 @@
-//! What the demo knows about cities. Prices and times are about right; all of it is made up or common knowledge.
+//! The demo's knowledge about cities. Prices and times are roughly right, all of it made up or common
+//! knowledge.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ pub(super) const HOME: &str = "Frankfurt";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct City {
-    /// Nothing for a city that the demo does not know.
+    /// `None` for a city that the demo does not know.
     pub(super) known: Option<&'static str>,
     pub(super) about: &'static str,
     /// Degrees Celsius by day in winter, spring, summer and autumn.
@@ -18,7 +19,7 @@ pub(super) struct City {
     days: &'static [Sight],
 }
 
-/// A way there, the better one first.
+/// A way to get there, the better one first.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Connection {
     pub(super) by: &'static str,
@@ -28,13 +29,13 @@ pub(super) struct Connection {
     pub(super) euros: u32,
 }
 
-/// What a day can be about.
+/// A theme for a day.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight {
     pub(super) title: &'static str,
     pub(super) morning: &'static str,
     pub(super) afternoon: &'static str,
-    /// The afternoon of a slow day.
+    /// The afternoon of a relaxed day.
     pub(super) rest: &'static str,
     pub(super) evening: &'static str,
 }
@@ -173,7 +174,7 @@ const CITIES: [City; 3] = [
     },
 ];
 
-/// A city that the demo does not know: a plan that is sensible anywhere.
+/// A city that the demo does not know: a plan that works anywhere.
 const ANYWHERE: City = City {
     known: None,
     about: "I have no notes of my own on this city, so this is a plan that works almost anywhere",
@@ -229,13 +230,13 @@ impl City {
         json!({ "celsius": celsius, "sky": sky })
     }
 
-    /// What its days can be about, without an end: first its own sights, then what there is anywhere.
+    /// An endless list of themes: first the city's own sights, then those of any city.
     pub(super) fn sights(&self) -> impl Iterator<Item = &'static Sight> {
         self.days.iter().chain(ANYWHERE.days).cycle()
     }
 }
 
-/// Winter, spring, summer, autumn: of a month or of its own name. Spring where none is named.
+/// The season of a month or of its own name, from winter to autumn. Default: spring.
 fn season(name: Option<&str>) -> usize {
     match name.map(str::to_lowercase).as_deref() {
         Some("december" | "january" | "february" | "winter") => 0,

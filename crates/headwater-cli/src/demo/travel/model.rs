@@ -1,4 +1,4 @@
-//! The script that stands for a model: it reads simple wishes, and plans from what [`cities`](super::cities) knows.
+//! The script in place of a model: it understands simple wishes and plans with [`cities`](super::cities).
 
 use headwater_models::{
     ToolResultOutput,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::demo::improvised::{Asked, Words, as_json, literal, literal_json};
 
-/// The longest trip that is planned.
+/// The maximum length of a trip.
 const MAX_DAYS: u32 = 7;
 
 pub(super) fn answer(asked: &Asked<'_>) -> Rule {
@@ -27,7 +27,7 @@ pub(super) fn answer(asked: &Asked<'_>) -> Rule {
     }
 }
 
-/// What was written, and the itinerary below it.
+/// The user's message and the itinerary below it.
 fn split(prompt: &str) -> (&str, Option<Itinerary>) {
     match prompt.rsplit_once("\n\nItinerary: ") {
         Some((text, itinerary)) => (text, serde_json::from_str(itinerary).ok()),
@@ -59,7 +59,7 @@ fn pace(words: &Words) -> Option<Pace> {
     words.any(&["packed", "full", "busy", "everything"]).then_some(Pace::Packed)
 }
 
-/// How many days are wanted.
+/// The number of days asked for.
 fn days(words: &Words, itinerary: Option<&Itinerary>) -> Option<u32> {
     const NAMES: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
     let now = itinerary.map(|itinerary| itinerary.days.len() as u32);
@@ -110,7 +110,7 @@ fn when(words: &Words) -> Option<String> {
     words.iter().find(|word| TIMES.contains(word)).map(capitalized)
 }
 
-/// The city that is named: one that is known, or the words after `in`, `to` or `visit`.
+/// The city named in the text: a known one, or the words after `in`, `to` or `visit`.
 fn city(text: &str) -> Option<String> {
     let words = Words::of(text);
     if let Some(known) = City::names().find(|name| words.any(&[&name.to_lowercase()])) {
@@ -136,7 +136,7 @@ fn capitalized(word: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Calls both tools at once, and then reports what they gave.
+/// Calls both tools at once, then reports their results.
 fn look_up(asked: &Asked<'_>, prompt: &str) -> Rule {
     let Ok(trip) = serde_json::from_str::<Trip>(prompt) else { return Rule::always() };
     let called = asked.called();
@@ -174,14 +174,14 @@ fn look_up(asked: &Asked<'_>, prompt: &str) -> Rule {
     )))
 }
 
-/// The itinerary, and what there is to say about it.
+/// The itinerary and a comment on it.
 fn plan(prompt: &str) -> (Itinerary, String) {
     if let Ok(trip) = serde_json::from_str::<Trip>(prompt) {
         let about = City::named(&trip.city).about;
         return (planned(&trip), format!("{about}. I am filling in the days now."));
     }
     let (text, itinerary) = split(prompt);
-    // A change is only planned where there is an itinerary.
+    // A change is only planned if there is an itinerary.
     let mut itinerary = itinerary
         .unwrap_or_else(|| planned(&Trip { city: text.to_owned(), days: 1, month: None, pace: None }));
     let comment = match Change::read(&Words::of(text), &itinerary) {
@@ -225,7 +225,7 @@ fn plural(count: u32, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// Adds up what it costs.
+/// Adds up the costs.
 fn price(itinerary: &mut Itinerary, is_cheap: bool) {
     let city = City::named(&itinerary.city);
     let count = itinerary.days.len() as u32;
@@ -255,11 +255,11 @@ fn sight_of(city: &City, day: &Day) -> Option<&'static Sight> {
     city.sights().take(2 * MAX_DAYS as usize).find(|sight| sight.title == day.title)
 }
 
-/// A change of an itinerary.
+/// A change to an itinerary.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Swap(u32, u32),
-    /// One day, or all.
+    /// Of one day, or of all.
     Pace(Pace, Option<u32>),
     Cheaper,
 }
@@ -287,14 +287,14 @@ impl Change {
         } else {
             return None;
         };
-        // `day 9` of three is no day, and not all of them.
+        // `day 9` of a trip of three days matches no day, rather than all of them.
         match (words.any(&["day"]), numbers.first()) {
             (true, None) => None,
             (_, day) => Some(Self::Pace(pace, day.copied())),
         }
     }
 
-    /// Makes the change, and says what it is.
+    /// Applies the change and returns a sentence about it.
     fn make(self, itinerary: &mut Itinerary) -> String {
         let city = City::named(&itinerary.city);
         let was_cheap = itinerary.costs.iter().any(|cost| cost.item.starts_with("Markets"));

@@ -1,4 +1,4 @@
-//! A client that sends what no library would: any method, any header, any bytes.
+//! A client that can send any method, any header and any bytes.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
@@ -8,11 +8,11 @@ use std::{
 
 use super::generate::Request;
 
-/// How long the server may take until it begins to answer.
+/// How long the server may take to begin its response.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How much of a body the kernel may hold that the server has not read.
+/// The size of a body above which the kernel may hold bytes that the server has not read.
 const LARGE: usize = 16 << 10;
-/// How much of an answer is read.
+/// The maximum number of bytes read of a response.
 const READ: u64 = 4 << 20;
 
 pub(super) struct Client {
@@ -20,7 +20,7 @@ pub(super) struct Client {
     open: Option<BufReader<TcpStream>>,
 }
 
-/// How much is read of a body whose length is not announced.
+/// How much to read of a body without a length.
 #[derive(Clone, Copy, PartialEq)]
 enum Streams {
     Begin,
@@ -45,7 +45,7 @@ impl Client {
         self.read(&request, Streams::ToTheEnd).unwrap_or_else(|error| panic!("GET {target}: {error}"))
     }
 
-    /// Sends a request and reads the answer; of a stream only the beginning.
+    /// Sends a request and reads the response; of a stream only the beginning.
     pub(super) fn send(&mut self, request: &Request) -> io::Result<Reply> {
         self.read(request, Streams::Begin)
     }
@@ -53,8 +53,8 @@ impl Client {
     fn read(&mut self, request: &Request, streams: Streams) -> io::Result<Reply> {
         let reused = self.open.is_some();
         match self.attempt(request, streams) {
-            // The server may close a connection that was idle just when the request is sent. One that answers before it has
-            // read a large body, and then closes, may have its answer destroyed by the reset.
+            // The server may close an idle connection just when the request is sent. If it responds before it
+            // has read a large body and then closes, the reset may destroy the response.
             Err(_) if reused || request.body.len() > LARGE => self.attempt(request, streams),
             reply => reply,
         }
@@ -85,7 +85,8 @@ impl Client {
         }
         sent.extend_from_slice(b"\r\n");
         sent.extend_from_slice(&request.body);
-        // A server that refuses by the headers alone closes before it has read the body: the answer is there all the same.
+        // A server that refuses by the headers alone closes before it has read the body; its response is
+        // still there.
         let written = stream.get_mut().write_all(&sent);
         let mut head = String::new();
         loop {
@@ -116,7 +117,7 @@ impl Client {
             None if streams == Streams::ToTheEnd => {
                 body = read_chunks(&mut stream)?;
             }
-            // A stream, which may have no end: what comes first is enough to know that it has begun.
+            // A stream may have no end: its head is enough.
             _ => return Ok(Reply { status, head, body: String::new() }),
         }
         if written.is_ok() && !closes && (bodiless || length.is_some() || !body.is_empty()) {
@@ -138,7 +139,7 @@ fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
     fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
 }
 
-/// Reads a body in chunks up to and with its last one.
+/// Reads a chunked body including its last chunk.
 fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let mut body = Vec::new();
@@ -161,7 +162,7 @@ fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A part of a path as the id that it stands for.
+/// Decodes an id from a path segment.
 pub(super) fn unescape(part: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), part.as_bytes());
     while let Some((first, after)) = rest.split_first() {
@@ -173,7 +174,7 @@ pub(super) fn unescape(part: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// An id as a part of a path or query.
+/// Encodes an id for a path or query.
 pub(super) fn escape(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let escaped = text

@@ -1,4 +1,4 @@
-//! Requests that are nearly right, and requests that are nothing at all: each made from one number that a failure names.
+//! Generates nearly valid and entirely invalid requests, each from one seed that a failure names.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::{Reply, escape};
 
-/// A small generator: good enough to be surprising, and the same everywhere.
+/// A small deterministic random generator.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -128,7 +128,7 @@ impl Known {
     }
 }
 
-/// The routes that begin something.
+/// The routes that create something.
 const BEGIN: [&str; 4] =
     ["/v1/{dialect}/chat", "/v1/runs", "/v1/sessions", "/v1/sessions/{session}/messages"];
 const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
@@ -151,7 +151,7 @@ const TEXTS: [&str; 16] = [
     "__proto__",
 ];
 
-/// Makes one request.
+/// Generates one request.
 pub(super) struct Generator<'a> {
     random: Random,
     routes: &'a Routes,
@@ -167,7 +167,7 @@ impl<'a> Generator<'a> {
 
     pub(super) fn request(&mut self) -> Request {
         let routes = self.routes;
-        // Half of the requests go where something is begun: what was stored is what is looked at afterwards.
+        // Half of the requests go to routes that create something, so that there is data to check.
         let begins = |route: &&Route| route.method == "POST" && BEGIN.contains(&&*route.path);
         let route = match self.random.one_in(2) {
             true => routes.all.iter().filter(begins).nth(self.random.below(BEGIN.len())),
@@ -250,7 +250,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// An id that the server knows, or one that nobody would choose.
+    /// An id that the server knows, or an odd one.
     fn id(&mut self) -> String {
         match self.random.below(40) {
             0 => String::new(),
@@ -268,7 +268,7 @@ impl<'a> Generator<'a> {
     fn headers(&mut self, body: bool) -> Vec<(String, Vec<u8>)> {
         let mut headers = Vec::new();
         let mut add = |name: &str, value: &[u8]| {
-            // No header may end the head.
+            // No header value may end the head.
             let value = value.iter().copied().filter(|byte| !b"\r\n\0".contains(byte)).collect();
             headers.push((name.to_owned(), value));
         };
@@ -319,7 +319,7 @@ impl<'a> Generator<'a> {
         }
         let mut text = value.to_string();
         if self.random.one_in(4) {
-            // Depths that a value built in memory would not have.
+            // Nesting deeper than values in memory would be.
             let depth = 1 + self.random.below(200);
             let (open, close) = *self.random.pick(&[("[", "]"), ("{\"a\":", "}"), ("[[],", "]")]);
             let deep = format!("{}0{}", open.repeat(depth), close.repeat(depth));
@@ -360,7 +360,7 @@ impl<'a> Generator<'a> {
         bytes
     }
 
-    /// What a client of some dialect sends.
+    /// The body of a chat request in some dialect.
     fn chat(&mut self) -> Value {
         let (id, message) = (self.id(), self.id());
         let text = self.random.word(&TEXTS);
@@ -394,7 +394,7 @@ impl<'a> Generator<'a> {
             "mui" => 4,
             _ => 7,
         };
-        // Mostly what the dialect's own client sends; otherwise what another one would.
+        // Mostly the body of the dialect's own client, sometimes that of another one.
         match if self.random.one_in(6) { self.random.below(8) } else { own } {
             0 => json!({ "id": id, "trigger": "submit-message", "messages": messages, "data": {} }),
             1 => {
@@ -416,7 +416,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// A value that fits a schema more or less.
+    /// A value that more or less matches a schema.
     fn of_schema(&mut self, schema: &Value, depth: usize) -> Value {
         if depth > 6 || self.random.one_in(25) {
             return self.scalar();
@@ -451,7 +451,8 @@ impl<'a> Generator<'a> {
             Some("object") => {
                 let mut object = Map::new();
                 for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
-                    // Names that are not there are refused before anything else is looked at.
+                    // Unknown names are refused before anything else is checked, so generate these fields
+                    // rarely.
                     let rare = ["agent", "workflow", "import"].contains(&&**name);
                     let needed = schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
                     if needed || self.random.one_in(if rare { 12 } else { 2 }) {
@@ -479,7 +480,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Changes one value somewhere.
+    /// Changes one nested value.
     fn mutate(&mut self, value: &mut Value, depth: usize) {
         if depth > 8 || self.random.one_in(4) {
             *value = self.scalar();

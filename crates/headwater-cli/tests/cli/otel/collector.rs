@@ -1,4 +1,4 @@
-//! A collector of OTLP over HTTP on the loopback, which keeps what it is sent.
+//! An OTLP over HTTP collector on the loopback interface that stores what it receives.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 type Kept = Arc<Mutex<(Vec<ExportTraceServiceRequest>, Vec<ExportMetricsServiceRequest>)>>;
 
-/// A collector. It ends when it is dropped.
+/// A collector. It stops when dropped.
 pub(super) struct Collector {
     address: SocketAddr,
     kept: Kept,
@@ -49,7 +49,7 @@ impl Collector {
         format!("http://{}", self.address)
     }
 
-    /// What was sent so far.
+    /// The data received so far.
     pub(super) fn sent(&self) -> Sent {
         let kept = self.kept.lock().unwrap();
         Sent { traces: kept.0.clone(), metrics: kept.1.clone() }
@@ -71,19 +71,19 @@ async fn metrics(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> R
     Ok(())
 }
 
-/// What a collector was sent.
+/// The data that a collector has received.
 pub(super) struct Sent {
     traces: Vec<ExportTraceServiceRequest>,
     metrics: Vec<ExportMetricsServiceRequest>,
 }
 
 impl Sent {
-    /// The attributes of the service that sent.
+    /// The attributes of the exporting service.
     pub(super) fn resource(&self) -> Vec<KeyValue> {
         self.traces[0].resource_spans[0].resource.clone().unwrap().attributes
     }
 
-    /// All spans, by the time at which they began.
+    /// All spans, by start time.
     pub(super) fn spans(&self) -> Vec<Seen> {
         let spans = self.traces.iter().flat_map(|sent| &sent.resource_spans);
         let spans = spans.flat_map(|spans| &spans.scope_spans).flat_map(|spans| &spans.spans);
@@ -104,7 +104,7 @@ impl Sent {
         self.spans().into_iter().filter(of).collect()
     }
 
-    /// The metric of this name, as it was sent last.
+    /// The latest value of this metric.
     pub(super) fn metric(&self, name: &str) -> Metric {
         let metrics = self.metrics.iter().flat_map(|sent| &sent.resource_metrics);
         let mut metrics =
@@ -113,13 +113,13 @@ impl Sent {
         found.unwrap_or_else(|| panic!("no metric `{name}` in {:?}", self.metrics)).clone()
     }
 
-    /// All that was sent, as text.
+    /// All received data as text.
     pub(super) fn debug(&self) -> String {
         format!("{:?} {:?}", self.traces, self.metrics)
     }
 }
 
-/// A span, and its numbers as text.
+/// A span with its ids as text.
 #[derive(Debug)]
 pub(super) struct Seen {
     span: Span,
@@ -196,7 +196,7 @@ fn value<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a Value> {
     attributes.iter().find(|one| one.key == name)?.value.as_ref()?.value.as_ref()
 }
 
-/// An attribute that is a text.
+/// The text value of an attribute.
 pub(super) fn text<'a>(attributes: &'a [KeyValue], name: &str) -> &'a str {
     match value(attributes, name) {
         Some(Value::StringValue(text)) => text,

@@ -1,4 +1,4 @@
-//! A provider on the loopback: gives one answer after the other, and keeps what it was asked.
+//! A provider on the loopback interface: gives its replies in order and stores the requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-/// What is answered to one request.
+/// The reply to one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -44,7 +44,7 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// A provider. The last reply is given again when there are no more.
+/// A provider. The last reply is repeated when there are no more.
 pub(crate) struct Provider {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -55,7 +55,7 @@ impl Provider {
         Self::serving(move |nth, _| replies[nth.min(N - 1)].clone())
     }
 
-    /// A provider whose answer depends on what it is asked.
+    /// A provider whose reply depends on the request.
     pub(crate) fn answering(reply: impl Fn(&Value) -> Reply + Send + 'static) -> Self {
         Self::serving(move |_, body| reply(body))
     }
@@ -65,7 +65,7 @@ impl Provider {
         let address = listener.local_addr().unwrap();
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let seen = Arc::clone(&asked);
-        // It ends with the test's process: nobody waits for a listener.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let nth = seen.lock().unwrap().len();
@@ -84,7 +84,7 @@ impl Provider {
     }
 }
 
-/// Answers one request and hangs up.
+/// Replies to one request and closes the connection.
 fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mutex<Vec<Asked>>) {
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut line = String::new();
@@ -118,6 +118,6 @@ fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mute
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    // Whoever asked may have gone.
+    // The client may have closed its end.
     let _ = connection.write_all(format!("{head}\r\n{}", reply.body).as_bytes());
 }

@@ -1,4 +1,5 @@
-//! Recorded answers of the real providers through the real binary, and what a trusted implementation made of them.
+//! Recorded responses of real providers through the real binary, compared with the output of a trusted
+//! implementation.
 //!
 //! `$HEADWATER_VECTORS` names the directory that holds `fixtures/providers/`; without it this test passes and says so.
 //! All recordings are read by the tests of `headwater-models`; here it is every fifth of each API.
@@ -12,7 +13,7 @@ use super::{
     provider::{Provider, Reply},
 };
 
-/// Where we read otherwise on purpose.
+/// Where we deviate on purpose.
 const DEVIATIONS: &str = include_str!("../../../../headwater-models/tests/models/deviations.toml");
 
 fn provider_of(api: &str) -> &'static str {
@@ -55,7 +56,7 @@ fn calls(of: &Value, with_ids: bool) -> Vec<Value> {
 }
 
 #[test]
-fn recorded_answers_are_told_as_the_trusted_implementation_tells_them() {
+fn recorded_answers_match_the_trusted_implementation() {
     let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
         println!("skipped: HEADWATER_VECTORS is not set");
         return;

@@ -1,7 +1,7 @@
 //! Structured objects: activity messages, or TanStack's `structured-output` parts.
 //!
-//! AG-UI changes an activity with JSON Patch, which cannot append to a string. So an object is sent when it is worth it
-//! ([`GrowingObjects`]), as the difference to what was sent before.
+//! AG-UI changes an activity with JSON Patch, which cannot append to a string. So [`GrowingObjects`] decides
+//! when an object has grown enough, and the difference to the last sent value is sent.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -17,14 +17,14 @@ use crate::{
     growing::GrowingObjects,
 };
 
-/// The objects of a run, and what was sent of them.
+/// The objects of a run and the values that were sent.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     pub(super) growing: GrowingObjects,
     sent: HashMap<String, ObjectMessage>,
 }
 
-/// The message that an object has on the page.
+/// The message of an object on the page.
 #[derive(Debug)]
 struct ObjectMessage {
     id: String,
@@ -43,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// Sends what objects have grown since they were sent last.
+    /// Sends the growth of objects since they were last sent.
     pub(super) fn say_unsent(&mut self, record: &Record, sink: Sink<'_>) {
         let unsent = self.objects.growing.unsent().map(|object| {
             let state = object.state;
@@ -54,7 +54,7 @@ impl Encoder {
         }
     }
 
-    /// An object no longer counts. The client keeps its last activity whatever it is sent, so it is emptied.
+    /// Invalidates an object. The client never removes an activity, so it is emptied.
     pub(super) fn drop_object(&mut self, record: &Record, stream: &str, sink: Sink<'_>) {
         self.reduce(record);
         self.objects.growing.invalidate(stream);
@@ -65,7 +65,7 @@ impl Encoder {
         say_snapshot(record, &object.id, &object.data_type, &json!({}), sink);
     }
 
-    /// After a snapshot of the messages, which has the activities but not TanStack's objects.
+    /// After a snapshot of the messages, which contains activities but not TanStack's objects.
     pub(super) fn say_objects_again(&mut self, record: &Record, sink: Sink<'_>) {
         let parts = self.state.messages().iter().flat_map(|message| {
             let objects = message.parts.iter().filter_map(|part| match part {
@@ -152,7 +152,7 @@ fn say_snapshot(record: &Record, id: &str, data_type: &str, content: &Value, sin
     }));
 }
 
-/// TanStack's client shows one object in a message, and adds it to the message that is open: so each has its own.
+/// TanStack's client adds an object to the open message and shows only one per message, so each gets its own.
 fn say_message(record: &Record, id: &str, sink: Sink<'_>) {
     sink(&Chunk::TextMessageStart(TextMessageStart {
         message_id: Cow::Borrowed(id),

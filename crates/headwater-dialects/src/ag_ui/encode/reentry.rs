@@ -1,7 +1,7 @@
-//! How a run is said again to a client that was away.
+//! Sends the state of a run to a client that reconnects.
 //!
-//! The conversation comes as a snapshot, which is right for a client that holds nothing, the question alone or half
-//! of the answer. Then what is still open is begun again, and goes on.
+//! The conversation is sent as a snapshot, which is right for a client that holds nothing, only the question,
+//! or half of the answer. Open parts are then started again and continue.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{Encoder, Sink, at};
 use crate::ag_ui::chunk::{Chunk, StateSnapshot, Step};
 
 impl Encoder {
-    /// Says a state to a client that may hold nothing, the beginning, or all of it.
+    /// Sends a state to a client that may hold nothing, the beginning, or all of it.
     pub(in super::super) fn rebuild(&mut self, state: &RunState, sink: Sink<'_>) {
         if *state == RunState::with_rules(state.rules()) {
             self.history_due = true;
@@ -29,8 +29,9 @@ impl Encoder {
                 }
             }
         }
-        // TanStack's client begins a text, a thought and a call anew at its start, AG-UI's goes on with what it has: what is
-        // open is empty in the snapshot, and said as a whole after its start.
+        // TanStack's client resets a text, reasoning or call at its start event, AG-UI's client appends to
+        // it. Leaving open parts empty in the snapshot and sending them whole after their start works for
+        // both.
         let goes_on = state.run().status == RunStatus::Running;
         let mut messages = state.messages().to_vec();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts).filter(|_| goes_on) {
@@ -39,7 +40,7 @@ impl Encoder {
                     text.text.clear();
                 }
                 Part::Tool(tool) if tool.state == ToolState::InputStreaming => tool.input_text.clear(),
-                // The client takes one result of a call, and that is the last one.
+                // The client accepts one result per call, which must be the final one.
                 Part::Tool(tool) if tool.preliminary => {
                     (tool.state, tool.output) = (ToolState::InputAvailable, None);
                 }
@@ -52,8 +53,8 @@ impl Encoder {
         if let Some(shared) = state.shared_state() {
             sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
         }
-        // TanStack's page drops its last message when the first text, call or snapshot comes, and thoughts are none of
-        // these: without a snapshot before them it would drop the message that they have begun.
+        // TanStack's page drops its last message at the first text, call or snapshot, but not at reasoning:
+        // without a snapshot first it would drop the message that the reasoning has begun.
         if !state.messages().is_empty() || !self.history.is_empty() {
             self.snapshot(&now, sink);
         }
@@ -78,7 +79,7 @@ impl Encoder {
         }
     }
 
-    /// Begins again what may still grow.
+    /// Starts the parts again that may still grow.
     fn reopen(&mut self, state: &RunState, now: &Record, sink: Sink<'_>) {
         for step in &state.run().open_steps {
             self.step_count += 1;
@@ -129,7 +130,7 @@ impl Encoder {
     }
 }
 
-/// Whether nobody answered the approval yet.
+/// Whether the approval is still open.
 fn pending(state: &RunState, record: &Record) -> bool {
     let part = record.event.tool_call().and_then(|call| state.tool(call));
     part.is_some_and(|part| part.state == ToolState::ApprovalRequested)

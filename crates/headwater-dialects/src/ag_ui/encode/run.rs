@@ -1,4 +1,4 @@
-//! How a run begins, ends and waits.
+//! How a run starts, ends and waits.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ impl Encoder {
     pub(super) fn begin(&mut self, record: &Record, started: &RunStarted, sink: Sink<'_>) {
         match self.phase {
             Phase::Running => return self.reduce(record),
-            // Clients before 0.0.59 take nothing after an error.
+            // Clients before 0.0.59 reject events after an error.
             Phase::Failed if self.legacy => return,
             _ => {}
         }
@@ -34,7 +34,7 @@ impl Encoder {
         }
     }
 
-    /// The run begins, as it must before anything else.
+    /// Starts the run, which must come before anything else.
     pub(super) fn start(&mut self, record: &Record, parent: Option<&str>, sink: Sink<'_>) {
         sink(&Chunk::RunStarted(Started {
             thread_id: Cow::Borrowed(&self.thread),
@@ -55,7 +55,7 @@ impl Encoder {
                 let word = reason.as_ref().map(|reason| match reason {
                     FinishReason::Length => "length",
                     FinishReason::ContentFilter => "content_filter",
-                    // To TanStack's client `tool_calls` says that the run goes on.
+                    // TanStack's client takes `tool_calls` as a sign that the run continues.
                     _ => "stop",
                 });
                 self.finished(record, result, None, usage.as_ref(), word, sink);
@@ -132,7 +132,7 @@ impl Encoder {
         }
     }
 
-    /// The client refuses the end while anything is open.
+    /// The client rejects the end of a run while anything is open.
     fn close_all(&mut self, record: &Record, sink: Sink<'_>) {
         self.close_texts_and_calls(record, sink);
         for call in std::mem::take(&mut self.preliminary) {
@@ -173,7 +173,7 @@ impl Encoder {
         self.phase = Phase::Waiting;
     }
 
-    /// The stream ends here. If the run did not, the client must not take it for complete.
+    /// The stream ends here. If the run has not ended, the client must not take it as complete.
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
         if self.phase == Phase::Running {
             let record = Record::new(0, WarningEvent::default());
@@ -188,8 +188,8 @@ impl Encoder {
     }
 }
 
-/// How clients of TanStack before 1.0 know what to do with a call: custom events with the input of each call that waits for
-/// a decision or for the page. A decision that is made before the end of the run is lost in them, so these come last.
+/// Custom events for TanStack clients before 1.0: the input of each call that waits for a decision or for the
+/// page. The client loses a decision made before the end of the run, so they come last.
 fn marks(questions: &[Event], calls: &[ToolCallId], state: &RunState) -> Vec<(&'static str, Value)> {
     let approvals = questions.iter().filter_map(|question| {
         let Event::ApprovalRequested(ApprovalRequested { approval, tool, input, .. }) = question else {

@@ -1,4 +1,4 @@
-//! Texts and thoughts.
+//! Text and reasoning blocks.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ impl Encoder {
         self.close_text(record, open, sink);
     }
 
-    /// A whole message, said at once.
+    /// A whole message at once.
     pub(super) fn whole(&mut self, record: &Record, content: &str, sink: Sink<'_>) {
         self.reduce(record);
         self.begin_text(record, BlockKind::Text, &PartId::from("message"), sink);
@@ -51,7 +51,7 @@ impl Encoder {
     pub(super) fn close_text(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let text = self.texts.remove(open);
         say_end(&text, record, sink);
-        // The conversation may have had to wait for the end of a text.
+        // The conversation may have been held back until the end of a text.
         if self.resync_due {
             self.resync(record, None, sink);
         }
@@ -74,7 +74,7 @@ impl Encoder {
         self.texts.push(text);
     }
 
-    /// Begins a text, or goes on with one.
+    /// Starts a text, or continues one.
     pub(super) fn say_start(&self, record: &Record, text: &OpenText, sink: Sink<'_>) {
         let wire: &str = &text.wire;
         let base = at(record);

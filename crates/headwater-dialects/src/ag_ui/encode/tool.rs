@@ -14,7 +14,7 @@ use crate::ag_ui::{
     messages::{DENIED, output_text},
 };
 
-/// What a call ends with whose attempt was retracted.
+/// The result of a call whose attempt was retracted.
 const RETRACTED: &str = "The attempt that made this call was retracted.";
 
 impl Encoder {
@@ -62,7 +62,7 @@ impl Encoder {
         let Some(open) = self.open_call_at(&tool.call) else { return };
         self.close_call(record, open, sink);
         if differs {
-            // The client shows what was streamed, which is not what the tool gets.
+            // The client shows the streamed input, which differs from the one the tool gets.
             self.resync(record, None, sink);
         }
     }
@@ -104,7 +104,7 @@ impl Encoder {
         self.keep_approval(record);
     }
 
-    /// Keeps the question for the end of the run, as the client answers nothing before.
+    /// Keeps the question until the end of the run: the client accepts no answer before it.
     pub(super) fn keep_approval(&mut self, record: &Record) {
         if let Event::ApprovalRequested(ApprovalRequested { approval, automatic: false, .. }) = &record.event
         {
@@ -121,7 +121,7 @@ impl Encoder {
                 }
                 self.reduce(record);
             }
-            // The client gave it, and has a message for it; it would have two.
+            // The client produced this output and has a message for it already.
             Event::ToolOutput(ToolOutput { call, .. })
             | Event::ToolOutputError(ToolOutputError { call, .. })
                 if self.is_clients_own(call) =>
@@ -145,7 +145,7 @@ impl Encoder {
         }
     }
 
-    /// A result that was only preliminary when the run ended.
+    /// Sends a result that was still preliminary when the run ended.
     pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
         let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
         let Some(output) = self.state.tool(call).and_then(|tool| tool.output.clone()) else { return };
@@ -164,7 +164,7 @@ impl Encoder {
         self.preliminary.retain(|open| open != call);
         let message = self.target(record);
         let Some(wire) = self.ids.result(&message, self.role_of(&message), call) else {
-            // The client adds a second result to the first one: it gets the whole instead.
+            // The client appends a second result to the first, so send the whole conversation instead.
             return self.resync(record, None, sink);
         };
         let mut base = at(record);
@@ -174,7 +174,7 @@ impl Encoder {
         sink(&result(&wire, call, content, base));
     }
 
-    /// The calls of a retracted attempt end with an error, where the client cannot be told that they are gone.
+    /// Ends the calls of a retracted attempt with an error, for clients that cannot remove them.
     pub(super) fn end_calls_of(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
         let parts = self.state.messages().iter().flat_map(|message| &message.parts).filter_map(Part::as_tool);
         let open = parts.filter(|tool| tool.attempt.as_ref() == Some(attempt) && tool.output.is_none());
@@ -185,7 +185,7 @@ impl Encoder {
         self.reduce(record);
     }
 
-    /// Says an input that was not streamed; tells whether what was streamed is another one.
+    /// Sends an input that was not streamed; returns whether a different one was streamed.
     fn say_input(
         &mut self,
         record: &Record,
@@ -203,7 +203,7 @@ impl Encoder {
         }
     }
 
-    /// Begins a call, or goes on with one.
+    /// Starts a call, or continues one.
     pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
         let message = self.target(record);
         let role = self.role_of(&message);
@@ -227,7 +227,7 @@ impl Encoder {
         self.state.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
     }
 
-    /// Whether a call was executed by the client that reads this.
+    /// Whether the client that reads this stream executed the call.
     fn is_clients_own(&self, call: &ToolCallId) -> bool {
         self.goes_on && self.state.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
     }

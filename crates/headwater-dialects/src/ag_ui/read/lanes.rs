@@ -1,4 +1,4 @@
-//! `*_CHUNK` events, which open and close their message themselves.
+//! `*_CHUNK` events, which open and close their message implicitly.
 //!
 //! Each subagent, and the agent itself, has a lane with at most one open chunk stream.
 
@@ -12,7 +12,7 @@ use crate::{
     decode::Decoded,
 };
 
-/// The open chunk streams: who sends them, what they are, and their ids.
+/// The open chunk streams: subagent, kind and id.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes(Vec<(Option<String>, Kind, String)>);
 
@@ -43,7 +43,7 @@ impl Lanes {
 }
 
 impl Reader {
-    /// Closes the chunk streams that an event of a subagent, or of the agent itself, ends.
+    /// Closes the chunk streams that are ended by an event of this subagent, or of the agent itself.
     pub(super) fn leave_lanes(
         &mut self,
         chunk: &Chunk<'_>,
@@ -84,7 +84,7 @@ impl Reader {
         self.end_text(id, &Base::default(), out)
     }
 
-    /// The stream that a chunk continues, or `None` for a new one whose id must be given.
+    /// The stream that a chunk continues, or `None` for a new one, which must have an id.
     fn open_lane(
         &mut self,
         kind: Kind,
@@ -106,7 +106,7 @@ impl Reader {
         Ok((id.to_owned(), true))
     }
 
-    /// More of a text, or of a thought.
+    /// A chunk of text or reasoning.
     pub(super) fn text_chunk(
         &mut self,
         role: Role,

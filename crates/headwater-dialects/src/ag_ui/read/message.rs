@@ -1,4 +1,4 @@
-//! Texts, thoughts and activities.
+//! Text, reasoning and activities.
 
 use headwater_protocol::{
     BlockEnded, BlockKind, BlockStarted, DataEvent, Error, ErrorKind, Event, Message, MessageId,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Reader {
-    /// A text is a message of its own, or more of one that is there.
+    /// Starts a text, as a message of its own or in an existing one.
     pub(super) fn start_text(
         &mut self,
         id: &str,
@@ -35,7 +35,7 @@ impl Reader {
         self.texts.insert(id.to_owned(), text);
     }
 
-    /// Metadata is merged into the message.
+    /// Merges metadata into the message.
     pub(super) fn metadata(&mut self, place: &Place, base: &Base<'_>, out: &mut Decoded) {
         if let Some(metadata) = base.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
             self.emit(place, Event::MessageMetadata { metadata: Value::Object(metadata.clone()) }, out);
@@ -88,14 +88,14 @@ impl Reader {
         };
         let patch = Value::Array(delta.patch.clone().into_owned());
         let patch: json_patch::Patch = serde_json::from_value(patch).map_err(|error| wrong(&error))?;
-        // On failure the content is left as it was.
+        // A failed patch leaves the content unchanged.
         json_patch::patch(content, &patch).map_err(|error| wrong(&error))?;
         let changed = content.clone();
         self.emit(&place, data(id, &delta.activity_type, changed), out);
         Ok(())
     }
 
-    /// A message that came whole.
+    /// A complete message.
     pub(super) fn whole_message(&mut self, place: &Place, message: &Message, out: &mut Decoded) {
         let place = place.clone().in_message(message.id.clone());
         for event in message.replay() {

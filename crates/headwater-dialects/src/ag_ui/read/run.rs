@@ -1,4 +1,4 @@
-//! How a run begins, waits and ends.
+//! How a run starts, waits and ends.
 
 use headwater_protocol::{
     self, ApprovalRequested, ErrorInfo, Event, FinishReason, RunWaiting, ToolCall, ToolCallId,
@@ -67,7 +67,7 @@ impl Reader {
 
     pub(super) fn run_failed(&mut self, failed: &RunError<'_>, out: &mut Decoded) {
         let event = match failed.code.as_deref() {
-            // What clients before 1.0 are sent in place of the outcome that they do not know.
+            // Clients before 1.0 get this instead of the outcome that they do not know.
             Some("cancelled") => Event::RunCancelled { reason: Some(failed.message.to_string()) },
             code => Event::RunFailed(ErrorInfo {
                 message: failed.message.to_string(),
@@ -105,7 +105,7 @@ fn question(asked: Interrupt<'_>) -> Event {
     Event::InterruptRequested(Box::new(question))
 }
 
-/// The approval that TanStack's servers before 1.0 ask for.
+/// The approval event of TanStack's servers before 1.0.
 pub(super) fn approval(value: &Value) -> Option<Event> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let approval = value.get("approval")?;

@@ -1,13 +1,13 @@
-//! Messages with `parts`, as TanStack's page holds them.
+//! Messages with `parts`, the form of TanStack's page.
 //!
-//! Its clients 0.4 to 0.9 send nothing else, and name the conversation in `data`. Those from 0.10 to 0.23 send AG-UI's
-//! messages with the parts beside them, and what a person decided about a call stands in the parts alone.
+//! Its clients 0.4 to 0.9 send only parts, and name the conversation in `data`. Those from 0.10 to 0.23 send
+//! AG-UI messages with the parts beside them, where decisions about calls are only in the parts.
 
 use serde_json::{Map, Value, json};
 
 use crate::request::ApprovalAnswer;
 
-/// The name of the conversation in the requests of clients before 0.10.
+/// The name of the conversation in requests of clients before 0.10.
 pub(super) fn take_conversation(body: &mut Map<String, Value>) -> Option<String> {
     let Some(Value::Object(data)) = body.get_mut("data") else { return None };
     match data.shift_remove("conversationId") {
@@ -16,7 +16,7 @@ pub(super) fn take_conversation(body: &mut Map<String, Value>) -> Option<String>
     }
 }
 
-/// What was decided about the calls of the newest answer, unless a message of the person follows it.
+/// The decisions about calls of the newest answer, unless a user message follows it.
 pub(super) fn decisions(messages: &Value) -> Vec<ApprovalAnswer> {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let newest = messages.iter().rev().find(|message| message["role"] != "tool");
@@ -41,7 +41,7 @@ fn parts(message: &Value) -> impl Iterator<Item = &Value> {
     message.get("parts").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Gives messages that have parts and nothing else the fields that AG-UI has for them, and each result a message of its own.
+/// Adds AG-UI's fields to messages that only have parts, and a message for each result.
 pub(super) fn expand(messages: &mut Value) {
     let Value::Array(list) = messages else { return };
     let bare = |message: &Value| {
@@ -92,7 +92,7 @@ fn read_call(part: &Value) -> Option<Value> {
     (part["type"] == "tool-call").then(|| json!({ "id": id, "type": "function", "function": function }))
 }
 
-/// The results of the message's calls: in parts of their own, or in the calls that the page executed.
+/// The results of the message's calls, from their own parts or from calls that the page executed.
 fn read_results(message: &Value) -> Vec<Value> {
     let mut results: Vec<Value> = Vec::new();
     for part in parts(message) {

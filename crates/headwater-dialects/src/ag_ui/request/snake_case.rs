@@ -22,8 +22,8 @@ const CALL: &[(&str, &str)] = &[("encrypted_value", "encryptedValue")];
 const PART: &[(&str, &str)] = &[("mime_type", "mimeType")];
 const ANSWER: &[(&str, &str)] = &[("interrupt_id", "interruptId")];
 
-/// Gives the fields of a request the names that AG-UI has for them. What the application sent (state, arguments, forwarded
-/// properties) keeps its own.
+/// Renames the fields of a request to AG-UI's names. Application data (state, arguments, forwarded
+/// properties) is not changed.
 pub(super) fn rename_request(body: &mut Map<String, Value>) {
     rename_keys(body, REQUEST);
     for message in objects(body.get_mut("messages")) {
@@ -43,7 +43,7 @@ fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Va
     list.and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// A field that has its proper name already keeps its value.
+/// A field with the proper name takes precedence.
 fn rename_keys(object: &mut Map<String, Value>, names: &[(&str, &str)]) {
     for (snake, camel) in names {
         if !object.contains_key(*camel)

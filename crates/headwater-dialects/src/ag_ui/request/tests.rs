@@ -1,4 +1,4 @@
-//! What requests are read as.
+//! Parsing of requests.
 
 use headwater_protocol::Error;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn parse(
 }
 
 #[test]
-fn requests_say_who_asks_for_what() {
+fn request_fields_are_parsed() {
     let tool = |content: &str| {
         json!({ "threadId": "t", "runId": "r", "messages": [
             { "id": "u", "role": "user", "content": "hi" },
@@ -62,7 +62,7 @@ fn requests_say_who_asks_for_what() {
 }
 
 #[test]
-fn keys_in_snake_case_mean_the_same() {
+fn snake_case_keys_are_accepted() {
     let body = json!({
         "thread_id": "t", "run_id": "r", "parent_run_id": "p", "forwarded_props": { "user_id": "u" },
         "messages": [
@@ -87,7 +87,7 @@ fn keys_in_snake_case_mean_the_same() {
 }
 
 #[test]
-fn parts_of_a_tanstack_page_are_read() {
+fn tanstack_page_parts_are_parsed() {
     let call = |state: &str, more: Value| {
         let mut part = json!({ "type": "tool-call", "id": "c", "name": "pay", "arguments": "{\"sum\":5}", "state": state });
         part.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -116,7 +116,7 @@ fn parts_of_a_tanstack_page_are_read() {
     assert_eq!(chat.tool_results.len(), 1);
     assert_eq!(chat.tool_results[0].output, Some(json!({ "paid": true })));
 
-    // From 0.10 to 0.23 the parts stand beside AG-UI's fields.
+    // From 0.10 to 0.23 the parts are beside AG-UI's fields.
     let mut beside = body(json!([call("approval-responded", decided)]));
     beside["threadId"] = json!("t");
     beside["messages"][0]["content"] = json!("Pay it");

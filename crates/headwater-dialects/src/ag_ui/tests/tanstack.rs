@@ -1,9 +1,9 @@
-//! What TanStack's page needs besides AG-UI's own events.
+//! Requirements of TanStack's page beyond AG-UI's own events.
 
 use super::*;
 
 #[test]
-fn text_after_an_object_begins_a_message_of_its_own_for_tanstack() {
+fn tanstack_text_after_an_object_begins_a_new_message() {
     use headwater_protocol::{StructuredOp, StructuredUpdate};
     let update = StructuredUpdate::new("s1", "table", StructuredOp::append("rows", [json!(1)]));
     let mut records = vec![Record::new(0, started()), record(None, Event::Structured(update))];
@@ -20,7 +20,7 @@ fn text_after_an_object_begins_a_message_of_its_own_for_tanstack() {
 }
 
 #[test]
-fn question_is_bound_to_its_run_for_tanstack() {
+fn tanstack_question_is_bound_to_its_run() {
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
     let waiting = Event::RunWaiting(headwater_protocol::RunWaiting::default());
     let records = [Record::new(0, started()), record(None, question), record(None, waiting)];
@@ -34,7 +34,7 @@ fn question_is_bound_to_its_run_for_tanstack() {
 }
 
 #[test]
-fn page_message_has_calls_as_the_live_page_has_them_and_no_questions() {
+fn tanstack_page_message_equals_the_live_page() {
     let call = |id: &str| headwater_protocol::ToolInputAvailable::new(ToolCall::new(id, "f"), json!({}));
     let records = [
         record(None, call("done")),
@@ -93,7 +93,7 @@ fn text_around_a_refused_call() -> [Record; 9] {
 }
 
 #[test]
-fn text_that_is_open_goes_on_after_a_snapshot() {
+fn open_text_continues_after_a_snapshot() {
     let mut state = RunState::with_rules(super::super::rules());
     for record in &decode(&encode(&modern(), &text_around_a_refused_call())).records {
         let _ = state.apply(record);
@@ -104,7 +104,7 @@ fn text_that_is_open_goes_on_after_a_snapshot() {
 }
 
 #[test]
-fn snapshot_for_tanstack_waits_for_the_end_of_a_text() {
+fn tanstack_snapshot_waits_for_the_end_of_a_text() {
     let options = EncodeOptions::profile(super::super::TANSTACK);
     let types = types(&encode(&options, &text_around_a_refused_call()));
     let at = |wanted: &str| types.iter().rposition(|kind| kind == wanted).unwrap();
@@ -112,7 +112,7 @@ fn snapshot_for_tanstack_waits_for_the_end_of_a_text() {
 }
 
 #[test]
-fn tools_of_the_page_are_interrupts_for_tanstack_1() {
+fn tanstack_1_client_tools_are_interrupts() {
     let tool = ToolCall::new("c1", "locate").by(Executor::Client);
     let delete = ApprovalRequested {
         approval: "a1".into(),

@@ -1,9 +1,9 @@
-//! What a run ends with that waits for a person or for the page.
+//! The end of a stream whose run waits for a person or for the page.
 
 use super::*;
 
 #[test]
-fn a_run_that_waits_says_for_whom() {
+fn waiting_run_lists_its_interrupts() {
     let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() });
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
     let pick = record(None, ToolInputAvailable::new(tool, json!({ "of": 3 })));
@@ -36,7 +36,7 @@ fn a_run_that_waits_says_for_whom() {
 }
 
 #[test]
-fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
+fn approval_in_a_snapshot_is_not_repeated_at_the_end() {
     let approval = Event::ApprovalRequested(ApprovalRequested {
         approval: "ok1".into(),
         tool: ToolCall::new("c1", "send"),
@@ -67,7 +67,7 @@ fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
 }
 
 #[test]
-fn call_is_marked_for_its_decision_when_the_run_waits_and_not_before() {
+fn call_is_marked_for_approval_only_when_the_run_waits() {
     let delete = ToolCall::new("c1", "delete");
     let ask = ApprovalRequested { approval: "a1".into(), tool: delete.clone(), ..Default::default() };
     let records = [

@@ -1,4 +1,4 @@
-//! From text to a chunk.
+//! Parses chunks.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use super::Chunk;
 use crate::json::{leading_type, value};
 
 impl<'a> Chunk<'a> {
-    /// Reads a chunk.
+    /// Parses a chunk.
     ///
     /// # Errors
-    /// Text that is not JSON, a type that is not known, a field that is missing, `null` or of the wrong type. The client reads
-    /// no further then.
+    /// Invalid JSON, an unknown type, or a field that is missing, `null` or of the wrong type. The client
+    /// stops reading at each of these.
     pub(in super::super) fn read(text: &'a str) -> Result<Self, Error> {
-        // The client's parser refuses keys that reach an object's prototype.
+        // The client's parser rejects keys that reach an object's prototype.
         if text.contains("proto") && reaches_prototype(&value(text)?) {
             let message = "a key would reach an object's prototype; the client refuses such JSON";
             return Err(Error::fatal(ErrorKind::Json, message));
@@ -29,12 +29,12 @@ impl<'a> Chunk<'a> {
             return Ok(chunk);
         }
         value(text)?;
-        let message = format!("the client knows no chunk of type `{tag}` and gives up at one");
+        let message = format!("unknown chunk type `{tag}`: the client stops reading at it");
         Err(Error::fatal(ErrorKind::UnknownType, message))
     }
 }
 
-/// The chunk's type. Nearly every sender writes it first.
+/// The chunk's type, which nearly every sender writes first.
 fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
     if let Some(tag) = leading_type(text) {
         return Ok(Cow::Borrowed(tag));
@@ -51,7 +51,7 @@ pub(super) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> 
         Ok(fields) => return Ok(fields),
         Err(error) => error,
     };
-    // Of a key that comes twice the client takes the last; a tree does the same.
+    // For duplicate keys the client takes the last one; so does a tree.
     T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
 }
 

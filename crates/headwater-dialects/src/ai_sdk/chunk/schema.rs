@@ -1,4 +1,4 @@
-//! What the client's schema demands of a field beyond its type.
+//! Constraints of the client's schema beyond the type of a field.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(super) fn provider_metadata<'de, 'a, D: Deserializer<'de>>(from: D) -> Optio
     }
 }
 
-/// Whether the client takes it as `providerMetadata`.
+/// Whether the client accepts the value as `providerMetadata`.
 pub(in super::super) fn is_provider_metadata(value: &Value) -> bool {
     value.as_object().is_some_and(|providers| providers.values().all(Value::is_object))
 }

@@ -1,25 +1,25 @@
-//! What the client has when a chunk comes: open blocks, calls, questions and the kind of its metadata.
+//! The client's state when a chunk arrives: open blocks, calls, questions and the kind of its metadata.
 
 use std::collections::HashMap;
 
 use headwater_protocol::{BlockKind, Error, ErrorKind, Message, Part, PartId, ToolCallId, ToolState};
 use serde_json::Value;
 
-/// What the client has of its one message.
+/// The client's state of its one message.
 #[derive(Debug, Default)]
 pub(in super::super) struct Known {
-    /// The message's id; nobody has named it yet where it is empty.
+    /// The message's id; empty if it has none yet.
     id: String,
     texts: HashMap<Box<str>, PartId>,
     reasonings: HashMap<Box<str>, PartId>,
-    /// The block that the last chunk was about: most deltas are about the same one.
+    /// The block of the last chunk: most deltas belong to the same one.
     last: Option<(BlockKind, PartId)>,
     calls: HashMap<Box<str>, Call>,
     approvals: HashMap<Box<str>, ToolCallId>,
     metadata: Metadata,
     step: u32,
-    /// Whether the calls of the conversation so far are known. If not, an output that comes before the
-    /// first step may belong to one of them.
+    /// Whether the calls of the conversation so far are known. If not, an output before the first step may
+    /// belong to one of them.
     history: bool,
 }
 
@@ -28,7 +28,7 @@ struct Call {
     id: ToolCallId,
     name: String,
     dynamic: bool,
-    /// Its input is streamed: deltas may come.
+    /// Its input is streamed, so deltas may follow.
     partial: bool,
     step: u32,
 }
@@ -65,7 +65,7 @@ impl Known {
         }
     }
 
-    /// The client forgets everything when the message gets another name.
+    /// The client resets its state when the message gets another id.
     pub(in super::super) fn start_message(&mut self, id: &str) {
         if self.id == id {
             return;
@@ -144,11 +144,11 @@ impl Known {
         match self.calls.get(call) {
             Some(known) => Ok((known.id.clone(), &known.name)),
             None if !self.history && self.step == 0 => Ok((call.into(), "")),
-            None => Err(order(format!("there is no tool call {call:?}; its input must come first"))),
+            None => Err(order(format!("unknown tool call {call:?}: its input must come first"))),
         }
     }
 
-    /// Whether the call that the current step has is dynamic.
+    /// Whether the call in the current step is dynamic.
     pub(super) fn dynamic_in_step(&self, call: &str) -> Option<bool> {
         self.calls.get(call).filter(|known| known.step == self.step).map(|known| known.dynamic)
     }
@@ -162,7 +162,7 @@ impl Known {
         match self.approvals.get(approval) {
             Some(call) => Ok(Some(call.clone())),
             None if !self.history && self.step == 0 => Ok(None),
-            None => Err(order(format!("there is no approval request {approval:?}"))),
+            None => Err(order(format!("unknown approval request {approval:?}"))),
         }
     }
 
@@ -185,19 +185,19 @@ impl Known {
         self.blocks(kind).contains_key(id)
     }
 
-    /// A block that is open.
+    /// An open block, if any.
     pub(in super::super) fn any_open_block(&self) -> Option<&str> {
         self.texts.keys().chain(self.reasonings.keys()).map(|id| &**id).next()
     }
 
-    /// What clients of versions 5 and 6 do when a step is finished.
+    /// Clients of versions 5 and 6 forget blocks when a step ends.
     pub(in super::super) fn forget_blocks(&mut self) {
         self.texts.clear();
         self.reasonings.clear();
         self.last = None;
     }
 
-    /// Metadata as it may be merged: the client never merges keys that every object has.
+    /// Metadata to merge, without the keys that every JavaScript object has, which the client skips.
     pub(in super::super) fn metadata(&mut self, mut metadata: Value) -> Result<Value, Error> {
         let has_keys = match &metadata {
             Value::Object(map) => !map.is_empty(),
@@ -208,7 +208,7 @@ impl Known {
         match self.metadata {
             Metadata::None => self.metadata = kind(&metadata),
             Metadata::Scalar if has_keys => {
-                return Err(order("metadata that is no object cannot be merged with more".to_owned()));
+                return Err(order("metadata must be an object to be merged with more".to_owned()));
             }
             Metadata::Scalar | Metadata::Tree => {
                 self.metadata = Metadata::Tree;

@@ -21,7 +21,7 @@ fn read(chunks: &[&str]) -> (RunState, Decoded) {
 }
 
 #[test]
-fn what_the_client_gives_up_at_is_fatal_and_lint_names_it() {
+fn chunks_rejected_by_the_client_are_fatal_and_linted() {
     let table = [
         (r#"{"type":"pong"}"#, ErrorKind::UnknownType, "unknown-type"),
         (r#"{"type":"text-delta","id":"t"}"#, ErrorKind::Field, "field"),
@@ -68,7 +68,7 @@ fn what_the_client_gives_up_at_is_fatal_and_lint_names_it() {
 }
 
 #[test]
-fn what_the_client_tolerates_is_read() {
+fn chunks_tolerated_by_the_client_are_decoded() {
     let (state, out) = read(&[
         r#"{ "messageId":"m", "type":"start" }"#,
         r#"{"type":"text-start","id":"1","id":"2","extra":[null]}"#,
@@ -84,7 +84,7 @@ fn what_the_client_tolerates_is_read() {
 }
 
 #[test]
-fn an_error_fails_the_run_and_an_abort_cancels_it() {
+fn error_fails_the_run_and_abort_cancels_it() {
     let failed = [r#"{"type":"start"}"#, r#"{"type":"error","errorText":"boom"}"#];
     let (state, _) = read(&failed);
     assert_eq!(state.run().status, RunStatus::Failed);
@@ -92,11 +92,11 @@ fn an_error_fails_the_run_and_an_abort_cancels_it() {
     let (state, _) = read(&[r#"{"type":"start"}"#, r#"{"type":"abort","reason":"user"}"#]);
     assert_eq!(state.run().status, RunStatus::Cancelled);
     let (state, _) = read(&[r#"{"type":"start","messageId":"m"}"#]);
-    assert_eq!(state.run().status, RunStatus::Running, "a cut is the reducer's to tell");
+    assert_eq!(state.run().status, RunStatus::Running, "the reducer reports a truncated stream");
 }
 
 #[test]
-fn a_reset_step_takes_everything_of_the_step_back() {
+fn reset_step_retracts_the_whole_step() {
     let (state, out) = read(&[
         r#"{"type":"start","messageId":"m"}"#,
         r#"{"type":"start-step"}"#,
@@ -116,9 +116,9 @@ fn a_reset_step_takes_everything_of_the_step_back() {
 }
 
 #[test]
-fn an_output_is_refused_only_where_its_call_cannot_be_known() {
+fn output_is_refused_only_without_a_possible_call() {
     let chunks = [r#"{"type":"start","messageId":"m"}"#, r#"{"type":"tool-output-denied","toolCallId":"c"}"#];
-    assert!(read(&chunks).1.fatal().is_none(), "it may belong to the message that is gone on with");
+    assert!(read(&chunks).1.fatal().is_none(), "it may belong to the continued message");
     let dialect = &crate::ai_sdk::AiSdk;
     let mut reader = Reader::new(dialect, Framing::Sse).with_messages(&[]);
     let mut out = Decoded::default();
@@ -127,7 +127,7 @@ fn an_output_is_refused_only_where_its_call_cannot_be_known() {
 }
 
 #[test]
-fn nothing_is_read_after_the_terminal_chunk() {
+fn chunks_after_the_terminal_one_are_ignored() {
     for end in [r#"{"type":"finish"}"#, r#"{"type":"abort"}"#] {
         let (state, out) = read(&[
             r#"{"type":"start","messageId":"m"}"#,

@@ -1,8 +1,8 @@
-//! Attempts, and how what a dead one said is retracted.
+//! Attempts, and the retraction of failed ones.
 //!
-//! Version 7 drops a step's parts at `reset-step`, so there each attempt gets a step of its own. Older
-//! clients keep what they have: the dead attempt's blocks are closed, its calls fail, and the next
-//! attempt goes on after the seam.
+//! Version 7 drops a step's parts at `reset-step`, so each attempt gets its own step. Older clients keep
+//! their parts: the blocks of the failed attempt are closed, its calls fail, and the next attempt continues
+//! after the seam.
 
 use headwater_protocol::{AttemptId, FrameWriter};
 
@@ -23,7 +23,7 @@ impl Encoder {
             return;
         }
         self.heard.retain(|heard| heard != attempt);
-        // The client forgets every open block and call at a reset, not only those of the step.
+        // At a reset the client forgets every open block and call, not only those of the step.
         let own = |said: &Option<AttemptId>| said.as_ref() == Some(attempt);
         let alone = matches!(&self.step.holds, Holds::Only(held) if held == attempt)
             && self.blocks.iter().all(|block| own(&block.attempt))
@@ -52,8 +52,8 @@ impl Encoder {
 
     fn close_attempt(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
         self.close_blocks(|block| block.attempt.as_ref() == Some(attempt), out);
-        // A call without an end would keep the page waiting; one that failed in the last step would
-        // make it ask again.
+        // A call without an end would keep the page waiting; one that failed in the last step would make it
+        // send again.
         let dies = |call: &super::Call| !call.settled && call.attempt.as_ref() == Some(attempt);
         let mut dead: Vec<_> = self.calls.extract_if(|_, call| dies(call)).map(|(id, _)| id).collect();
         dead.sort_unstable();

@@ -1,4 +1,4 @@
-//! How each event is sent, but for attempts and tools.
+//! Encodes all events except attempts and tools.
 
 use std::borrow::Cow;
 
@@ -35,15 +35,15 @@ impl Encoder {
                 self.whole_text("message", content, out);
             }
 
-            // A step that would tear a text or a call apart is not sent: clients end texts with the step,
-            // and take a call in another step for another call.
+            // Steps that would split a text or call are not sent: clients end texts with the step and take a
+            // call in another step as another call.
             Event::StepStarted { .. } => {
                 let tears = self.step.open && !self.blocks.is_empty() || !self.calls_are_ready();
                 if !tears {
                     self.boundary(out);
                 }
             }
-            // A step with nothing in it is still the one that what follows belongs to.
+            // An empty step is kept for the parts that follow.
             Event::StepFinished { .. } if self.blocks.is_empty() && self.has_content() => {
                 self.finish_step(out);
             }
@@ -122,7 +122,7 @@ impl Encoder {
             Event::Unknown(UnknownEvent { name, data, .. }) if self.audience == Audience::Ai7 => {
                 self.unknown(name, data, out);
             }
-            // What is left is about tools, or has no place on the page.
+            // The rest is about tools, or is not shown on a page.
             _ => self.tool_event(record, out),
         }
     }
@@ -135,7 +135,7 @@ impl Encoder {
         if !shown {
         } else if !self.started {
             self.put(&start(Some(message)), out);
-            // An attempt that began before its message still gets a step of its own.
+            // An attempt that began before its message still gets its own step.
             if self.audience == Audience::Ai7 && self.attempt.is_some() {
                 self.boundary(out);
             }
@@ -144,7 +144,7 @@ impl Encoder {
         }
     }
 
-    /// A whole text of its own.
+    /// A whole text part.
     pub(super) fn whole_text(&mut self, name: &str, content: &str, out: &mut FrameWriter) {
         self.made += 1;
         let id = format!("{name}-{}", self.made);
@@ -184,7 +184,7 @@ impl Encoder {
         self.put(&Chunk::Data(data), out);
     }
 
-    /// Data belongs to no attempt, and a reset drops it all the same.
+    /// Remembers data, which belongs to no attempt but is dropped by a reset.
     fn keep(&mut self, data: &Data<'_>) {
         if self.audience != Audience::Ai7 || !self.step.seen {
             return self.holds(None);
@@ -204,7 +204,7 @@ impl Encoder {
         }
     }
 
-    /// Sends the objects that have grown since they were sent last.
+    /// Sends the objects that have grown since they were last sent.
     pub(super) fn send_objects(&mut self, out: &mut FrameWriter) {
         let unsent: Vec<_> = self.objects.unsent().map(|object| object_data(&object)).collect();
         for data in unsent {
@@ -212,8 +212,8 @@ impl Encoder {
         }
     }
 
-    /// A part cannot be removed: the object becomes what it was before anything was known of it. A page that shows growing
-    /// objects knows how to show an empty one, but would fail at `null`.
+    /// A part cannot be removed, so the object becomes empty, as before its first field. A page that shows
+    /// growing objects can show an empty one but would fail at `null`.
     fn invalidate(&mut self, stream: &str, out: &mut FrameWriter) {
         if let Some(object) = self.objects.invalidate(stream) {
             let (kind, id) = (data_kind(object.data_type()), Some(text(stream)));
@@ -223,7 +223,7 @@ impl Encoder {
         }
     }
 
-    /// What only version 7 knows goes to it as it came.
+    /// Chunks that only version 7 knows are passed through to it.
     fn unknown(&mut self, name: &str, data: &Value, out: &mut FrameWriter) {
         let own = matches!(name, "custom" | "steering-message" | "reset-step");
         let typed = data.get("type").and_then(Value::as_str) == Some(name);
@@ -275,7 +275,7 @@ pub(super) fn in_message(event: &Event) -> bool {
     }
 }
 
-/// The word of the client's closed list.
+/// The finish reason as one of the client's fixed words.
 fn finish_word(reason: &FinishReason) -> &'static str {
     match reason {
         FinishReason::Stop => "stop",

@@ -315,7 +315,7 @@ fn question_is_a_call_that_the_page_answers() {
     let output = sent.iter().position(|chunk| chunk["type"] == "tool-output-available").unwrap();
     assert_eq!(sent[output]["output"], "Oslo");
     let types: Vec<_> = sent[output + 1..].iter().map(|chunk| chunk["type"].as_str().unwrap()).collect();
-    // A page that sends answers by itself would send this one for ever if the text stood in the same step.
+    // A page that sends answers automatically would send this one forever if the text were in the same step.
     assert_eq!(
         types,
         ["finish-step", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]

@@ -1,8 +1,8 @@
-//! The life of a tool call on the wire, and of a question, which is a call of a tool that the page executes.
+//! Tool calls on the wire, and questions, which are calls of a client tool.
 //!
-//! The client gives up at an output or a question whose call it does not know, so a call that was never
-//! announced is announced first. Only at the very beginning of a stream may an output stand alone: it
-//! belongs to a call of the message that is gone on with.
+//! The client rejects an output or approval whose call it does not know, so an unannounced call is announced
+//! first. Only at the very beginning of a stream may an output stand alone: it belongs to a call of the
+//! continued message.
 
 use std::borrow::Cow;
 
@@ -110,7 +110,7 @@ impl Encoder {
             }
             Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.introduce(record, call, name.as_deref(), out);
-                // Version 5 has no refusals, but under `strict` it can have been asked for none either.
+                // Version 5 has no denials, but `strict` streams of version 5 have no approvals either.
                 let asked = self.calls.get(call).is_none_or(|known| known.asked);
                 if ai_7 || (asked && self.audience != Audience::Ai50) {
                     self.put(&Chunk::ToolOutputDenied(ToolOutputDenied { tool_call_id: text(call) }), out);
@@ -135,8 +135,8 @@ impl Encoder {
         }
     }
 
-    /// The whole input of a call. The client hands it to the page's own tools, so one whose output comes right after it is
-    /// written as if it were still growing: a page that was loaded again must not execute it a second time.
+    /// The whole input of a call. The client hands it to the page's own tools, so if the output follows
+    /// immediately, the input is sent as if still growing: a reloaded page must not execute the call again.
     fn put_input(&mut self, tool: &ToolCall, input: Option<&Value>, out: &mut FrameWriter) {
         let ai_7 = self.audience == Audience::Ai7;
         if !self.done_before.contains(&tool.call) || tool.executor == Executor::Provider {
@@ -148,7 +148,7 @@ impl Encoder {
         self.put(&Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }), out);
     }
 
-    /// A question that is asked again stays where it is.
+    /// A repeated question stays where it is.
     fn ask(&mut self, interrupt: &Interrupt, out: &mut FrameWriter) {
         let call = ToolCallId::from(interrupt.request.as_str());
         if self.calls.contains_key(&call) {
@@ -160,8 +160,8 @@ impl Encoder {
         self.calls.insert(call, Call { name: tool.name, ready: true, ..Call::default() });
     }
 
-    /// Sends what became of a question. A page that sends answers by itself sends them again as long as the last step of
-    /// the message has nothing but calls that are over, so another step follows the last answer.
+    /// Sends the outcome of a question. A page that sends answers automatically repeats them while the last
+    /// step has only finished calls, so another step follows the last answer.
     fn close_question(&mut self, request: &RequestId, chunk: &Chunk<'_>, out: &mut FrameWriter) {
         let call = ToolCallId::from(request.as_str());
         if !self.calls.contains_key(&call) && !self.continues() {
@@ -175,7 +175,7 @@ impl Encoder {
         }
     }
 
-    /// The client gets to know a call, or gets to know it anew.
+    /// Registers a call with the client, or registers it again.
     fn announce(&mut self, record: &Record, tool: &ToolCall, partial: bool) {
         let known = self.calls.get(&tool.call);
         let attempt = known.map_or(&record.origin.attempt, |known| &known.attempt).clone();
@@ -188,7 +188,7 @@ impl Encoder {
         known.settled = false;
     }
 
-    /// Makes sure that the client knows the call of an output.
+    /// Ensures that the client knows the call of an output.
     fn introduce(&mut self, record: &Record, call: &ToolCallId, name: Option<&str>, out: &mut FrameWriter) {
         if !self.calls.contains_key(call) && !self.continues() {
             let tool = ToolCall::new(call.clone(), name.unwrap_or_default());
@@ -198,12 +198,12 @@ impl Encoder {
         self.settle(call);
     }
 
-    /// Whether nothing was sent yet: the client may hold a message that is gone on with.
+    /// Whether nothing was sent yet: the client may be continuing a message.
     fn continues(&self) -> bool {
         self.calls.is_empty() && !self.step.seen && !self.has_content()
     }
 
-    /// The call had an effect, which is never retracted: neither is the step that holds it.
+    /// Executed calls are never retracted, and neither is the step that holds them.
     fn settle(&mut self, call: &ToolCallId) {
         if let Some(known) = self.calls.get_mut(call) {
             known.ready = true;

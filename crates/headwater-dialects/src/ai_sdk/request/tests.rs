@@ -5,7 +5,7 @@ fn post(body: &str) -> Result<ChatRequest, Error> {
 }
 
 #[test]
-fn a_body_that_is_wrong_is_told_where() {
+fn invalid_body_is_reported_with_its_path() {
     let table = [
         ("{", "the body is not JSON"),
         ("[]", "must be a JSON object"),
@@ -26,7 +26,7 @@ fn a_body_that_is_wrong_is_told_where() {
 }
 
 #[test]
-fn answers_and_results_are_taken_from_the_last_answer() {
+fn answers_and_results_come_from_the_last_message() {
     let body = r#"{"id":"c","trigger":"submit-message","messageId":"a","tenant":"t1","messages":[
         {"id":"u","role":"user","parts":[{"type":"text","text":"go"}]},
         {"id":"a","role":"assistant","parts":[
@@ -49,7 +49,7 @@ fn answers_and_results_are_taken_from_the_last_answer() {
 }
 
 #[test]
-fn the_way_back_names_the_chat_in_its_path() {
+fn resume_path_names_the_chat() {
     let get = |target| parse(&RawRequest { method: "GET", target, headers: &[], body: b"" });
     let chat = get("/v1/ai-sdk/chat/a%2Fb+c%3F%C3%A9/stream?x=1").unwrap();
     assert_eq!(chat.action, Action::Resume);
@@ -59,7 +59,7 @@ fn the_way_back_names_the_chat_in_its_path() {
 }
 
 #[test]
-fn chat_id_behind_the_query_is_found() {
+fn chat_id_after_the_query_is_found() {
     let get = |target| RawRequest { method: "GET", target, headers: &[], body: b"" };
     let request = get("/v1/ai-sdk/chat?profile=ai-7&agent=mail/c1/stream");
     assert_eq!(target(&request), "/v1/ai-sdk/chat/c1/stream?profile=ai-7&agent=mail");

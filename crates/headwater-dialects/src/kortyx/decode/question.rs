@@ -1,4 +1,4 @@
-//! Questions to a person, and approvals, which are questions with a request id of their own kind.
+//! Questions and approvals, which are questions with a special request id.
 
 use std::borrow::Cow;
 

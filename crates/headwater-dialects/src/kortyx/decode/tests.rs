@@ -32,7 +32,7 @@ fn finished(data: Option<Value>) -> Event {
 }
 
 #[test]
-fn the_ends_of_a_run() {
+fn run_ends_are_decoded() {
     let done = r#"{"type":"done"}"#;
     let error = r#"{"type":"error","message":"boom"}"#;
     let asked =
@@ -42,7 +42,11 @@ fn the_ends_of_a_run() {
 
     assert_eq!(events(&[r#"{"type":"done","data":{"a":1}}"#, "[DONE]"]), [finished(Some(json!({"a": 1})))]);
     assert_eq!(events(&[error, done, "[DONE]"]), [Event::RunFailed(boom())]);
-    assert_eq!(events(&[error, "[DONE]"]), [Event::RunFailed(boom())], "its server fails so");
+    assert_eq!(
+        events(&[error, "[DONE]"]),
+        [Event::RunFailed(boom())],
+        "its server ends failed runs like this"
+    );
     assert_eq!(events(&[error]), [Event::RunFailed(boom())]);
     assert_eq!(events(&[asked, done])[1], waiting);
     let later = events(&[error, r#"{"type":"status","message":"on"}"#, done]);
@@ -51,7 +55,7 @@ fn the_ends_of_a_run() {
 }
 
 #[test]
-fn a_stream_that_was_cut_looks_cut() {
+fn truncated_stream_is_reported() {
     let delta = r#"{"type":"text-delta","delta":"a"}"#;
     let cut = |chunks: &[&str]| read(chunks).errors.iter().any(|error| error.kind() == ErrorKind::Cut);
     assert!(cut(&[delta]));
@@ -62,7 +66,7 @@ fn a_stream_that_was_cut_looks_cut() {
 }
 
 #[test]
-fn blocks_are_told_apart_as_the_page_does() {
+fn blocks_are_distinguished_like_on_the_page() {
     let ids: Vec<String> = events(&[
         r#"{"type":"text-delta","delta":"a"}"#,
         r#"{"type":"text-delta","delta":"a","node":"n"}"#,
@@ -82,7 +86,7 @@ fn blocks_are_told_apart_as_the_page_does() {
 }
 
 #[test]
-fn the_old_form_of_a_tool_output() {
+fn old_form_of_a_tool_output_is_decoded() {
     let events =
         events(&[r#"{"type":"tool-result","tool":"search","content":{"a":1}}"#, r#"{"type":"tool-result"}"#]);
     let Event::ToolOutput(ToolOutput { call, name, output, .. }) = &events[0] else { panic!("{events:?}") };
@@ -91,7 +95,7 @@ fn the_old_form_of_a_tool_output() {
 }
 
 #[test]
-fn a_question_with_its_fields_in_either_place() {
+fn question_fields_are_read_from_either_place() {
     let events = events(&[
         r#"{"type":"interrupt","requestId":"r","resumeToken":"t","workflow":"w","node":"n","id":"outer","schemaId":"sc","meta":{"a":1},"input":{"kind":"choice","multiple":false,"question":"Which?","id":"inner","options":[{"id":"x","label":"X"}]}}"#,
     ]);
@@ -103,7 +107,7 @@ fn a_question_with_its_fields_in_either_place() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_read_and_told_once() {
+fn chunks_after_the_end_are_decoded_and_reported_once() {
     let late = r#"{"type":"text-delta","delta":"late"}"#;
     let decoded = read(&[r#"{"type":"done"}"#, late, late, "[DONE]", late]);
     assert_eq!(decoded.records.len(), 3);
@@ -113,23 +117,23 @@ fn what_comes_after_the_end_is_read_and_told_once() {
 }
 
 #[test]
-fn what_is_no_chunk_is_told_and_passed_over() {
+fn invalid_chunk_is_reported_and_skipped() {
     let decoded = read(&["42", "{oops", r#"{"type":"text-delta"}"#, r#"{"type":"done"}"#]);
     let places: Vec<_> = decoded.errors.iter().map(|error| error.place().unwrap().frame).collect();
     assert_eq!(places, [0, 1, 2]);
     assert_eq!(decoded.records.len(), 1);
-    assert!(decoded.fatal().is_none(), "its reader goes on");
+    assert!(decoded.fatal().is_none(), "its client reads on");
 }
 
 #[test]
-fn the_session_begins_the_run_once() {
+fn session_starts_the_run_once() {
     let session = r#"{"type":"session","sessionId":"s1"}"#;
     let started = RunStarted { session: Some("s1".into()), ..RunStarted::default() };
     assert_eq!(events(&[session, session]), [Event::RunStarted(started)]);
 }
 
 #[test]
-fn approval_comes_back_with_its_tool_and_input() {
+fn approval_round_trips_with_tool_and_input() {
     let approval = Event::ApprovalRequested(ApprovalRequested {
         approval: "a1".into(),
         tool: ToolCall::new("c1", "pay"),
@@ -146,7 +150,7 @@ fn approval_comes_back_with_its_tool_and_input() {
 }
 
 #[test]
-fn run_goes_on_after_the_done_of_a_wait() {
+fn run_continues_after_the_done_of_a_wait() {
     let asked =
         r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
     let done = r#"{"type":"done"}"#;

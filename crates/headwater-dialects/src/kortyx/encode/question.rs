@@ -1,7 +1,7 @@
-//! Questions to a person, and tool calls that a person must approve.
+//! Questions, and tool calls that need approval.
 //!
-//! Kortyx asks for an approval with an ordinary choice between `approve` and `deny`. So do we, with the tool and its input
-//! in `meta`, which its own server loses. The request's id says which answer belongs to an approval.
+//! Kortyx asks for an approval with an ordinary choice between `approve` and `deny`. So do we, with the tool
+//! and its input in `meta`, which Kortyx' own server loses. The request's id marks the answer of an approval.
 
 use std::borrow::Cow;
 

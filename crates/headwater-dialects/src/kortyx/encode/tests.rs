@@ -330,7 +330,7 @@ fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
         chunks.iter().filter(|chunk| chunk["type"].as_str().unwrap().starts_with("text-")).collect();
     let deltas: Vec<_> = texts.iter().filter_map(|chunk| chunk["delta"].as_str()).collect();
     assert_eq!(deltas, ["Hello, ", "world."]);
-    // What Kortyx' page tells pieces of text by.
+    // The fields by which Kortyx' page identifies blocks.
     let piece = |chunk: &Value| [&chunk["opId"], &chunk["segmentId"], &chunk["node"]].map(Value::clone);
     for chunk in &texts {
         assert_eq!(piece(chunk), piece(texts[0]), "{body}");

@@ -1,4 +1,4 @@
-//! The life of a tool call. A call is started before anything else is sent about it.
+//! Tool calls. A call is started before anything else is sent about it.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Encoder, Sink, question, text};
 use crate::kortyx::chunk::{Chunk, ToolCallError, ToolCallResult, ToolCallStart};
 
-/// What the model reads in Kortyx when a person refused a call.
+/// Kortyx' text for the model after a denied call.
 const DENIED: &str = "Tool call denied by user.";
 
 impl Encoder {
@@ -38,7 +38,7 @@ impl Encoder {
                     sink(&Chunk::Interrupt(Box::new(question)));
                 }
             }
-            // A page takes the first output for the call's own.
+            // A page takes the first output as the final one.
             Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
             Event::ToolOutput(ToolOutput { call, .. })
             | Event::ToolOutputError(ToolOutputError { call, .. })
@@ -122,7 +122,7 @@ impl Encoder {
     }
 }
 
-/// The call that an event tells of first.
+/// The call that an event introduces.
 fn called(event: &Event) -> Option<&ToolCall> {
     match event {
         Event::ToolInputStart(tool) => Some(tool),

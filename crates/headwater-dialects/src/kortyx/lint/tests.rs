@@ -13,7 +13,7 @@ fn rules_of(chunks: &[&str]) -> Vec<&'static str> {
 const END: &str = "data: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
 
 #[test]
-fn a_good_stream_is_clean() {
+fn valid_stream_has_no_findings() {
     assert!(rules(END).is_empty());
     assert!(rules(&format!(":\n\n{END}")).is_empty(), "a comment keeps the connection open");
     assert!(rules("data: {\"type\":\"error\",\"message\":\"x\"}\n\ndata: [DONE]\n\n").is_empty());
@@ -28,7 +28,7 @@ fn a_good_stream_is_clean() {
 }
 
 #[test]
-fn what_its_reader_trips_over() {
+fn hazards_of_its_parser_are_found() {
     let delta = r#"{"type":"text-delta","delta":"a"}"#;
     for (block, rule) in [
         (format!("id: 7\ndata: {delta}\n\n"), "block-begins-with-data"),
@@ -51,7 +51,7 @@ fn what_its_reader_trips_over() {
 }
 
 #[test]
-fn the_order_of_a_stream() {
+fn order_of_chunks_is_checked() {
     assert_eq!(rules(""), ["done-exactly-once", "done-marker-at-the-end"]);
     assert_eq!(rules("data: [DONE]\n\n"), ["done-exactly-once"]);
     assert_eq!(rules("data: {\"type\":\"done\"}\n\n"), ["done-marker-at-the-end"]);
@@ -64,7 +64,7 @@ fn the_order_of_a_stream() {
 }
 
 #[test]
-fn a_run_that_waits_may_go_on_after_its_done() {
+fn waiting_run_may_continue_after_its_done() {
     let asked =
         r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
     let done = r#"{"type":"done"}"#;
@@ -74,7 +74,7 @@ fn a_run_that_waits_may_go_on_after_its_done() {
 }
 
 #[test]
-fn the_shape_of_chunks() {
+fn shape_of_chunks_is_checked() {
     for (chunk, rule) in [
         ("42", "chunk-is-an-object"),
         ("{oops", "chunk-is-an-object"),
@@ -100,7 +100,7 @@ fn the_shape_of_chunks() {
 }
 
 #[test]
-fn a_structured_stream_ends_with_its_final_update() {
+fn structured_update_after_final_is_found() {
     let last = r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"final","data":1}"#;
     let invalidated = r#"{"type":"structured-data-invalidated","streamId":"s","checkpointId":"c"}"#;
     assert_eq!(rules_of(&[last, last]), ["nothing-after-final"]);

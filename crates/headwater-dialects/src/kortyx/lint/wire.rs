@@ -1,11 +1,11 @@
-//! What Kortyx' own reader makes of the bytes: it cuts at `\n\n`, takes what follows `data: ` at the beginning
-//! of a piece, and passes over every other piece.
+//! Checks the bytes the way Kortyx' own parser splits them: at `\n\n`, taking what follows `data: ` at the
+//! beginning of a piece and skipping every other piece.
 
 use memchr::{memchr, memmem};
 
 use crate::lint::Findings;
 
-/// A place that it trips over.
+/// A position at which the parser fails.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hazard {
     /// Where the piece begins.
@@ -26,7 +26,7 @@ impl Hazard {
     }
 }
 
-/// All such places, in the order of the stream.
+/// All such positions, in stream order.
 pub(super) fn hazards(stream: &[u8]) -> Vec<Hazard> {
     let mut found = Vec::new();
     let mut start = if stream.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };

@@ -1,4 +1,4 @@
-//! An object of a request that is read field by field, so that an error names its place.
+//! Parses an object field by field, so that errors name the position.
 
 use headwater_protocol::Error;
 use serde_json::Value;
@@ -28,7 +28,7 @@ impl Fields {
         self.bad(key, &format!("must be {expected}, not {}", kind_of(found)))
     }
 
-    /// Takes a field; `null` is as good as none.
+    /// Takes a field; `null` counts as absent.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         self.fields.shift_remove(key).filter(|value| !value.is_null())
     }
@@ -45,7 +45,7 @@ impl Fields {
         }
     }
 
-    /// An id or a name: white space around it does not count, and a blank one is none.
+    /// An id or a name, trimmed; a blank one counts as absent.
     pub(super) fn name(&mut self, key: &str) -> Result<Option<String>, Error> {
         let name = self.text(key)?;
         Ok(name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()))
@@ -71,16 +71,16 @@ impl Fields {
         }
     }
 
-    /// What nobody has taken.
+    /// The fields that have not been taken.
     pub(super) fn rest(self) -> Object {
         self.fields
     }
 
-    /// Nothing may be left.
+    /// Fails if a field is left.
     pub(super) fn end(self, known: &str) -> Result<(), Error> {
         match self.fields.keys().next() {
             None => Ok(()),
-            Some(key) => Err(self.bad(key, &format!("is not known here; known are {known}"))),
+            Some(key) => Err(self.bad(key, &format!("is unknown; use one of {known}"))),
         }
     }
 }

@@ -18,7 +18,7 @@ fn answer(resume: Value) -> ChatRequest {
 }
 
 #[test]
-fn a_chat_with_all_that_a_page_may_send() {
+fn chat_request_with_all_fields_is_parsed() {
     let request = parse_body(&json!({
         "sessionId": " s1 ",
         "workflowId": "  ",
@@ -35,7 +35,7 @@ fn a_chat_with_all_that_a_page_may_send() {
     .unwrap();
     assert_eq!(request.action, Action::Chat);
     assert_eq!(request.session.unwrap(), "s1");
-    assert_eq!(request.workflow, None, "a blank name is none");
+    assert_eq!(request.workflow, None, "a blank name counts as absent");
     assert!(!request.stream);
     let context = json!({"tenant": "acme", "beta": true, "body.beta": "shadowed", "theme": "dark"});
     assert_eq!(Value::Object(request.context), context);
@@ -51,14 +51,14 @@ fn a_chat_with_all_that_a_page_may_send() {
 }
 
 #[test]
-fn streaming_is_the_default_and_no_messages_are_allowed() {
+fn streaming_is_the_default_and_messages_may_be_empty() {
     let request = parse_body(&json!({"messages": []})).unwrap();
     assert!(request.stream);
     assert!(request.session.is_none() && request.messages.is_empty());
 }
 
 #[test]
-fn an_answer_in_each_form() {
+fn answer_is_parsed_in_each_form() {
     let cases = [
         (json!({"selected": "x"}), Some(json!("x"))),
         (json!({"selected": ["a text"]}), Some(json!(["a text"]))),
@@ -85,7 +85,7 @@ fn an_answer_in_each_form() {
 }
 
 #[test]
-fn only_the_last_message_answers() {
+fn only_the_last_message_can_answer() {
     let old =
         json!({"role": "user", "content": "X", "metadata": {"resume": {"token": "t", "requestId": "r"}}});
     let new = json!({"role": "user", "content": "and now?"});
@@ -95,7 +95,7 @@ fn only_the_last_message_answers() {
 }
 
 #[test]
-fn an_approval_is_answered_as_such() {
+fn approval_answer_is_recognised() {
     for (selected, cancel, approved) in
         [("approve", false, true), ("deny", false, false), ("approve", true, false)]
     {
@@ -110,7 +110,7 @@ fn an_approval_is_answered_as_such() {
 }
 
 #[test]
-fn checkpoints() {
+fn checkpoint_requests_are_parsed() {
     let action = |body: Value| match parse_body(&body).unwrap().action {
         Action::Checkpoint(action) => action,
         other => panic!("{other:?}"),
@@ -130,7 +130,7 @@ fn checkpoints() {
 }
 
 #[test]
-fn a_bad_body_says_what_is_wrong_and_where() {
+fn invalid_body_is_reported_with_its_path() {
     let user = |fields: Value| json!({"messages": [{"role": "user", "content": "a"}, fields]});
     let resume =
         |fields: Value| user(json!({"role": "user", "content": "a", "metadata": {"resume": fields}}));
@@ -144,13 +144,13 @@ fn a_bad_body_says_what_is_wrong_and_where() {
         (user(json!("hi")), "`messages[1]` must be an object"),
         (user(json!({"role": "tool", "content": ""})), "`messages[1].role` must be"),
         (user(json!({"role": "user"})), "`messages[1].content` must be a string"),
-        (user(json!({"role": "user", "content": "", "parts": []})), "`messages[1].parts` is not known"),
+        (user(json!({"role": "user", "content": "", "parts": []})), "`messages[1].parts` is unknown"),
         (resume(json!("tok")), "`messages[1].metadata.resume` must be an object"),
         (resume(json!({"requestId": "r"})), "`messages[1].metadata.resume.token` must be"),
         (resume(json!({"token": "r"})), "`messages[1].metadata.resume.requestId` must be"),
         (json!({"action": "burn"}), "`action` must be"),
         (json!({"action": "get"}), "`checkpointId` is missing"),
-        (json!({"action": "get", "checkpointId": "c", "force": true}), "`force` is not known"),
+        (json!({"action": "get", "checkpointId": "c", "force": true}), "`force` is unknown"),
     ] {
         let problem = problem(&body);
         assert!(problem.contains(expected), "{body}: {problem}");
@@ -159,7 +159,7 @@ fn a_bad_body_says_what_is_wrong_and_where() {
 }
 
 #[test]
-fn a_page_of_ones_own_may_come_back() {
+fn custom_page_can_reconnect() {
     let get = |target| RawRequest { method: "GET", target, headers: &[], body: b"" };
     let request = parse(&get("/v1/kortyx/chat/s%201/stream")).unwrap();
     assert_eq!((request.action, request.session.unwrap().as_str()), (Action::Resume, "s 1"));

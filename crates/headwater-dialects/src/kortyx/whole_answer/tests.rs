@@ -21,7 +21,7 @@ fn streamed_text_wins_over_messages_and_gets_no_spaces() {
 }
 
 #[test]
-fn what_was_taken_back_was_never_said_but_an_effect_stays() {
+fn retracted_content_is_left_out_but_effects_stay() {
     let call = |id: &str| {
         let event = Event::ToolInputAvailable(ToolInputAvailable::new(ToolCall::new(id, "pay"), None));
         Record::new(0, event).from(Origin { attempt: Some("a1".into()), ..Origin::default() })
@@ -50,7 +50,7 @@ fn what_was_taken_back_was_never_said_but_an_effect_stays() {
 }
 
 #[test]
-fn structured_updates_are_listed_as_they_are() {
+fn structured_updates_are_listed_unchanged() {
     let update = StructuredUpdate::new("s", "note", StructuredOp::set("title", "Hi"));
     let answer = BufferedAnswer::new(&[Record::new(0, Event::Structured(update))]);
     let json = serde_json::to_value(answer).unwrap();

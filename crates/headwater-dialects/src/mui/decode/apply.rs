@@ -1,4 +1,4 @@
-//! What each chunk means, in the order in which the real client applies them.
+//! Applies chunks in the order in which the real client applies them.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{decode::Decoded, json::Tag};
 
-/// The message of a stream that names none.
+/// The message id of a stream that names none.
 const NAMELESS: &str = "message-1";
 
 impl Decoder {
@@ -35,7 +35,7 @@ impl Decoder {
     pub(super) fn apply(&mut self, json: &str, out: &mut Decoded) -> Result<(), Error> {
         match self.read(json, out) {
             Ok(done) => done,
-            // Two fields of one name, perhaps: JavaScript takes the last.
+            // Possibly duplicate fields: JavaScript takes the last.
             Err(_) => {
                 let text = wire::single_fields(json)?;
                 self.read(&text, out).unwrap_or_else(|_| Err(wire::no_chunk()))
@@ -43,11 +43,11 @@ impl Decoder {
         }
     }
 
-    /// Reads a chunk by its type. The outer error is one of reading.
+    /// Parses a chunk by its type. The outer error is a parse error.
     fn read(&mut self, json: &str, out: &mut Decoded) -> Result<Result<(), Error>, serde_json::Error> {
         let Tag { kind } = lenient::object(json)?;
         match &*kind {
-            // What keeps a silent connection open.
+            // The keep-alive chunk.
             "ping" => {}
             MESSAGE_UPDATED => self.updated(json, out)?,
             kind if kind.starts_with("data-") => self.data(lenient::object(json)?, out),
@@ -108,7 +108,7 @@ impl Decoder {
         self.push(out, MessageStarted { message, author, role: Role::Assistant, ..Default::default() });
     }
 
-    /// The message has these parts now. Those of the blocks that are open are in the order in which they were opened.
+    /// Replaces the parts of the message. The parts of open blocks are in the order of their start.
     fn updated(&mut self, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
         let chunk: Value = serde_json::from_str(json)?;
         let parts = chunk.get("message").and_then(|message| message.get("parts"));
@@ -140,7 +140,7 @@ impl Decoder {
         known.unwrap_or_else(|| MessageId::from(NAMELESS))
     }
 
-    /// Whatever a chunk says, it says it in a message; one that was never started begins now.
+    /// Starts the message if no `start` was received.
     pub(super) fn begin(&mut self, out: &mut Decoded) {
         self.begin_as(None, out);
     }
@@ -154,7 +154,7 @@ impl Decoder {
         }
     }
 
-    /// The terminal chunk: nothing more is read.
+    /// Handles the terminal chunk: nothing more is read.
     fn close(&mut self) {
         self.ended = true;
         self.begun = false;
@@ -167,7 +167,7 @@ impl Decoder {
         self.last = None;
     }
 
-    /// An event of the message, which begins now if it was never started.
+    /// Emits an event of the message, which is started first if necessary.
     fn say(&mut self, out: &mut Decoded, event: impl Into<Event>) {
         self.begin(out);
         self.push(out, event);
@@ -253,7 +253,7 @@ impl Decoder {
     }
 }
 
-/// The event of a chunk that adds to its message and changes nothing else.
+/// The event of a chunk that only adds to its message.
 fn event(chunk: Chunk<'_>) -> Option<Event> {
     Some(match chunk {
         Chunk::StartStep(_) => Event::StepStarted { name: None },
@@ -298,7 +298,7 @@ fn event(chunk: Chunk<'_>) -> Option<Event> {
         }
         Chunk::ToolApprovalRequest(request) => {
             let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic } = request;
-            // The answer names the call if the request has no id.
+            // Without an approval id the answer names the call.
             let approval = id(approval_id.unwrap_or_else(|| tool_call_id.clone()));
             let tool = tool(tool_call_id, tool_name, dynamic);
             let input = input.map(Cow::into_owned);

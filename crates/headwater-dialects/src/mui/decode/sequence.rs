@@ -1,17 +1,17 @@
-//! Puts the chunks of envelopes in order: one that was seen is passed over, one that is early waits.
+//! Puts the chunks of envelopes in order: duplicates are skipped, early chunks wait.
 
 use std::collections::{BTreeMap, HashSet};
 
 use headwater_protocol::{Error, ErrorKind};
 
-/// How many chunks may wait behind a gap, and how much text.
+/// How many chunks may wait behind a gap, and how many bytes.
 const MAX_WAITING: usize = 1_024;
 const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
-/// How many event ids are remembered that do not count up, and how much text.
+/// How many event ids without consecutive numbers are remembered, and how many bytes.
 const MAX_IDS: usize = 65_536;
 const MAX_ID_BYTES: usize = 8 * 1024 * 1024;
 
-/// Where a reader is in a stream of envelopes. The first sequence that comes is the base.
+/// The position of a reader in a stream of envelopes. The first sequence number is the base.
 #[derive(Debug, Default)]
 pub(super) struct Sequencer {
     pub(super) next: Option<i64>,
@@ -21,7 +21,7 @@ pub(super) struct Sequencer {
 }
 
 impl Sequencer {
-    /// After a reconnect.
+    /// Continues after a reconnect.
     pub(super) fn resume(next: Option<i64>, seen: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut sequencer = Self { next, ..Self::default() };
         for id in seen {
@@ -30,7 +30,8 @@ impl Sequencer {
         sequencer
     }
 
-    /// Takes a chunk that is the very next one. Otherwise nothing has changed, and [`push`](Self::push) decides.
+    /// Accepts a chunk that is exactly the next one. Otherwise nothing changes, and [`push`](Self::push)
+    /// decides.
     pub(super) fn advance(&mut self, event_id: Option<&str>, sequence: i64) -> bool {
         if self.next.is_some_and(|next| next != sequence) || !self.waiting.is_empty() {
             return false;
@@ -42,10 +43,10 @@ impl Sequencer {
         true
     }
 
-    /// Takes one chunk, and gives all that are in order now.
+    /// Accepts one chunk, and returns all that are in order now.
     ///
     /// # Errors
-    /// If it would have to wait, and too many wait already.
+    /// If it would have to wait and too many are waiting already.
     pub(super) fn push(
         &mut self,
         event_id: Option<&str>,
@@ -85,14 +86,14 @@ impl Sequencer {
         Ok(ready)
     }
 
-    /// The sequence that is awaited and how many chunks wait for it, if any do.
+    /// The missing sequence number and the number of chunks waiting for it, if any.
     pub(super) fn gap(&self) -> Option<(i64, usize)> {
         self.next.filter(|_| !self.waiting.is_empty()).map(|awaited| (awaited, self.waiting.len()))
     }
 }
 
-/// The event ids that were seen. Servers number their events, `m1:0`, `m1:1`, …, so ids that count up are kept as their first
-/// and their last. Where too many others come, those are forgotten.
+/// The event ids seen so far. Servers number their events (`m1:0`, `m1:1` and so on), so consecutive ids are
+/// stored as a range. If too many others arrive, those are dropped.
 #[derive(Debug, Default)]
 pub(super) struct SeenIds {
     run: Option<NumberedIds>,
@@ -100,7 +101,7 @@ pub(super) struct SeenIds {
     bytes: usize,
 }
 
-/// Ids that count up by one.
+/// A range of consecutive ids.
 #[derive(Debug)]
 struct NumberedIds {
     prefix: String,
@@ -122,7 +123,7 @@ impl SeenIds {
         }) || self.others.contains(id)
     }
 
-    /// Remembers an id; `false` if it was seen before. An empty one names nothing.
+    /// Remembers an id; `false` if it was seen before. An empty id identifies nothing.
     pub(super) fn insert(&mut self, id: &str) -> bool {
         if id.is_empty() {
             return true;
@@ -136,7 +137,7 @@ impl SeenIds {
         };
         match &mut self.run {
             Some(run) if run.end == number && run.prefix == prefix => run.end += 1,
-            // A run of one id gives way: the newer id is as likely to begin a run.
+            // A range of one id is replaced: the newer id is as likely to begin a range.
             Some(run) if run.end - run.from > 1 => self.remember(id.to_owned()),
             _ => {
                 let run = NumberedIds { prefix: prefix.to_owned(), from: number, end: number + 1 };
@@ -163,7 +164,7 @@ impl SeenIds {
     }
 }
 
-/// The text of an id before the number at its end, and that number, if it is written as we would write it.
+/// The text of an id before its number and the number, if it is in canonical form.
 fn split(id: &str) -> Option<(&str, u64)> {
     let prefix = id.trim_end_matches(|digit: char| digit.is_ascii_digit());
     let digits = id.get(prefix.len()..)?;

@@ -42,7 +42,7 @@ fn numbered(sequence: i64, chunk: Value) -> Value {
 }
 
 #[test]
-fn chunks_become_events_whatever_their_fields_are() {
+fn chunks_become_events_with_any_field_values() {
     let delta = |delta: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
     let table = [
         (text("x"), vec![delta("x")]),
@@ -84,7 +84,7 @@ fn chunks_become_events_whatever_their_fields_are() {
 }
 
 #[test]
-fn an_open_block_is_not_opened_again_and_a_closed_one_is() {
+fn only_a_closed_block_can_be_started_again() {
     let start = json!({ "type": "text-start", "id": "t" });
     let end = json!({ "type": "text-end", "id": "t" });
     let chunks = [start.clone(), start.clone(), text("a"), end.clone(), end, text("b"), start];
@@ -94,7 +94,7 @@ fn an_open_block_is_not_opened_again_and_a_closed_one_is() {
 }
 
 #[test]
-fn envelopes_are_put_in_order_and_nothing_is_read_after_the_end() {
+fn envelopes_are_ordered_and_nothing_is_read_after_the_end() {
     let start = json!({ "type": "start", "messageId": "m" });
     let finish = json!({ "type": "finish", "messageId": "m" });
     let out = decode(&[
@@ -111,7 +111,7 @@ fn envelopes_are_put_in_order_and_nothing_is_read_after_the_end() {
 }
 
 #[test]
-fn a_gap_is_told_at_the_end_and_what_waits_behind_it_is_bounded() {
+fn gap_is_reported_at_the_end_and_waiting_chunks_are_bounded() {
     let start = json!({ "type": "start", "messageId": "m" });
     let out = decode(&[numbered(0, start.clone()), numbered(2, text("b"))]);
     assert_eq!(kinds(&out.records), ["message-started"]);
@@ -127,7 +127,7 @@ fn a_gap_is_told_at_the_end_and_what_waits_behind_it_is_bounded() {
 }
 
 #[test]
-fn a_sequence_that_is_no_integer_stalls_the_rest_and_is_told() {
+fn non_integer_sequence_stalls_the_stream_and_is_reported() {
     let odd = |sequence: Value, chunk: Value| json!({ "sequence": sequence, "chunk": chunk });
     let start = json!({ "type": "start", "messageId": "m" });
     let out = decode(&[odd(json!("0"), start), odd(json!("1"), text("a")), odd(json!(2), text("b"))]);
@@ -137,7 +137,7 @@ fn a_sequence_that_is_no_integer_stalls_the_rest_and_is_told() {
 }
 
 #[test]
-fn what_is_no_chunk_ends_the_stream_where_it_stands() {
+fn invalid_chunk_ends_the_stream() {
     let start = json!({ "type": "start", "messageId": "m" });
     let bad = [
         json!(null),
@@ -162,7 +162,7 @@ fn what_is_no_chunk_ends_the_stream_where_it_stands() {
 }
 
 #[test]
-fn of_two_fields_with_one_name_the_last_counts() {
+fn last_of_duplicate_fields_counts() {
     let mut decoder = Decoder::new();
     let mut out = Decoded::default();
     for data in [
@@ -179,7 +179,7 @@ fn of_two_fields_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn what_is_read_by_comparing_is_what_a_parser_reads() {
+fn fast_path_equals_the_parser() {
     let written = |kind: &str, id: &str, text: &str, value: &str| {
         format!(r#"{{"eventId":"m:4","sequence":4,"chunk":{{"type":"{kind}","{id}":"i","{text}":{value}}}}}"#)
     };
@@ -221,7 +221,7 @@ fn what_is_read_by_comparing_is_what_a_parser_reads() {
 }
 
 #[test]
-fn a_stream_may_be_gone_on_with() {
+fn stream_can_be_resumed() {
     let mut decoder = Decoder::new().with_message("mine").resume(Some(2), ["m:0", "m:1"]);
     let mut out = Decoded::default();
     for (index, chunk) in [numbered(1, text("old")), numbered(2, text("new"))].iter().enumerate() {
@@ -235,7 +235,7 @@ fn a_stream_may_be_gone_on_with() {
 }
 
 #[test]
-fn what_waited_behind_the_terminal_chunk_is_not_read() {
+fn chunks_waiting_behind_the_terminal_one_are_dropped() {
     let start = json!({ "type": "start", "messageId": "m" });
     let finish = json!({ "type": "finish", "messageId": "m" });
     let out =

@@ -1,4 +1,4 @@
-//! What stands in a frame, before anything is made of it.
+//! Parses the parts of a frame.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, value::RawValue};
 
 use crate::json::{self, Text};
 
-/// What comes often.
+/// The most frequent chunks.
 #[derive(Debug, PartialEq)]
 pub(super) enum Delta<'a> {
     Block { kind: BlockKind, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
 }
 
-/// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
-/// to a real parser. Gives the event id, the sequence and the delta.
+/// Matches an enveloped delta exactly as our encoder writes it, without a parser; anything else is left to
+/// the parser. Returns the event id, the sequence number and the delta.
 pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
     let (event_id, rest) = plain(json.strip_prefix(r#"{"eventId":""#)?)?;
     let (sequence, rest) = rest.strip_prefix(r#","sequence":"#)?.split_once(',')?;
@@ -33,7 +33,7 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
     };
     let (id, rest) = plain(rest.strip_prefix(id_field)?)?;
     let text = rest.strip_prefix(delta_field)?.strip_suffix("}}")?;
-    // If this is one string and nothing more, then there are no other fields.
+    // If the rest is a single string, there are no other fields.
     let Text(delta) = serde_json::from_str(text).ok()?;
     let id = Cow::Borrowed(id);
     let delta = match block {
@@ -43,7 +43,7 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
     Some((event_id, sequence.parse().ok()?, delta))
 }
 
-/// The text up to the closing quote, if nothing in it is escaped or would have to be, and what follows.
+/// The text up to the closing quote, if it has no escapes or control characters, and the rest.
 fn plain(json: &str) -> Option<(&str, &str)> {
     let end = json.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
     let (text, rest) = json.split_at_checked(end)?;
@@ -62,7 +62,7 @@ pub(super) struct Head<'a> {
     pub(super) chunk: Option<&'a RawValue>,
 }
 
-/// The same JSON with each field once, the last one of a name.
+/// The same JSON without duplicate fields; the last one counts.
 pub(super) fn single_fields(text: &str) -> Result<String, Error> {
     json::value(text).map(|value| value.to_string())
 }
@@ -71,8 +71,8 @@ pub(super) fn no_chunk() -> Error {
     Error::fatal(ErrorKind::Field, "a chunk must be a JSON object with a string `type`")
 }
 
-/// What an event id is known by. The real client compares values, so 2 and "2" differ, and what JavaScript
-/// takes for false, or for another object each time, is never seen before.
+/// The identity of an event id. The real client compares values, so 2 and "2" differ; falsy values and
+/// objects never match.
 pub(super) fn event_id(value: Value) -> Option<String> {
     match value {
         Value::String(id) => Some(id),
@@ -82,7 +82,7 @@ pub(super) fn event_id(value: Value) -> Option<String> {
     }
 }
 
-/// A sequence that can be counted on from.
+/// An integer sequence number.
 #[expect(clippy::cast_possible_truncation, reason = "checked to be integral and small")]
 pub(super) fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {

@@ -1,4 +1,4 @@
-//! What a run says, in MUI's chunks.
+//! Encodes the events of a run as MUI's chunks.
 //!
 //! A stream is one message for MUI's client, whatever messages the run has.
 
@@ -28,7 +28,7 @@ use crate::growing::GrowingObjects;
 #[derive(Debug, Default)]
 pub(super) struct Speech {
     run: Option<RunId>,
-    /// The message that the client has.
+    /// The client's message.
     shown: Option<MessageId>,
     /// The open blocks.
     open: BTreeSet<(BlockKind, PartId)>,
@@ -39,9 +39,9 @@ pub(super) struct Speech {
     /// The data that the client has, by name and id.
     data: HashSet<(String, String)>,
     objects: GrowingObjects,
-    /// What the client shows by now, to be said again when something is taken back.
+    /// The state that the client shows, to be sent again after a retraction.
     pub(super) seen: RunState,
-    /// Someone has to answer before the run goes on.
+    /// The run waits for an answer.
     waiting: bool,
     ended: bool,
 }
@@ -59,7 +59,7 @@ impl Speech {
             Event::BlockEnded(block) => self.close_block(block.kind, record, &block.id, sink),
             Event::Message { content } => self.whole(record, content, sink),
 
-            // A denial without a reason must repeat the one that the answer gave.
+            // A denial without a reason must repeat the reason of the answer.
             Event::ApprovalAnswered(_) => self.show(record),
             event if event.tool_call().is_some() => {
                 self.begin(origin, sink);
@@ -166,12 +166,13 @@ impl Speech {
             Event::Unknown(UnknownEvent { data, .. }) if self.shown.is_some() && may_pass(data) => {
                 sink(&Chunk::Unknown(Cow::Borrowed(data)));
             }
-            // The page has no place for the rest.
+            // The page shows nothing for the rest.
             _ => {}
         }
     }
 
-    /// The stream is over. If the run waits, the message is complete for now, where the client would else report an error.
+    /// Ends the stream. If the run waits, the message is completed for now, or the client would report an
+    /// error.
     pub(super) fn flush(&mut self, sink: Sink<'_>) {
         if self.waiting && !self.ended {
             self.finish(None, sink);
@@ -186,7 +187,7 @@ impl Speech {
         self.ended = true;
     }
 
-    /// Makes sure that the client has its message.
+    /// Ensures that the client has its message.
     pub(super) fn begin(&mut self, origin: &Origin, sink: Sink<'_>) {
         if self.shown.is_none() {
             let id = origin.message.clone().unwrap_or_else(|| match &self.run {
@@ -221,7 +222,7 @@ impl Speech {
         });
     }
 
-    /// A delta goes to another block than the one before: that block is open, or opened now.
+    /// Handles a delta of another block than the last one: finds it or opens it.
     fn find_block(&mut self, kind: BlockKind, record: &Record, id: &PartId, sink: Sink<'_>) {
         let block = (kind, id.clone());
         if !self.open.contains(&block) {
@@ -236,7 +237,7 @@ impl Speech {
         self.begin(&record.origin, sink);
         let block = (kind, id.clone());
         if self.open.contains(&block) {
-            // The client would take the second start for the first.
+            // The client would take the second start as the first.
             sink(&block_end(kind, id));
         }
         self.show(record);
@@ -273,14 +274,14 @@ impl Speech {
         sink(&data_chunk(name, id, data, false));
     }
 
-    /// Sends the objects that have grown since they were sent last.
+    /// Sends the objects that have grown since they were last sent.
     pub(super) fn send_objects(&mut self, sink: Sink<'_>) {
         if !self.ended && self.objects.unsent().count() > 0 {
             self.update(sink);
         }
     }
 
-    /// A question is a call of a tool that the page executes. One that is asked again stays where it is.
+    /// A question is a client tool call. A repeated question stays where it is.
     fn ask(&mut self, record: &Record, interrupt: &Interrupt, sink: Sink<'_>) {
         self.show(record);
         if self.calls.insert(interrupt.request.as_str().into()) {
@@ -299,7 +300,8 @@ impl Speech {
         sink(&Chunk::MessageUpdated(MessageUpdated::new(id.into(), Parts(&self.seen))));
     }
 
-    /// Says all parts again to a client that may hold more of what is open. What comes for that opens it anew.
+    /// Sends all parts again to a client that may hold more of the open blocks. Their next deltas open them
+    /// again.
     pub(super) fn restate(&mut self, sink: Sink<'_>) {
         if self.shown.is_none() || self.ended {
             return;
@@ -311,8 +313,8 @@ impl Speech {
         self.update(sink);
     }
 
-    /// Takes an attempt back. The client goes on writing to a block by the place that it had, so the
-    /// blocks that move are closed; what comes for them opens them anew.
+    /// Retracts an attempt. The client addresses a block by its position, so blocks that move are closed;
+    /// their next deltas open them again.
     fn retract(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
         let dead = |part: &Part| {
             let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
@@ -404,7 +406,7 @@ fn found(event: &Event, sink: Sink<'_>) {
     }
 }
 
-/// Whether a chunk that we do not know may be sent as it came: the client must not know it either.
+/// Whether an unknown chunk may be passed through: only if the client does not know it either.
 fn may_pass(data: &Value) -> bool {
     let kind = data.get("type").and_then(Value::as_str);
     kind.is_some_and(|kind| !is_known(kind) && kind != "error" && kind != "ping")

@@ -46,7 +46,7 @@ fn chunks(records: &[Record]) -> Vec<Value> {
     chunks
 }
 
-/// What follows the start of the message.
+/// The chunks after the start of the message.
 fn said(events: &[Event]) -> Vec<Value> {
     let events = [&[started()], events].concat();
     chunks(&events.into_iter().map(record).collect::<Vec<_>>()).split_off(1)
@@ -95,7 +95,7 @@ fn chunks_have_the_fields_of_the_client() {
             )),
             json!({ "type": "tool-input-available", "toolCallId": "c", "toolName": "mail", "input": { "to": "a" } }),
         ),
-        // The client erases what a request for approval leaves out.
+        // The client erases fields that an approval request leaves out.
         (
             Event::ApprovalRequested(ApprovalRequested {
                 approval: "ap".into(),

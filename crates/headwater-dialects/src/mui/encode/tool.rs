@@ -1,5 +1,4 @@
-//! The life of a tool call in MUI's chunks: always announced, and always with its name and input when a
-//! person is asked.
+//! Tool calls in MUI's chunks: always announced, and approvals always carry the name and input.
 
 use std::borrow::Cow;
 
@@ -26,7 +25,7 @@ impl Speech {
                     self.announce(record, call, None, sink);
                     self.last_call = Some(call.clone());
                 }
-                // The client shows nothing of a partial input, so nothing of it has to be kept.
+                // The client shows nothing of a partial input, so none of it is kept.
                 sink(&Chunk::ToolInputDelta(ToolInputDelta {
                     tool_call_id: call.as_str().into(),
                     input_text_delta: delta.into(),
@@ -54,7 +53,7 @@ impl Speech {
                 if let Some(input) = input
                     && self.seen.tool(&tool.call).is_some_and(|part| part.input.as_ref() != Some(input))
                 {
-                    // The chunk itself has no place for the input that was refused.
+                    // The error chunk has no field for the refused input.
                     sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
                         tool_call_id: tool.call.as_str().into(),
                         tool_name: (&tool.name).into(),
@@ -126,7 +125,7 @@ impl Speech {
         }
     }
 
-    /// The client ignores what comes for a call that it does not know.
+    /// Announces a call: the client ignores chunks of unknown calls.
     fn announce(&mut self, record: &Record, call: &ToolCallId, tool: Option<&ToolCall>, sink: Sink<'_>) {
         if self.calls.contains(call) {
             return;

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn anything_becomes_the_text_that_javascript_writes() {
+fn any_value_becomes_the_text_of_javascript() {
     for (json, expected) in [
         (r#""a\nb""#, "a\nb"),
         ("null", "null"),
@@ -19,7 +19,7 @@ fn anything_becomes_the_text_that_javascript_writes() {
 }
 
 #[test]
-fn anything_can_be_spread() {
+fn any_value_can_be_spread() {
     assert_eq!(Value::Object(spread(json!(["x", 1]))), json!({ "0": "x", "1": 1 }));
     assert_eq!(Value::Object(spread(json!("ab"))), json!({ "0": "a", "1": "b" }));
     assert_eq!(Value::Object(spread(json!({ "a": null }))), json!({ "a": null }));

@@ -18,7 +18,7 @@ fn within(chunks: &[Value]) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_rule_finds_what_breaks_it() {
+fn each_rule_has_a_violation() {
     let start = json!({ "type": "start", "messageId": "m" });
     let finish = json!({ "type": "finish", "messageId": "m" });
     let call = json!({ "type": "tool-input-available", "toolCallId": "c", "toolName": "t", "input": {} });
@@ -57,7 +57,7 @@ fn each_rule_finds_what_breaks_it() {
 }
 
 #[test]
-fn failure_and_transient_data_keep_the_contract() {
+fn failure_and_transient_data_have_no_findings() {
     let start = json!({ "type": "start", "messageId": "m" });
     assert_eq!(found(&[start, json!({ "type": "error", "errorText": "x" })]), [""; 0]);
     let data = json!({ "type": "data-x", "id": "k", "data": 1, "transient": true });

@@ -12,7 +12,7 @@ fn get(target: &str) -> ChatRequest {
 }
 
 #[test]
-fn a_send_has_the_whole_thread_and_the_new_message_once() {
+fn send_has_the_whole_thread_and_the_new_message_once() {
     let old = json!({ "id": "a0", "role": "assistant", "status": "sent", "parts": [
         { "type": "step-start" },
         { "type": "text", "text": "Hi", "state": "done" },
@@ -77,7 +77,7 @@ fn each_method_of_the_adapter_has_its_action() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn invalid_body_is_reported_with_its_path() {
     let table = [
         (json!([]), "the body must be a JSON object"),
         (json!({}), "asks for nothing"),

@@ -1,4 +1,4 @@
-//! Calls of tools: of the agent's own as they happen, of the client's and questions when the run waits.
+//! Tool calls: those of the agent as they happen, client tools and questions when the run waits.
 
 use headwater_protocol::{
     ASK_USER, ApprovalAnswered, ApprovalRequested, AttemptId, Event, Executor, FrameWriter, Origin, Record,
@@ -13,7 +13,7 @@ use super::{
     wire::{ArgumentsEvent, CallEvent, send, send_arguments, send_function_arguments},
 };
 
-/// What is known about a call.
+/// A tool call.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     name: String,
@@ -23,11 +23,11 @@ pub(super) struct Call {
     pub(super) at: Option<usize>,
     pub(super) attempt: Option<AttemptId>,
     approval: Option<String>,
-    /// What became of it was sent.
+    /// Its outcome was sent.
     settled: bool,
 }
 
-/// A call that a person has not decided about yet.
+/// An approval that is still open.
 #[derive(Debug)]
 pub(super) struct OpenApproval {
     id: String,
@@ -99,7 +99,7 @@ impl ResponsesEncoder {
         if !tool.name.is_empty() {
             tool.name.clone_into(&mut call.name);
         }
-        // An approval does not say who executes the call.
+        // An approval does not tell who executes the call.
         if call.executor == Executor::Server {
             call.executor = tool.executor;
         }
@@ -109,7 +109,7 @@ impl ResponsesEncoder {
         call.attempt = call.attempt.take().or_else(|| origin.attempt.clone());
     }
 
-    /// The item of a call that the agent executes, added if there is none that is open.
+    /// The item of a call that the agent executes, added if none is open.
     fn show_call(&mut self, id: &ToolCallId, out: &mut FrameWriter) -> Option<usize> {
         let call = self.calls.get(id)?;
         if call.executor == Executor::Client {
@@ -126,7 +126,7 @@ impl ResponsesEncoder {
         if shown.is_some() {
             return shown;
         }
-        // One that was shown before the run waited.
+        // It was shown before the run waited.
         let again = if call.at.is_some() { format!("_{}", self.items.len()) } else { String::new() };
         let item = Item::McpCall {
             id: format!("mcp_{id}{again}"),
@@ -166,7 +166,7 @@ impl ResponsesEncoder {
         }
     }
 
-    /// What became of a call. What a client's tool gave, the client knows.
+    /// Sends the outcome of a call. The client already knows the outputs of its own tools.
     fn settle(
         &mut self,
         id: &ToolCallId,
@@ -203,7 +203,7 @@ impl ResponsesEncoder {
         self.done(at, status, out);
     }
 
-    /// Asks for all that the run waits for.
+    /// Sends everything that the run waits for.
     pub(super) fn ask(&mut self, calls: &[ToolCallId], out: &mut FrameWriter) {
         for id in calls {
             let Some(call) = self.calls.get(id) else { continue };
@@ -250,7 +250,7 @@ impl ResponsesEncoder {
     }
 }
 
-/// An output is a text on this wire.
+/// Outputs are text on this wire.
 fn text_of(output: &Value) -> String {
     match output {
         Value::String(text) => text.clone(),

@@ -22,7 +22,7 @@ fn within(attempt: &str, event: Event) -> Record {
     Record::new(0, event).from(Origin { attempt: Some(attempt.into()), ..Origin::default() })
 }
 
-/// The events of a run, each as its type and its data.
+/// The events of a run, each as type and data.
 fn encode(records: impl IntoIterator<Item = Record>) -> Vec<(String, Value)> {
     let mut encoder = Encoder::new(&Responses, &EncodeOptions::default());
     for (seq, mut record) in (1..).zip(records) {

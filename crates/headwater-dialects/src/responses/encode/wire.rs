@@ -61,7 +61,7 @@ impl<'a> TextEvent<'a> {
     }
 }
 
-/// The beginning or the end of a part.
+/// The start or end of a part.
 #[derive(Serialize)]
 pub(super) struct PartEvent<'a, T> {
     item_id: &'a str,
@@ -85,7 +85,7 @@ impl<'a> PartEvent<'a, SummaryText> {
     }
 }
 
-/// An event that tells how far a call is.
+/// An event about the progress of a call.
 #[derive(Serialize)]
 pub(super) struct CallEvent<'a> {
     pub(super) item_id: &'a str,
@@ -102,7 +102,7 @@ pub(super) struct ArgumentsEvent<'a> {
     pub(super) arguments: &'a str,
 }
 
-/// A piece of a text.
+/// A delta of a text.
 pub(super) fn send_delta(
     next: &mut u64,
     kind: BlockKind,
@@ -128,7 +128,7 @@ pub(super) fn send_delta(
     send_pieces(next, event, [head, index, tail], item, at, delta, out);
 }
 
-/// A piece of the arguments of a call that the agent executes.
+/// A delta of the arguments of a call that the agent executes.
 pub(super) fn send_arguments(next: &mut u64, item: &str, at: usize, delta: &str, out: &mut FrameWriter) {
     let head = r#"{"type":"response.mcp_call_arguments.delta","sequence_number":"#;
     send_pieces(next, "response.mcp_call_arguments.delta", [head, r#","delta":"#, "}"], item, at, delta, out);

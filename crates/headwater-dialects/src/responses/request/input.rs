@@ -11,7 +11,7 @@ use crate::{
     request::{ApprovalAnswer, ChatRequest, ToolResult},
 };
 
-/// Items that a server wrote and a client sends back: the session has them.
+/// Items that a server wrote and a client sends back: the session already has them.
 const PASSED_OVER: [&str; 8] = [
     "reasoning",
     "item_reference",
@@ -23,8 +23,8 @@ const PASSED_OVER: [&str; 8] = [
     "web_search_call",
 ];
 
-/// Reads the messages and the answers of an input. In a whole conversation only what comes after the last message of a
-/// person is an answer: what stands before it was answered.
+/// Parses the messages and answers of an input. In a whole conversation only outputs after the last user
+/// message are answers: earlier ones were already processed.
 pub(super) fn read(input: Value, chat: &mut ChatRequest) -> Result<(), Error> {
     let items = match input {
         Value::String(text) => {
@@ -95,14 +95,14 @@ pub(super) fn read(input: Value, chat: &mut ChatRequest) -> Result<(), Error> {
     Ok(())
 }
 
-/// The newest message, which the assistant wrote.
+/// The newest message, if it is the assistant's; otherwise a new one.
 fn assistant(chat: &mut ChatRequest) -> &mut Message {
     let spoke = chat.messages.last().is_some_and(|message| message.role == Role::Assistant);
     if !spoke {
         chat.messages.push(Message::new("", Role::Assistant, MessageStatus::Sent));
     }
     let last = chat.messages.len() - 1;
-    #[expect(clippy::indexing_slicing, reason = "it was just looked at, or added")]
+    #[expect(clippy::indexing_slicing, reason = "it was just checked, or added")]
     &mut chat.messages[last]
 }
 
@@ -170,7 +170,7 @@ fn media_type(url: &str) -> Option<&str> {
     (!kind.is_empty()).then_some(kind)
 }
 
-/// What a tool gave. Lists and objects are sent as JSON in a text.
+/// The output of a tool. Lists and objects are sent as JSON in a text.
 fn output(output: Option<&Value>, place: &str, embedded: &mut EmbeddedJson) -> Result<Value, Error> {
     match output {
         Some(Value::String(text)) if text.trim_start().starts_with(['{', '[']) => {

@@ -55,7 +55,7 @@ fn outputs_before_the_newest_message_are_history() {
 }
 
 #[test]
-fn answers_to_a_response_are_an_action_of_their_own() {
+fn answers_to_a_response_are_a_separate_action() {
     let chat = post(&json!({ "previous_response_id": "resp_run_1.0", "input": [
         { "type": "mcp_approval_response", "approval_request_id": "req_1", "approve": false, "reason": "no" },
         { "type": "function_call_output", "call_id": "c1", "output": [{ "type": "input_text", "text": "42" }] },
@@ -79,7 +79,7 @@ fn response_is_read_resumed_and_cancelled_by_its_id() {
 }
 
 #[test]
-fn other_paths_lead_nowhere() {
+fn other_paths_are_refused() {
     for path in
         ["/v1/responses/compact", "/v1/responses/x", "/v1/responses/resp_run_1.0/input_items", "/api/compact"]
     {
@@ -100,7 +100,7 @@ fn tools_of_the_client_are_functions() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_request_is_reported() {
     for (body, names) in [
         (json!([]), "JSON object"),
         (json!({ "model": "a" }), "`input`"),

@@ -1,4 +1,4 @@
-//! Reading fields as the client does, which checks nothing.
+//! Parses fields like the client, which validates nothing.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::json::Text;
 
-/// A text; a number or a boolean as it is written; nothing for everything else.
+/// A string, or a number or boolean as text; `None` for any other value.
 pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     let raw = <&RawValue>::deserialize(from)?.get();
     Ok(match raw.as_bytes().first() {
@@ -20,10 +20,10 @@ pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<
     })
 }
 
-/// A text, or nothing for what JavaScript takes for false.
+/// A string; `None` for values that are falsy in JavaScript.
 ///
 /// # Errors
-/// For everything else: the client calls a string's methods on it.
+/// For any other value: the client calls string methods on it.
 pub(super) fn falsy_or_text<'de: 'a, 'a, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Cow<'a, str>>, D::Error> {
@@ -37,19 +37,19 @@ pub(super) fn falsy_or_text<'de: 'a, 'a, D: Deserializer<'de>>(
     }
 }
 
-/// A whole number that is not negative; nothing for everything else.
+/// A non-negative integer; `None` for any other value.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was looked at")]
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = or_none::<f64, D>(from)?;
     Ok(number.filter(|number| (0.0..9e15).contains(number)).map(|number| number as u64))
 }
 
-/// Whether it is `true`.
+/// Whether the value is `true`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     or_none(from).map(|flag| flag == Some(true))
 }
 
-/// A value of that type; nothing for everything else.
+/// A value of this type; `None` for any other value.
 pub(super) fn or_none<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,8 +1,8 @@
-//! The message that the published client builds: its `StreamProcessor`, as events.
+//! Builds the message like the published client's `StreamProcessor`, as events.
 //!
-//! The client has text in segments, one part of thoughts for ever, and calls that are complete as soon
-//! as a text or `done` arrives. Whatever it finds last in the message decides where text goes: if that is
-//! a text it grows, and otherwise a new part gets the *whole* segment, what was shown before too.
+//! The client has text in segments, a single reasoning part, and calls that are complete as soon as a text or
+//! `done` arrives. The last part of the message decides where text goes: a text part grows; otherwise a new
+//! part gets the *whole* segment, including text shown before.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(super) struct Page {
     call_since_text: bool,
     /// The text that is the last part of the message.
     text: Option<Text>,
-    /// It belongs to an earlier segment: the client writes the next one over it.
+    /// It belongs to an earlier segment: the client overwrites it with the next one.
     is_stale: bool,
     texts: u32,
     thoughts: String,
@@ -42,14 +42,14 @@ pub(super) struct Page {
     open: Vec<usize>,
     end: Option<End>,
     has_failed: bool,
-    /// What the turns before the last one used.
+    /// The usage of the turns before the last one.
     used: Usage,
 }
 
 #[derive(Debug)]
 struct Text {
     id: PartId,
-    /// Where the client may yet write another text over it, it is an attempt, to be taken back then.
+    /// If the client may still overwrite it, it is an attempt that can be retracted.
     attempt: Option<AttemptId>,
 }
 
@@ -60,7 +60,7 @@ struct Call {
     is_called: bool,
     is_complete: bool,
     is_asked: bool,
-    /// The output, to be said again if the input is.
+    /// The output, to be emitted again if the input is.
     output: Option<Value>,
 }
 
@@ -80,14 +80,14 @@ impl Page {
     }
 
     pub(super) fn take(&mut self, sink: &mut Sink<'_>, chunk: Chunk<'_>) {
-        // An error ends the stream: what follows is not read.
+        // An error ends the stream: the rest is not read.
         if self.has_failed {
             return;
         }
         self.time = sink.time;
         self.begin(sink, &chunk);
         sink.origin = self.origin();
-        // A turn of the model that ended with calls is not the end of the run if the server goes on.
+        // A model turn that ended with calls is not the end of the run if the server continues.
         let goes_on = matches!(
             chunk,
             Chunk::Content(_) | Chunk::Thinking(_) | Chunk::ToolCall(_) | Chunk::ToolResult(_)
@@ -106,7 +106,7 @@ impl Page {
         }
     }
 
-    /// The client makes a message of its own for each response; its id comes from the first chunk.
+    /// The client creates a message for each response, with an id from the first chunk.
     fn begin(&mut self, sink: &mut Sink<'_>, chunk: &Chunk<'_>) {
         if self.message.is_some() {
             return;
@@ -161,7 +161,7 @@ impl Page {
             held => {
                 self.texts += 1;
                 let id = format!("text-{}", self.texts);
-                // Only a call that is known can be streamed again without a part of its own.
+                // Only a known call can be streamed again without a new part.
                 let attempt = (!self.calls.is_empty()).then(|| AttemptId::from(id.as_str()));
                 let id = PartId::from(id);
                 sink.origin.attempt.clone_from(&attempt);
@@ -175,7 +175,7 @@ impl Page {
         sink.origin.attempt = None;
     }
 
-    /// Another part follows: the text does not grow any more.
+    /// Closes the text: another part follows.
     fn close_text(&mut self, sink: &mut Sink<'_>) {
         self.is_stale = false;
         if let Some(Text { id, attempt }) = self.text.take() {
@@ -234,7 +234,7 @@ impl Page {
         }
         call.arguments.push_str(&delta);
         if call.is_complete {
-            // It stays complete, with a longer input, and what was asked about it is forgotten.
+            // It stays complete with a longer input, and its approval request is forgotten.
             call.is_asked = false;
             call.say(sink, true);
         } else {
@@ -243,7 +243,7 @@ impl Page {
         }
     }
 
-    /// The call of that id, known or not.
+    /// The call with this id, added if unknown.
     fn call(&mut self, id: &str) -> usize {
         let id = ToolCallId::from(id);
         *self.by_id.entry(id).or_insert_with_key(|id| {
@@ -252,13 +252,13 @@ impl Page {
         })
     }
 
-    /// The call of that id, if it was streamed.
+    /// The call with this id, if it was streamed.
     fn called(&mut self, id: Option<Cow<'_, str>>) -> Option<&mut Call> {
         let at = *self.by_id.get(&ToolCallId::from(id.unwrap_or_default().into_owned()))?;
         self.calls.get_mut(at).filter(|call| call.is_called)
     }
 
-    /// All calls are complete.
+    /// Completes all calls.
     fn complete(&mut self, sink: &mut Sink<'_>) {
         for at in self.open.drain(..) {
             if let Some(call) = self.calls.get_mut(at) {
@@ -305,7 +305,7 @@ impl Page {
             return passed_over(sink, "tool-input-available");
         };
         call.tool.executor = Executor::Client;
-        // What is not complete yet is said when it is.
+        // Incomplete calls are emitted when they are complete.
         if call.is_complete && !call.is_asked {
             call.say(sink, false);
         }
@@ -365,7 +365,7 @@ impl Call {
     fn say(&self, sink: &mut Sink<'_>, again: bool) {
         let input = serde_json::from_str(&self.arguments).ok();
         if input.is_none() && again {
-            // The text that was streamed went away when it was an input.
+            // The streamed text was removed when the input was parsed.
             sink.say(Event::ToolInputStart(self.tool.clone()));
             if !self.arguments.is_empty() {
                 let (call, delta) = (self.tool.call.clone(), self.arguments.clone());
@@ -376,15 +376,15 @@ impl Call {
         self.say_output(sink);
     }
 
-    /// The output, which the client shows whatever happens to the call.
+    /// Emits the output, which the client shows in any state of the call.
     fn say_output(&self, sink: &mut Sink<'_>) {
         let Some(output) = self.output.clone() else { return };
         sink.say(ToolOutput::new(self.tool.call.clone(), output));
     }
 }
 
-/// The client takes a text that goes on from what it has, keeps what it has if that goes on from the text,
-/// and appends anything else.
+/// Extends a text as the client does: a longer version replaces the held text, a shorter version is ignored,
+/// anything else is appended.
 fn extend(held: &mut String, whole: &str) {
     match whole.strip_prefix(held.as_str()) {
         Some(more) => held.push_str(more),
@@ -397,7 +397,7 @@ fn dies(sink: &mut Sink<'_>, message: &str) {
     sink.fail(Error::fatal(ErrorKind::Field, message));
 }
 
-/// The client tells its callbacks and shows nothing, since it knows no such call.
+/// Reports a chunk for an unknown call: the client runs its callbacks and shows nothing.
 fn passed_over(sink: &mut Sink<'_>, name: &str) {
     let data = serde_json::from_str(sink.frame.data).unwrap_or(Value::Null);
     sink.say(UnknownEvent::new(name.to_owned(), data));

@@ -65,7 +65,7 @@ fn texts(chunks: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn text_is_cut_where_the_client_cuts_it() {
+fn text_is_split_like_in_the_client() {
     let tool = || [call("c", "{}"), done("tool_calls"), result("c", "1")];
     let with_tool = |before: Value, after: &[Value]| {
         let mut chunks = vec![before];
@@ -73,19 +73,19 @@ fn text_is_cut_where_the_client_cuts_it() {
         chunks.extend_from_slice(after);
         texts(&chunks)
     };
-    // A new segment, said by an empty or a fresh `content`.
+    // A new segment, marked by an empty or a fresh `content`.
     assert_eq!(with_tool(said("A"), &[said_of("B", ""), said("C")]), ["A", "BC"]);
     assert_eq!(with_tool(said("A"), &[said_of("B", "B"), said_of("C", "BC")]), ["A", "BC"]);
     // Without it the client shows the old text again.
     assert_eq!(with_tool(said("A"), &[said("B")]), ["A", "AB"]);
     assert_eq!(with_tool(said("A"), &[said_of("B", "AB")]), ["A", "AB"]);
     assert_eq!(texts(&[said("A"), thought("x"), said("B")]), ["A", "AB"]);
-    // Where nothing parts them, one text is written over the other.
+    // Without a part between them, one text overwrites the other.
     assert_eq!(texts(&[call("c", "{}"), said_of("a", ""), said_of("b", "")]), ["b"]);
 }
 
 #[test]
-fn content_counts_where_there_is_no_delta() {
+fn content_counts_without_a_delta() {
     assert_eq!(texts(&[said_of("", "Hello"), said_of("", "Hello world")]), ["Hello world"]);
     assert_eq!(texts(&[said_of("", "Hello"), said_of("", "Hell")]), ["Hello"]);
     assert_eq!(texts(&[said_of("", "Hello"), said_of("", "Bye")]), ["HelloBye"]);
@@ -93,7 +93,7 @@ fn content_counts_where_there_is_no_delta() {
 }
 
 #[test]
-fn all_thoughts_are_one_part() {
+fn all_reasoning_is_one_part() {
     let state = reduce(&[thought("a"), call("c", "{}"), thought("b"), said("x"), done("stop")]);
     let thoughts: Vec<_> = state.messages()[0]
         .parts
@@ -107,7 +107,7 @@ fn all_thoughts_are_one_part() {
 }
 
 #[test]
-fn a_call_is_complete_with_the_next_text_or_the_end() {
+fn call_is_complete_with_the_next_text_or_the_end() {
     let tool = |chunks: &[Value]| {
         let state = reduce(chunks);
         let tool = state.messages()[0].tool("c").unwrap();
@@ -125,13 +125,13 @@ fn a_call_is_complete_with_the_next_text_or_the_end() {
     assert_eq!(tool(&[call("c", "not json"), done("stop")]), broken);
     let output = tool(&[call("c", "{}"), result("c", "a"), result("c", "{\"b\":1}"), done("stop")]);
     assert_eq!((output.0, output.3), (ToolState::OutputAvailable, Some(json!("{\"b\":1}"))));
-    // An input that goes on afterwards is another input.
+    // An input that continues afterwards is another input.
     let late = tool(&[call("c", "{}"), done("stop"), result("c", "1"), call("c", "{}"), done("stop")]);
     assert_eq!(late, (ToolState::OutputAvailable, None, "{}{}".to_owned(), Some(json!("1"))));
 }
 
 #[test]
-fn a_run_ends_with_the_stream_and_waits_for_whom_it_asked() {
+fn run_ends_with_the_stream_or_waits() {
     let status = |chunks: &[Value]| {
         let mut state = reduce(chunks);
         state.end_of_stream();
@@ -149,7 +149,7 @@ fn a_run_ends_with_the_stream_and_waits_for_whom_it_asked() {
 }
 
 #[test]
-fn what_kills_the_client_is_an_error_at_that_chunk() {
+fn chunk_that_breaks_the_client_is_an_error() {
     let deadly = [
         json!(null),
         json!({ "type": "content", "delta": "" }),
@@ -169,7 +169,7 @@ fn what_kills_the_client_is_an_error_at_that_chunk() {
 }
 
 #[test]
-fn what_the_client_passes_over_is_kept() {
+fn chunks_ignored_by_the_client_are_kept() {
     for chunk in [json!({ "type": "weird", "x": 1 }), json!({ "x": 1 }), json!(42), json!("s"), json!([1])] {
         let decoded = decode(&[chunk.clone(), said("a")]);
         assert!(decoded.errors.is_empty(), "{chunk}");
@@ -177,7 +177,7 @@ fn what_the_client_passes_over_is_kept() {
             matches!(&decoded.records[0].event, Event::Unknown(UnknownEvent { data, .. }) if *data == chunk)
         );
     }
-    // A line that is not JSON costs a warning there and is told here.
+    // A line that is not JSON only causes a warning in the client and is reported here.
     let mut decoder = Decoder::default();
     let mut out = Decoded::default();
     let frame = Frame { event: None, id: None, data: "{oops", offset: 0, index: 0 };
@@ -201,7 +201,7 @@ fn every_line_of_an_event_is_a_chunk() {
 }
 
 #[test]
-fn a_response_is_a_message_of_its_own_with_the_models_name() {
+fn response_is_one_message_with_the_model_name() {
     let decoded = decode(&[said("a"), done("stop")]);
     let Event::RunStarted(started) = &decoded.records[0].event else { panic!("{:?}", decoded.records[0]) };
     assert_eq!(started.model.as_deref(), Some("m"));

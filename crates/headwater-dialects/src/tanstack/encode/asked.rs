@@ -1,7 +1,7 @@
-//! What the page is asked for: to execute a call, to decide about one, to answer a question.
+//! Requests to the page: to execute a call, to decide about one, to answer a question.
 //!
-//! A page that sends something and is still asked for something else has not seen that: its client would have waited.
-//! So when the run waits, what is open and not shown in this response is asked in it.
+//! A page that sends something while a request is open has not seen that request, or its client would have
+//! waited. So when the run waits, open requests that this response does not show yet are sent in it.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Encoder, Sink};
 use crate::tanstack::chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAvailable};
 
 impl Encoder {
-    /// Remembers what is asked and what is answered.
+    /// Records requests and answers.
     pub(super) fn note_asked(&mut self, event: &Event) {
         match event {
             Event::RunStarted(_) => self.asked.clear(),
@@ -42,7 +42,7 @@ impl Encoder {
         self.asked.retain(|asked| !is_over(asked));
     }
 
-    /// The run waits: the page is told what for.
+    /// The run waits: sends the page its requests.
     pub(super) fn tell_asked(&mut self, sink: &mut Sink<'_>, calls: &[ToolCallId]) {
         let asked = std::mem::take(&mut self.asked);
         for event in &asked {
@@ -72,7 +72,7 @@ impl Encoder {
         self.calls.find(call).and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown)
     }
 
-    /// Tells the page to execute those of its calls that the run waits for, and to answer what is asked.
+    /// Asks the page to execute the calls that the run waits for, and to answer open questions.
     fn tell_waiting(&mut self, sink: &mut Sink<'_>, calls: &[ToolCallId]) {
         for (at, input) in self.calls.take_waiting(calls, ASK_USER) {
             let Some(call) = self.calls.get(at) else { continue };
@@ -86,7 +86,7 @@ impl Encoder {
         }
     }
 
-    /// Asks a person about a call. The client forgets what is asked before the turn is over.
+    /// Requests an approval. The client forgets requests made before the end of the turn.
     pub(super) fn request_approval(
         &mut self,
         sink: &mut Sink<'_>,

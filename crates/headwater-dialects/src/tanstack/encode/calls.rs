@@ -1,4 +1,4 @@
-//! The calls that the page knows, and the names under which it knows them.
+//! The calls that the page knows, and their ids on the page.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,17 +11,17 @@ pub(super) struct Calls {
     list: Vec<Call>,
     /// The newest call of each id.
     newest: HashMap<ToolCallId, usize>,
-    /// The names that the page knows.
+    /// The ids used on the page.
     names: HashSet<String>,
-    /// The calls that the page is to execute and was not told yet, with their inputs.
+    /// The calls that the page must execute but was not asked for yet, with their inputs.
     waiting: Vec<(usize, Option<Value>)>,
 }
 
 /// One call.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// Its id on the page: another than its own if that was used before, since the page would append
-    /// the new input to the old.
+    /// Its id on the page. A reused id gets another one, since the page would append the new input to the
+    /// old.
     pub(super) wire: String,
     pub(super) name: String,
     /// Its number in the response.
@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) text: String,
     /// Its input is complete.
     pub(super) is_complete: bool,
-    /// A person was asked.
+    /// An approval was requested.
     pub(super) is_asked: bool,
     /// The page shows an output of it.
     pub(super) has_output: bool,
@@ -42,7 +42,7 @@ pub(super) struct Call {
 }
 
 impl Calls {
-    /// The newest call of that id.
+    /// The newest call with this id.
     pub(super) fn find(&self, id: &ToolCallId) -> Option<usize> {
         self.newest.get(id).copied()
     }
@@ -51,7 +51,7 @@ impl Calls {
         self.list.get_mut(at)
     }
 
-    /// A call begins. One that the page was only told the id of is the same call.
+    /// Starts a call. A call of which the page only knows the id is the same call.
     pub(super) fn begin(&mut self, id: &ToolCallId, name: &str, attempt: Option<&AttemptId>) -> usize {
         if let Some(at) = self.find(id)
             && let Some(call) = self.list.get_mut(at)
@@ -82,17 +82,17 @@ impl Calls {
         name
     }
 
-    /// The page is to be told to execute the call.
+    /// Registers a call that the page must execute.
     pub(super) fn wait(&mut self, at: usize, input: Option<Value>) {
         self.waiting.push((at, input));
     }
 
-    /// The call's output is there before the page was asked for it.
+    /// The call got its output before the page was asked for it.
     pub(super) fn no_longer_waits(&mut self, call: usize) {
         self.waiting.retain(|(at, _)| *at != call);
     }
 
-    /// Of the calls that the page was not told yet, those that it is to execute now: some by their ids, and all of one tool.
+    /// Takes the registered calls that the page must execute now: those with these ids, and all of one tool.
     pub(super) fn take_waiting(&mut self, ids: &[ToolCallId], tool: &str) -> Vec<(usize, Option<Value>)> {
         let due: Vec<_> = ids.iter().filter_map(|id| self.find(id)).collect();
         let is_due = |at: usize| due.contains(&at) || self.list.get(at).is_some_and(|call| call.name == tool);
@@ -101,7 +101,7 @@ impl Calls {
         now
     }
 
-    /// The calls of an attempt that is taken back which have no end yet; they have one now.
+    /// Ends the unfinished calls of a retracted attempt and returns them.
     pub(super) fn retract(&mut self, attempt: &AttemptId) -> Vec<usize> {
         let mut dead = Vec::new();
         for (at, call) in self.list.iter_mut().enumerate() {

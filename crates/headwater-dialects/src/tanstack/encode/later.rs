@@ -1,9 +1,9 @@
-//! The server's calls that are told later.
+//! Server calls that are sent later.
 //!
-//! The client goes on only when every call of its newest message has an output that the page itself has set, or an
-//! answer to its request for approval. A call of the server has neither, so one that is shown keeps the page from ever
-//! going on by itself. In the profile `client-tools` a response therefore shows what the page is asked for, and the last
-//! one tells what the server has done.
+//! The client only continues when every call of its newest message has an output set by the page, or an
+//! approval answer. A server call has neither, so a visible one keeps the page from ever continuing. In the
+//! profile `client-tools` a response therefore only shows what the page is asked for, and the last one shows
+//! the server's calls.
 
 use headwater_protocol::{
     AttemptId, Event, Record, ToolCall, ToolCallId, ToolInputAvailable, ToolInputError,
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Encoder, Sink, tool::output_text};
 
-/// The calls so far, in the order of their beginning.
+/// The calls so far, in order of their start.
 #[derive(Debug, Default)]
 pub(super) struct Later(Vec<Deferred>);
 
@@ -25,7 +25,7 @@ struct Deferred {
 }
 
 impl Later {
-    /// Takes note of what happens to a call that is not shown.
+    /// Records what happens to a hidden call.
     pub(super) fn note(&mut self, record: &Record) {
         match &record.event {
             Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. })
@@ -47,19 +47,19 @@ impl Later {
         }
     }
 
-    /// The call is shown after all: a person is asked about it.
+    /// Removes a call that is shown after all, because it needs approval.
     pub(super) fn forget(&mut self, call: &ToolCallId) {
         self.0.retain(|known| known.tool.call != *call);
     }
 
-    /// An attempt is taken back, and the calls with it that were not made.
+    /// Retracts an attempt with its calls that were not executed.
     pub(super) fn retract(&mut self, attempt: &AttemptId) {
         self.0.retain(|known| known.output.is_some() || known.attempt.as_ref() != Some(attempt));
     }
 }
 
 impl Encoder {
-    /// Tells what the server has done: nothing more is asked of the page.
+    /// Sends the server's calls: nothing more is asked of the page.
     pub(super) fn tell_later(&mut self, sink: &mut Sink<'_>) {
         let mut told = Vec::new();
         for Deferred { tool, input, attempt, output } in std::mem::take(&mut self.later.0) {

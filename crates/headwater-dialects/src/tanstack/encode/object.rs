@@ -1,5 +1,4 @@
-//! Structured objects. The page knows them as calls of a tool that is named after the type of the object, and the object is
-//! the output of the call.
+//! Structured objects, sent as calls of a tool named after the type of the object, with the object as output.
 
 use headwater_protocol::{
     Event, Origin, Record, StructuredUpdate, ToolCall, ToolInputAvailable, ToolOutput, ToolOutputError,
@@ -15,7 +14,7 @@ impl Encoder {
         self.object(sink, &update.stream, &update.data_type, data, complete);
     }
 
-    /// Sends the objects that have grown since they were sent last.
+    /// Sends the objects that have grown since they were last sent.
     pub(super) fn send_grown_objects(&mut self, sink: &mut Sink<'_>) {
         let grown = self.objects.unsent().map(|object| {
             let state = object.state;
@@ -27,7 +26,7 @@ impl Encoder {
         }
     }
 
-    /// The page cannot remove a call, so it shows that the object does not count.
+    /// The page cannot remove a call, so it shows an error as its output.
     pub(super) fn invalidate(&mut self, sink: &mut Sink<'_>, stream: &str) {
         self.objects.invalidate(stream);
         if self.object_calls.remove(stream) {
@@ -54,7 +53,8 @@ impl Encoder {
         self.synthesize(sink, output);
     }
 
-    /// Encodes an event in the place of the record's own. It belongs to no attempt, since objects are not retracted.
+    /// Encodes an event in place of the record's own. It belongs to no attempt, since objects are not
+    /// retracted.
     fn synthesize(&mut self, sink: &mut Sink<'_>, event: Event) {
         let Record { seq, time, origin, .. } = sink.record;
         let origin = Origin { attempt: None, ..origin.clone() };

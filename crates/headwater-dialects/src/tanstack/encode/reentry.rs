@@ -1,4 +1,4 @@
-//! The stream for a page that comes back without a cursor: the state, and then what is new.
+//! The stream for a page that reconnects without a cursor: the state, then new events.
 
 use headwater_protocol::{Event, FrameWriter, InterruptAnswered, RunState, ToolOutput};
 
@@ -6,8 +6,8 @@ use super::{Chunk, Encoder, Sink, write};
 use crate::encode::Encode as _;
 
 impl Encoder {
-    /// Says a state with the fewest chunks. A fresh response is a fresh message on the page, so what is said is whole, and
-    /// the encoder goes on from there.
+    /// Sends a state with the fewest chunks. A new response is a new message on the page, so everything is
+    /// sent whole, and the encoder continues from there.
     pub(super) fn rebuild(&mut self, state: &RunState, out: &mut FrameWriter) {
         let replay = state.replay_open();
         self.answered = replay.iter().filter_map(|record| answered(&record.event)).collect();
@@ -24,7 +24,7 @@ impl Encoder {
     }
 }
 
-/// What an event says is over: a call that has its output, a request that has its answer.
+/// The id of the call or request that an event completes.
 fn answered(event: &Event) -> Option<String> {
     match event {
         Event::ToolOutput(ToolOutput { preliminary: true, .. }) => None,

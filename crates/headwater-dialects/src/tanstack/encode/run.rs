@@ -50,7 +50,7 @@ impl Encoder {
     }
 }
 
-/// One of the words that the protocol knows.
+/// The finish reason as one of the protocol's words.
 fn finish_reason(reason: Option<&FinishReason>) -> Option<&'static str> {
     match reason {
         None | Some(FinishReason::Stop) => Some("stop"),

@@ -44,7 +44,7 @@ fn finished() -> Event {
     Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() })
 }
 
-/// What the page reads of the events, one line per chunk that it knows.
+/// What the page reads of the events, one line per known chunk.
 fn page(options: &EncodeOptions, events: &[Event]) -> Vec<String> {
     let mut encoder = Encoder::new(options);
     let mut seen = Vec::new();
@@ -118,7 +118,7 @@ fn text_after_a_call_begins_a_new_segment_and_only_then() {
     assert_eq!(compact(&events), expected);
     // A message that begins with a call has no segment to end.
     assert_eq!(compact(&[start("c"), text("A"), text("B")])[1..], [r#"text "A""#, r#"text "B""#]);
-    // A call that goes on while text is the last part must not begin a segment: the text would be lost.
+    // A call that continues while text is the last part must not begin a segment: the text would be lost.
     let late = Event::ToolInputDelta(ToolInputDelta::new("c", "{"));
     assert_eq!(compact(&[start("c"), text("A"), late, text("B")])[3..], [r#"text "B""#]);
 }
@@ -142,12 +142,12 @@ fn content_is_filled_as_asked() {
 
 #[test]
 fn nothing_makes_the_page_repeat_a_text() {
-    // The first thoughts after a text are not sent, all of their block …
+    // The first reasoning block after a text is not sent …
     assert_eq!(
         compact(&[text("A"), thought("x"), start("c"), thought("y"), text("B")]),
         [r#"text "A""#, "call c ", r#"text "B" of """#,]
     );
-    // … but not if a call comes between, or if there were thoughts before.
+    // … unless a call comes between, or there was reasoning before.
     assert_eq!(
         compact(&[text("A"), start("c"), thought("x"), text("B")])[2..],
         [r#"thought "x""#, r#"text "B" of """#]
@@ -156,7 +156,7 @@ fn nothing_makes_the_page_repeat_a_text() {
         compact(&[thought("x"), text("A"), thought("y"), text("B")])[2..],
         [r#"thought "y""#, r#"text "B""#]
     );
-    // A late output is preceded by a piece of its call, which says nothing new.
+    // A late output is preceded by an empty piece of its call.
     let events = [text("0"), ready("c", Executor::Server), text("A"), output("c"), text("B")];
     let expected = [
         r#"text "0""#,
@@ -186,9 +186,9 @@ fn what_is_asked_of_the_page_comes_after_the_turn() {
     let expected =
         [r#"call c1 {"a":1}"#, r#"call c2 {"a":1}"#, "done tool_calls", "approve c2", "execute c1"];
     assert_eq!(compact(&events), expected);
-    // Without an announcement there is one, or the page would show nothing.
+    // An unannounced call is announced first, or the page would show nothing.
     assert_eq!(compact(&[approval("c")]), [r#"call c {"a":1}"#, "done tool_calls", "approve c"]);
-    // A question is a call that the page executes.
+    // A question is a client tool call.
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
     let waiting = Event::RunWaiting(RunWaiting::default());
     let lines = compact(&[question, waiting]);
@@ -242,12 +242,12 @@ fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
 fn nothing_follows_an_error() {
     let failed = Event::RunFailed(ErrorInfo::new("gone"));
     assert_eq!(compact(&[text("A"), failed, text("B"), finished()]), [r#"text "A""#, "error gone"]);
-    // One that does not end the run is not the protocol's kind of error.
+    // An error that does not end the run has no chunk.
     let stumble = Event::Error(ErrorEvent { error: ErrorInfo::new("x"), ..Default::default() });
     assert_eq!(compact(&[stumble, finished()]), ["done stop"]);
 }
 
-/// What the page reads of a run that is told in several responses.
+/// What the page reads of a run that takes several responses.
 fn responses(all: &[&[Event]]) -> Vec<Vec<String>> {
     let mut encoder = Encoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
     let mut out = FrameWriter::new(Framing::Sse);

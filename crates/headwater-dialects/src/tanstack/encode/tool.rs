@@ -1,4 +1,4 @@
-//! Tool calls, and questions, which the page knows as calls of a tool of its own.
+//! Tool calls, and questions, which are client tool calls on the page.
 
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ impl Encoder {
             Some(known) if !known.is_complete && !known.is_settled && !known.is_asked => {
                 known.text.push_str(delta);
             }
-            // The page would append it to an input that is complete.
+            // The page would append it to a complete input.
             _ => return,
         }
         self.piece(sink, at, delta);
@@ -91,7 +91,7 @@ impl Encoder {
         call.is_complete = true;
         let streamed = std::mem::take(&mut call.text);
         let is_shown = call.is_shown;
-        // The page shows what was streamed, whatever the input is in the end.
+        // The page shows the streamed input, even if the final one differs.
         let arguments = input.filter(|_| streamed.is_empty()).map(Value::to_string).unwrap_or_default();
         if !is_shown || !arguments.is_empty() {
             self.piece(sink, at, &arguments);
@@ -109,7 +109,7 @@ impl Encoder {
         open.unwrap_or_else(|| self.calls.begin(&tool.call, &tool.name, sink.record.origin.attempt.as_ref()))
     }
 
-    /// Sees to it that the page shows the call and its whole input.
+    /// Ensures that the page shows the call and its whole input.
     pub(super) fn show(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
         let known = self.calls.find(&tool.call);
         let shown = known.filter(|&at| {
@@ -129,12 +129,12 @@ impl Encoder {
     fn result(&mut self, sink: &mut Sink<'_>, id: &ToolCallId) {
         let at = self.calls.find(id);
         let is_shown = at.and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown);
-        // A call of an earlier response: there is nothing that could keep the text from being repeated.
+        // A call of an earlier response: nothing could keep the text from being repeated.
         if !is_shown && self.page.would_repeat() {
             return;
         }
         let at = at.unwrap_or_else(|| self.calls.begin(id, "", None));
-        // A page that reads it again would execute again what it has executed.
+        // A page that reads it again must not execute it again.
         self.calls.no_longer_waits(at);
         self.settle(sink);
         let preliminary =
@@ -166,7 +166,7 @@ impl Encoder {
         }));
     }
 
-    /// Says that the model's turn is over.
+    /// Ends the model's turn.
     pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
         if std::mem::take(&mut self.page.turn_is_open) {
             self.page.turn_is_over = true;
@@ -176,7 +176,7 @@ impl Encoder {
         }
     }
 
-    /// The page cannot take a call back, so it sees its end.
+    /// The page cannot remove a call, so it shows its end.
     pub(super) fn retract(&mut self, sink: &mut Sink<'_>, attempt: &AttemptId) {
         let dead = self.calls.retract(attempt);
         if !dead.is_empty() {
@@ -189,7 +189,7 @@ impl Encoder {
         }
     }
 
-    /// Asks a question: the page executes a call whose id is that of the request.
+    /// Asks a question: a client tool call with the id of the request.
     pub(super) fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt) {
         let input = question.to_tool_input();
         let at = self.calls.begin(&question.request.as_str().into(), ASK_USER, None);
@@ -203,14 +203,14 @@ impl Encoder {
     fn answer(&mut self, sink: &mut Sink<'_>, request: &str) {
         let call = ToolCallId::from(request);
         let asked = self.calls.find(&call).and_then(|at| self.calls.get(at));
-        // One that was asked in an earlier response has its answer there.
+        // One asked in an earlier response has its answer there.
         if asked.is_some_and(|call| call.name == ASK_USER && !call.is_settled) {
             self.result(sink, &call);
         }
     }
 }
 
-/// What the page is told of the end of a call, or of the answer to a question.
+/// The text for the end of a call or the answer to a question.
 pub(super) fn output_text(event: &Event) -> Option<String> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -231,7 +231,7 @@ pub(super) fn output_text(event: &Event) -> Option<String> {
     })
 }
 
-/// How the reference server tells that a tool failed.
+/// How the reference server reports a failed tool.
 fn failure(error: &str) -> String {
     json!({ "error": error }).to_string()
 }

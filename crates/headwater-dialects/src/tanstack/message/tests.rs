@@ -5,7 +5,7 @@ use headwater_protocol::{
 use super::*;
 
 #[test]
-fn a_call_that_was_denied_has_the_result_that_the_stream_gives_it() {
+fn denied_call_has_the_same_result_as_on_the_stream() {
     for (reason, told) in [(None, "The call was denied."), (Some("not mine"), "not mine")] {
         let tool = ToolCall::new("c1", "delete");
         let events = [

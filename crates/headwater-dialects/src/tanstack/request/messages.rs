@@ -1,4 +1,4 @@
-//! The conversation, as the client flattens it: one message per speaker, tool outputs apart.
+//! The conversation, as the client flattens it: one message per speaker, tool outputs separate.
 
 use headwater_protocol::{
     Error, FilePart, Message, MessageStatus, Part, Role, TextPart, ToolPart, ToolState,
@@ -11,7 +11,7 @@ use crate::{
     request::{ChatRequest, ToolResult},
 };
 
-/// Reads the messages, and what the page's tools gave since the last answer.
+/// Parses the messages, and the outputs of client tools since the last answer.
 pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error> {
     let Value::Array(messages) = messages else {
         return Err(wrong(format!("`messages` must be a list, not {}", kind_of(messages))));
@@ -48,7 +48,7 @@ pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error
         calls(at, message.get("toolCalls"), &mut read, &mut json)?;
         chat.messages.push(read);
     }
-    // A long conversation must not turn the answers after it into text.
+    // A separate budget: a long conversation must not use up the one for the answers after it.
     let mut json = EmbeddedJson::of_request();
     for message in messages.iter().skip(answered).filter_map(Value::as_object) {
         result(message, chat, &mut json);
@@ -56,7 +56,7 @@ pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error
     Ok(())
 }
 
-/// Adds the output to its call, wherever that was made.
+/// Adds the output to its call, in whichever message that is.
 fn tool_message(
     at: usize,
     message: &Map<String, Value>,
@@ -86,11 +86,12 @@ fn tool_message(
     Ok(())
 }
 
-/// A tool message at the end of the conversation. The answer to a question is one too: its call is the request.
+/// A tool message at the end of the conversation. It may also answer a question, whose call id is the
+/// request's.
 fn result(message: &Map<String, Value>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let Some(call) = text(message, "toolCallId") else { return };
     let output = message.get("content").map(|content| parsed(content, json));
-    // A tool that failed sends `null`: the client keeps the error to itself.
+    // A failed tool sends `null`: the client does not send the error.
     chat.tool_results.push(ToolResult { call: call.into(), output, error: None });
 }
 
@@ -197,7 +198,7 @@ fn called(call: &str, name: &str) -> ToolPart {
     ToolPart { state: ToolState::InputAvailable, ..ToolPart::new(call, name) }
 }
 
-/// A tool's output: the client sends texts as they are and everything else as JSON.
+/// A tool's output: the client sends strings unchanged and everything else as JSON.
 fn parsed(content: &Value, json: &mut EmbeddedJson) -> Value {
     match content {
         Value::String(text) => json.read(text).unwrap_or_else(|| content.clone()),

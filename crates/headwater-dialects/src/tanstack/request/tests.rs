@@ -8,7 +8,7 @@ fn post(body: &Value) -> Result<ChatRequest, Error> {
 }
 
 #[test]
-fn a_conversation_is_read_with_its_calls_and_their_outputs() {
+fn conversation_is_parsed_with_calls_and_outputs() {
     let chat = post(&json!({
         "messages": [
             { "role": "user", "content": "weather?" },
@@ -34,11 +34,11 @@ fn a_conversation_is_read_with_its_calls_and_their_outputs() {
     assert_eq!(tool.output, Some(json!({ "celsius": 4 })));
     let Part::File(file) = &chat.messages[2].parts[1] else { panic!("a file") };
     assert_eq!(file.url, "data:image/png;base64,AAAA");
-    assert!(chat.tool_results.is_empty(), "that output is of an earlier turn");
+    assert!(chat.tool_results.is_empty(), "that output belongs to an earlier turn");
 }
 
 #[test]
-fn outputs_at_the_end_are_new_and_the_answer_to_a_question_is_one() {
+fn outputs_at_the_end_are_new_results_or_answers() {
     let call = |id: &str, name: &str, arguments: &Value| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments.to_string() } });
     let chat = post(&json!({ "messages": [
         { "role": "user", "content": "go" },
@@ -56,7 +56,7 @@ fn outputs_at_the_end_are_new_and_the_answer_to_a_question_is_one() {
 }
 
 #[test]
-fn a_decision_comes_by_itself_or_beside_the_messages() {
+fn decision_is_parsed_alone_or_with_messages() {
     let alone =
         post(&json!({ "approvalId": "a1", "approved": false, "reason": "no", "runId": "run_1" })).unwrap();
     assert_eq!((alone.action, alone.run.unwrap().as_str()), (Action::Answer, "run_1"));
@@ -72,13 +72,13 @@ fn a_decision_comes_by_itself_or_beside_the_messages() {
 }
 
 #[test]
-fn what_overrides_loses_nothing() {
+fn overridden_fields_are_kept() {
     let chat = post(&json!({ "messages": [], "data": { "user": "a" }, "user": "b" })).unwrap();
     assert_eq!(Value::Object(chat.context), json!({ "user": "b", "data": { "user": "a" } }));
 }
 
 #[test]
-fn a_bad_request_is_told_what_is_wrong_and_where() {
+fn invalid_request_is_reported_with_its_path() {
     let table = [
         (json!([]), "the body must be an object, not an array"),
         (json!({}), "`messages` is missing"),

@@ -1,5 +1,5 @@
-//! What a store is asked to do to its journals and values. Each call changes what is gathered at once, and says which
-//! batch makes it durable.
+//! The writing calls on journals and values. Each changes the gathering commit at once and returns the batch
+//! that makes it durable.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,32 +11,32 @@ use crate::{
     embedded::{frame::Entry, journal::Held},
 };
 
-/// The longest name of a journal and key of a value.
+/// The maximum length of a journal name or key.
 const MAX_NAME: usize = 4 << 10;
 
-/// The bytes that gather before a commit begins whoever waits.
+/// The number of bytes at which a commit begins even if no caller waits.
 const URGENT_BYTES: usize = 1 << 20;
 
-/// What a record that waits takes apart from its body.
+/// The memory of a pending record besides its body.
 pub(super) const RECORD_OVERHEAD: usize = 96;
 
-/// What came of asking for a lease.
+/// The result of claiming a lease.
 #[derive(Debug)]
 pub(in crate::embedded) enum Claim {
     /// The lease, once the batch is durable.
     Given(Lease, Arc<Batch>),
-    /// The journal is being deleted: ask again after the batch.
+    /// The journal is being deleted: retry after the batch.
     Later(Arc<Batch>),
 }
 
-/// What came of letting records go.
+/// The result of trimming records.
 #[derive(Debug)]
 pub(in crate::embedded) enum Trim {
-    /// They are gone already.
+    /// They are already gone.
     Nothing,
     /// They are gone once the batch is durable.
     Begun(Arc<Batch>),
-    /// Ask again after the batch.
+    /// Retry after the batch.
     Later(Arc<Batch>),
 }
 
@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    /// Appends records. Gives a receipt, and whether the writer has to be woken.
+    /// Appends records. Returns a receipt, and whether the writer must be woken.
     pub(in crate::embedded) fn append(
         &mut self,
         lease: &Lease,
@@ -89,7 +89,7 @@ impl Core {
             return Err(Error::full(&lease.journal, class, limits.journal));
         }
         bytes += RECORD_OVERHEAD * bodies.len();
-        // Whoever appends a fact waits for it, so facts are few: they have room even when deltas have none.
+        // Callers wait for each fact, so there are few of them: they get room even when deltas do not.
         let room = if class == Class::Fact { limits.pending.saturating_mul(2) } else { limits.pending };
         if waiting > 0 && waiting.saturating_add(bytes) > room {
             return Err(self.busy(waiting, room));
@@ -136,16 +136,16 @@ impl Core {
         Ok((Receipt::later(first, last, Box::pin(batch.wait())), wake))
     }
 
-    /// Refuses a write until the one after it begins to be written.
+    /// The error for a write that does not fit until the next commit begins.
     pub(super) fn busy(&self, waiting: usize, room: usize) -> Error {
         self.room.close();
         let message = format!(
-            "{waiting} bytes wait to be written and at most {room} may: the disk is too slow; wait for room and try again"
+            "{waiting} bytes wait to be written, the limit is {room}: the disk is too slow; wait for room and try again"
         );
         Error::new(ErrorKind::Busy, message)
     }
 
-    /// Asks for the lease of a journal.
+    /// Claims the lease of a journal.
     pub(in crate::embedded) fn claim(
         &mut self,
         name: &JournalId,
@@ -182,7 +182,7 @@ impl Core {
         Ok(Claim::Given(Lease { journal: name.clone(), epoch, owner, expires, first }, batch))
     }
 
-    /// A new journal, which nobody knows of yet.
+    /// Adds a new journal, not visible yet.
     pub(super) fn begin_journal(&mut self, name: &JournalId) -> u64 {
         self.counters.journal += 1;
         let number = self.counters.journal;
@@ -191,7 +191,7 @@ impl Core {
         number
     }
 
-    /// Makes a lease last longer. That is not written: all leases end with the process.
+    /// Extends a lease. This is not written: all leases end with the process.
     pub(in crate::embedded) fn renew(
         &mut self,
         lease: &Lease,
@@ -208,7 +208,7 @@ impl Core {
         Ok(renewed)
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     pub(in crate::embedded) fn release(&mut self, lease: &Lease) -> Result<Arc<Batch>> {
         let (number, journal) = self.leased(lease)?;
         journal.held = None;
@@ -218,7 +218,7 @@ impl Core {
         Ok(self.gather_op(Op::Released { journal: number, epoch, last }))
     }
 
-    /// Ends a journal.
+    /// Closes a journal.
     pub(in crate::embedded) fn close(&mut self, lease: &Lease, goes: Option<Time>) -> Result<Arc<Batch>> {
         let (number, journal) = self.leased(lease)?;
         journal.held = None;
@@ -228,7 +228,7 @@ impl Core {
         Ok(self.gather_op(Op::Closed { journal: number, goes, last }))
     }
 
-    /// Lets go of the records before a sequence. Those that are not durable yet must become so first.
+    /// Trims the records before a sequence. Records that are not durable must become so first.
     pub(in crate::embedded) fn trim(&mut self, lease: &Lease, before: u64) -> Result<Trim> {
         let (number, journal) = self.leased(lease)?;
         let before = before.min(journal.last + 1);
@@ -261,7 +261,7 @@ impl Core {
     pub(super) fn discard(&mut self, number: u64) -> Arc<Batch> {
         if let Some(journal) = self.journals.get_mut(&number) {
             journal.deleting = true;
-            // A holder whose lease has run out must not write to what is being deleted.
+            // A holder with an expired lease must not write to a journal that is being deleted.
             journal.held = None;
         }
         self.gather_op(Op::Deleted { journal: number })
@@ -295,7 +295,7 @@ impl Core {
         Ok((version, self.gather_op(Op::Put { key, version, expires, bytes })))
     }
 
-    /// Removes a value. Gives whether there was one, and what to wait for.
+    /// Removes a value. Returns whether there was one, and the batch to wait for.
     pub(in crate::embedded) fn remove(
         &mut self,
         key: &str,
@@ -306,11 +306,11 @@ impl Core {
         if self.values.check(key, expect, now)?.is_some() {
             return Ok((true, Some(self.remove_any(key.into()))));
         }
-        // Nobody is told that it is gone before that is durable.
+        // Absence is only reported once it is durable.
         Ok((false, self.settle_value(key)?))
     }
 
-    /// The commit after which the newest write of a value can be read, if one is under way.
+    /// The commit after which the newest write of a value can be read, if one is in progress.
     pub(in crate::embedded) fn settle_value(&mut self, key: &str) -> Result<Option<Arc<Batch>>> {
         if self.values.is_pending(key) { self.flush().map(Some) } else { Ok(None) }
     }
@@ -322,7 +322,7 @@ impl Core {
         self.gather_op(Op::Removed { key, version })
     }
 
-    /// Shows a journal's change that is durable.
+    /// Applies a durable change of a journal.
     pub(super) fn settle_journal_op(&mut self, number: u64, op: &Op) {
         let Some(journal) = self.journals.get_mut(&number) else { return };
         match *op {

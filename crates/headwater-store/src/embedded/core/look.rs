@@ -1,4 +1,4 @@
-//! What may be seen.
+//! The reading calls of the core.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
 /// One step of a read.
 #[derive(Debug)]
 pub(in crate::embedded) enum ReadStep {
-    /// All that there is to read was in memory.
+    /// Everything to read was in memory.
     Done(Vec<Record>, Tail),
     /// The next records are in a segment.
     Disk(Reading, Tail),
@@ -45,7 +45,7 @@ impl Core {
         journal.filter(|(_, journal)| journal.is_known()).ok_or_else(|| Error::unknown(name))
     }
 
-    /// Where the records from a sequence on are, for a page that may have some records already.
+    /// Where the records from a sequence on are, for a page that may already have some records.
     pub(in crate::embedded) fn read_step(
         &self,
         name: &JournalId,
@@ -95,14 +95,14 @@ impl Core {
         Reading { source, segment, name: journal.name.clone(), journal: number, from, until }
     }
 
-    /// Whether there is something after a sequence, or whom to wait for.
+    /// Whether there is a record after a sequence, or the notification to wait for.
     pub(in crate::embedded) fn wait_step(&mut self, name: &JournalId, after: u64) -> Result<Waiting> {
         let (number, journal) = self.known(name)?;
         let tail = journal.tail();
         if tail.last > after || tail.closed {
             return Ok(Waiting::Ready(tail));
         }
-        // Nothing will follow in a store that has stopped.
+        // A stopped store gets no further records.
         self.running()?;
         let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
         Ok(Waiting::Until(journal.waiters.get_or_insert_default().clone()))
@@ -112,7 +112,7 @@ impl Core {
         self.known(name).ok().map(|(_, journal)| journal.info())
     }
 
-    /// Names of journals in their order. They are looked through rather than kept in order: only tools ask.
+    /// Names of journals in order. They are sorted per call rather than kept sorted: only tools list them.
     pub(in crate::embedded) fn journals_after(
         &self,
         after: Option<&JournalId>,

@@ -1,4 +1,4 @@
-//! Journals that come from another store.
+//! Restores journals of another store.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{Error, JournalId, JournalInfo, Record, Result, embedded::frame::Entry, restore};
 
-/// What came of the next records of a journal.
+/// The result of restoring the next records of a journal.
 #[derive(Debug)]
 pub(in crate::embedded) enum Restore {
-    /// They are there once the batch is durable.
+    /// They are stored once the batch is durable.
     Begun(Arc<Batch>),
-    /// The name is not free yet: ask again after the batch.
+    /// The name is not free yet: retry after the batch.
     Later(Arc<Batch>),
 }
 
@@ -29,7 +29,7 @@ impl Core {
         check_name(name)?;
         let step = restore::check(name, info, records)?;
         if let Ok((number, journal)) = self.journal_mut(name) {
-            // That it exists is reported when it can be read.
+            // `Exists` is only reported when the journal can be read.
             if journal.deleting || !(journal.restoring || journal.is_known()) {
                 return self.flush().map(Restore::Later);
             }
@@ -45,7 +45,8 @@ impl Core {
         let bytes = self.check_restored_records(name, records)?;
         let number = if step.begins { self.begin_restore(name, info) } else { self.journal_mut(name)?.0 };
         if step.begins && !step.completes {
-            // After a crash this tells records of an unfinished restore from a journal that lost its beginning.
+            // After a crash this distinguishes records of an unfinished restore from a journal that lost its
+            // beginning.
             self.gather_op(Op::Restoring { journal: number, name: name.clone() });
         }
         self.push_restored_records(number, records, bytes);
@@ -56,7 +57,7 @@ impl Core {
         Ok(Restore::Begun(self.gather.batch.clone()))
     }
 
-    /// Checks the sizes of records, and that they are the next. Gives the bytes that wait with them.
+    /// Checks the sizes and the order of records. Returns the pending bytes including them.
     fn check_restored_records(&mut self, name: &JournalId, records: &[Record]) -> Result<usize> {
         let limits = self.limits;
         if let Some(record) = records.iter().find(|record| record.body.len() > limits.record) {
@@ -114,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Makes a journal one that others see, in the same commit as its last records.
+    /// Makes a journal visible, in the same commit as its last records.
     fn finish_restore(&mut self, number: u64, name: &JournalId, info: &JournalInfo) {
         let Some(journal) = self.journals.get_mut(&number) else { return };
         let (closed, last) = (info.tail.closed, info.tail.last);
@@ -137,11 +138,11 @@ impl Core {
         } else {
             self.gather_op(Op::Released { journal: number, epoch: newest, last });
         }
-        // Whatever the policy: a power cut must not take the epochs that later ones have to be higher than.
+        // Regardless of the policy: a power cut must not lose the epochs that later ones must exceed.
         self.gather.sync = true;
     }
 
-    /// Removes what a restore left that did not come to its end.
+    /// Removes an unfinished restore.
     pub(in crate::embedded) fn discard_unfinished(&mut self, number: u64, name: JournalId, since: u64) {
         self.journals.insert(number, Box::new(Journal::new(name, since)));
         self.discard(number);

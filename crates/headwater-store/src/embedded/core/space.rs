@@ -1,4 +1,4 @@
-//! What is let go: recent records, journals, trimmed records, segments.
+//! Frees recent records, journals, trimmed records and segments.
 
 use std::{io, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Core {
-    /// Lets the recent records of a journal go that nobody drives.
+    /// Drops the recent records of a journal without a driver.
     pub(super) fn forget_idle(&mut self, number: u64) {
         if let Some(journal) = self.journals.get_mut(&number).filter(|journal| journal.held.is_none()) {
             self.recent_bytes -= journal.forget(0);
@@ -20,7 +20,7 @@ impl Core {
         }
     }
 
-    /// Notes that a journal has recent records.
+    /// Registers a journal with recent records.
     pub(super) fn remember_recent(&mut self, number: u64) {
         if self.recent.len() >= self.recent_room {
             let journals = &self.journals;
@@ -30,7 +30,7 @@ impl Core {
         self.recent.push_back(number);
     }
 
-    /// Lets a deleted journal go.
+    /// Removes a deleted journal.
     pub(super) fn forget_journal(&mut self, number: u64) {
         let Some(mut journal) = self.journals.remove(&number) else { return };
         journal.wake();
@@ -42,11 +42,11 @@ impl Core {
             self.going.remove(&(goes, number));
         }
         self.recent_bytes -= journal.recent.as_ref().map_or(0, |recent| recent.bytes);
-        // Frames other than records may be in any segment since it began.
+        // Frames other than records may be in any segment since its first one.
         self.stale_segments.extend(self.sealed.range(journal.since..).map(|(segment, _)| *segment));
     }
 
-    /// Lets the records of a journal before a sequence go.
+    /// Removes the records of a journal before a sequence.
     pub(super) fn settle_trim(&mut self, number: u64, before: u64) {
         let Some(journal) = self.journals.get(&number).filter(|journal| before > journal.first) else {
             return;
@@ -59,7 +59,7 @@ impl Core {
         if let Some(piece) = gone.checked_sub(1).and_then(|at| journal.pieces.get(at)) {
             part = match self.bytes_from(number, piece.segment, before) {
                 Ok(kept) => kept.map(|(first, bytes)| Piece { segment: piece.segment, first, bytes }),
-                // What cannot be read now may be read later. Until the store is opened anew, too much is counted.
+                // It may become readable later. Until the store is reopened, too many bytes are counted.
                 Err(_) => Some(*piece),
             };
             dropped = dropped.saturating_sub(part.map_or(0, |part| part.bytes));
@@ -74,7 +74,7 @@ impl Core {
         self.stale_segments.extend(stale);
     }
 
-    /// What a segment has of a journal from a sequence on: the first sequence and the bytes; `None` if nothing.
+    /// A segment's part of a journal from a sequence on: first sequence and bytes; `None` if there is none.
     pub(in crate::embedded) fn bytes_from(
         &self,
         journal: u64,
@@ -90,7 +90,7 @@ impl Core {
         }
     }
 
-    /// Begins to delete what retention no longer keeps. Gives how many journals and values, and what to wait for.
+    /// Begins to delete expired journals and values. Returns their numbers and the batch to wait for.
     pub(in crate::embedded) fn let_go(&mut self, now: Time) -> Option<(u64, u64, Arc<Batch>)> {
         let (mut journals, mut values) = (0, 0);
         let over = self.going.range(..=(now, u64::MAX)).map(|(_, number)| *number).collect::<Vec<_>>();
@@ -110,7 +110,7 @@ impl Core {
         batch.map(|batch| (journals, values, batch))
     }
 
-    /// Puts a rewritten segment in the place of the old one and of older ones that it was joined with.
+    /// Replaces a segment, and older ones merged into it, with its rewritten version.
     pub(in crate::embedded) fn replace_segments(
         &mut self,
         sealed: Arc<Sealed>,

@@ -18,7 +18,7 @@ const TRAILER: usize = 32;
 const TRAILER_MAGIC: &[u8; 4] = b"HWf\x01";
 const ENTRY: usize = 32;
 
-/// Where the parts of a footer are.
+/// The positions of the parts of a footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::embedded) struct Footer {
     /// Where the commits end.
@@ -30,7 +30,7 @@ pub(in crate::embedded) struct Footer {
 }
 
 impl Footer {
-    /// Writes the footer of a segment whose commits end at an offset.
+    /// Encodes the footer of a segment whose commits end at an offset.
     pub(in crate::embedded) fn encode(index: &SegmentIndex, segment: u64, lists: u32) -> (Self, Vec<u8>) {
         let mut out = Vec::new();
         let mut directory = Vec::new();
@@ -69,8 +69,8 @@ impl Footer {
         out
     }
 
-    /// Reads the footer at the end of a segment and what it says; `None` if there is no good one. The lists of frames
-    /// stay on disk.
+    /// Reads the footer at the end of a segment and its index; `None` if there is no valid one. The lists of
+    /// frames stay on disk.
     pub(in crate::embedded) fn read(
         file: &dyn File,
         segment: u64,
@@ -108,8 +108,8 @@ impl Footer {
         ordered.then_some(footer)
     }
 
-    /// Reads the list of one journal's frames: its first sequence and the encoded list. `Ok(None)` if the segment has
-    /// none of that journal, [`io::ErrorKind::InvalidData`] if the list is damaged.
+    /// Reads the list of one journal's frames: its first sequence and the encoded list. `Ok(None)` if the
+    /// segment has no frames of that journal, [`io::ErrorKind::InvalidData`] if the list is damaged.
     pub(in crate::embedded) fn list(
         &self,
         file: &dyn File,
@@ -139,8 +139,8 @@ impl Footer {
         Ok(None)
     }
 
-    /// Whether everything of the footer is there, with the marker before it. One that was not made durable may be there
-    /// in part.
+    /// Whether the whole footer is intact, with the marker before it. A footer that was not made durable may
+    /// be partial.
     pub(in crate::embedded) fn is_whole(&self, file: &dyn File, segment: u64) -> io::Result<bool> {
         let Some(marker) = u64::from(self.lists).checked_sub(COMMIT_HEADER as u64) else { return Ok(false) };
         if CommitHeader::decode(&read_up_to(file, marker, COMMIT_HEADER)?, segment, marker).is_none() {
@@ -156,7 +156,7 @@ impl Footer {
         }))
     }
 
-    /// Whether all lists are good and say what was found by reading the frames.
+    /// Whether all lists are intact and agree with the scanned frames.
     pub(in crate::embedded) fn lists_agree(&self, file: &dyn File, index: &SegmentIndex) -> bool {
         index.journals.iter().filter(|(_, part)| part.list.frames > 0).all(|(number, part)| {
             matches!(self.list(file, *number), Ok(Some((first, encoded)))

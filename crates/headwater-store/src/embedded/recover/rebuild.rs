@@ -1,4 +1,4 @@
-//! Puts together what the segments say. Their order does not matter, so neither does which of them were rewritten.
+//! Merges the contents of all segments. The result does not depend on which of them were rewritten.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// What was found so far.
+/// The state found so far.
 #[derive(Debug, Default)]
 pub(in crate::embedded) struct Rebuild {
     pub(in crate::embedded) counters: Counters,
@@ -29,7 +29,7 @@ pub(in crate::embedded) struct Rebuild {
     pub(in crate::embedded) core_stale: Vec<u64>,
     journals: BTreeMap<u64, Found>,
     values: HashMap<Arc<str>, (ValuePart, u64)>,
-    /// Damage, and the journal's number where it is known.
+    /// Damage, with the journal's number if known.
     damages: Vec<(Damage, Option<u64>)>,
     leapt: bool,
     pub(in crate::embedded) suspects: Suspects,
@@ -63,7 +63,7 @@ impl Rebuild {
         self.damages.extend(faults.iter().map(|fault| (damage(segment, fault), fault.journal)));
     }
 
-    /// Takes in what a segment says. Segments are given in their order.
+    /// Adds the contents of a segment. Segments come in order.
     pub(in crate::embedded) fn apply(&mut self, segment: u64, index: &SegmentIndex) {
         self.counters.raise(&counters_of(index));
         for (number, part) in &index.journals {
@@ -185,13 +185,13 @@ impl Rebuild {
             self.lost(segment, what, Some(name.clone()));
             next = end;
         }
-        // A journal that was closed or given back has said how far it goes.
+        // A closed or released journal has recorded its end.
         let is_driven = found.closed.is_none() && found.released < newest.epoch;
         if is_driven && self.suspects.contains(number) {
             let what = format!("record {next} and those after it may be missing");
             self.lost(segment, what, Some(name.clone()));
             next += 1;
-            // So that this is known when the segment is sealed, too.
+            // Record it in the segment too, so that it is known after sealing.
             core.active.index.journal(number).last = next - 1;
         }
         journal.last = next - 1;
@@ -206,7 +206,7 @@ impl Rebuild {
         }
         core.going.extend(journal.closed.flatten().map(|goes| (goes, number)));
         if let Some(older) = core.names.insert(name.clone(), number) {
-            // Its deletion was lost to damage: nobody can name it any more.
+            // Its deletion was lost to damage: the name now belongs to a newer journal.
             core.journals.remove(&older);
             core.driven.remove(&older);
             core.going.retain(|(_, number)| *number != older);
@@ -219,7 +219,7 @@ impl Rebuild {
         core.journals.insert(number, Box::new(journal));
     }
 
-    /// Removes a journal whose restore did not come to its end. With damage it may be one whose end was lost: then it stays.
+    /// Removes a journal with an unfinished restore. With damage its end may have been lost: then it stays.
     fn add_unfinished(&mut self, number: u64, found: Found, core: &mut Core) {
         let since = found.segments.first().copied().unwrap_or_default();
         match found.name {
@@ -231,7 +231,7 @@ impl Rebuild {
         }
     }
 
-    /// Notes what a segment has lost.
+    /// Records a loss of a segment.
     pub(in crate::embedded) fn lost(&mut self, segment: u64, what: String, journal: Option<JournalId>) {
         let damage = Damage { file: segment_name(segment), offset: 0, bytes: 0, what, journal };
         self.damages.push((damage, None));

@@ -1,4 +1,4 @@
-//! Rewrites segments: what is wanted is copied with its checksums into a new file, which then takes their place.
+//! Rewrites segments: copies live frames with their checksums into a new file, which replaces the old ones.
 
 use std::{
     io,
@@ -21,16 +21,16 @@ use crate::{
     },
 };
 
-/// The bytes that are gathered before they are written.
+/// The number of bytes gathered per write.
 const PIECE: usize = 1 << 20;
 
-/// Rewrites neighbours as one segment, which gets the place of the last of them. Gives the bytes that became free.
+/// Rewrites neighbours as one segment with the number of the last one. Returns the freed bytes.
 pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted) -> Result<u64> {
     shared.make_deaths_durable()?;
     let Some((last, others)) = sources.split_last() else { return Ok(0) };
     let (name, new) = (segment_name(last.number), rewrite_name(last.number));
     let failed = |error| write_error(format_args!("rewriting {name} as {new}"), error);
-    // Their names will be given away, and somebody may be reading them.
+    // Readers may still use these files, whose names are about to be reassigned.
     sources.iter().try_for_each(|sealed| sealed.file.pin()).map_err(failed)?;
     let file: Arc<dyn File> = create(shared, &new).map(Arc::from).map_err(failed)?;
     let mut copy = Copy {
@@ -47,7 +47,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     let (footer, size) = match copy.run(shared, sources, wanted) {
         Ok(done) => done,
         Err(error) => {
-            // The old segments are untouched. What is left of the new one goes when the store is opened, if not now.
+            // The old segments are untouched. The new file is removed now or at the next open.
             let _ = shared.files.remove(&new);
             return Err(error);
         }
@@ -70,7 +70,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     for sealed in sources {
         shared.lists.forget(sealed.number);
     }
-    // A crash before these are gone leaves their frames twice, which is as good as once.
+    // A crash before these are removed leaves duplicate frames, which is harmless.
     for number in gone {
         let name = segment_name(number);
         let removed = shared.files.remove(&name).and_then(|()| shared.files.sync_names());
@@ -94,9 +94,9 @@ fn create(shared: &Shared, name: &str) -> io::Result<Box<dyn File>> {
 struct Copy {
     segment: u64,
     file: Arc<dyn File>,
-    /// Where the next commit goes.
+    /// The offset of the next commit.
     offset: u64,
-    /// Room for a commit's header, and frames.
+    /// Space for a commit's header, then frames.
     pending: Vec<u8>,
     frames: u32,
     commit: u64,
@@ -113,7 +113,7 @@ impl Copy {
         if let Some(last) = sources.last() {
             let header = read_exact(&*last.file, 0, SEGMENT_HEADER)
                 .map_err(|error| Error::io(format_args!("reading {name}"), error))?;
-            // Commits of segments before it take numbers that are good after its header.
+            // Take the number from its header, so that the commits of merged segments are valid after it.
             if let Some(header) = SegmentHeader::decode(&header, &name)? {
                 (self.commit, self.generation) = (header.commit_before + 1, header.generation);
             }
@@ -134,7 +134,7 @@ impl Copy {
         Ok((footer, self.offset + bytes.len() as u64))
     }
 
-    /// Copies what is wanted of one segment.
+    /// Copies the live contents of one segment.
     fn copy(&mut self, sealed: &Sealed, wanted: &Wanted) -> Result<()> {
         let name = segment_name(sealed.number);
         let reading = |error| Error::io(format_args!("reading {name}"), error);
@@ -153,7 +153,7 @@ impl Copy {
             let header =
                 CommitHeader::decode(window.get(at, COMMIT_HEADER).map_err(reading)?, sealed.number, at);
             let Some(header) = header else {
-                // Without a footer, the last commit is a marker and what follows it is the footer's remains.
+                // Without a footer, the last commit is a marker and the rest is what remains of the footer.
                 if matches!(sealed.lists, Lists::Memory(_)) && after_marker {
                     break;
                 }

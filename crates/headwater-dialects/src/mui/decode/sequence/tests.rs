@@ -10,9 +10,9 @@ fn run(sequencer: &mut Sequencer, items: &[Item]) -> String {
     items.iter().flat_map(|(id, sequence, chunk)| sequencer.push(*id, *sequence, chunk).unwrap()).collect()
 }
 
-/// What MUI X Chat's own client was seen to do, case by case.
+/// The observed behaviour of MUI X Chat's own client, case by case.
 #[test]
-fn order_and_duplicates_are_those_of_the_real_client() {
+fn order_and_duplicates_match_the_real_client() {
     type Row = (&'static str, &'static [Item], &'static str, Option<i64>, usize);
     let table: &[Row] = &[
         ("raw", &[(None, None, "a"), (None, None, "a")], "aa", None, 0),
@@ -110,7 +110,7 @@ fn resumed_stream_may_overlap_the_one_before() {
         assert_eq!(sequencer.seen.iter().collect::<Vec<_>>(), ["e0", "e1", "e2", "e3"]);
     }
     let mut sequencer = resumed();
-    assert_eq!(run(&mut sequencer, &all[3..]), "", "what is ahead of the resumed place waits");
+    assert_eq!(run(&mut sequencer, &all[3..]), "", "chunks ahead of the resumed position wait");
     assert_eq!(sequencer.gap(), Some((2, 1)));
 }
 
@@ -128,7 +128,7 @@ fn refused_chunk_leaves_no_trace() {
 }
 
 #[test]
-fn ids_are_remembered_whether_they_count_or_not() {
+fn consecutive_and_other_ids_are_remembered() {
     let given = ["x", "7", "m:0", "m:1", "y", "m:2", "m:4", "m:03", "m:3", "n:4", "18446744073709551616"];
     let mut seen = SeenIds::default();
     for (index, id) in given.iter().enumerate() {
@@ -152,7 +152,7 @@ fn memory_of_ids_is_bounded() {
 
 proptest! {
     #[test]
-    fn any_arrival_gives_the_run_up_to_the_first_hole(arrivals in vec(0i64..12, 0..40)) {
+    fn any_arrival_order_yields_chunks_up_to_the_first_gap(arrivals in vec(0i64..12, 0..40)) {
         let mut sequencer = Sequencer { next: Some(0), ..Sequencer::default() };
         let mut found = Vec::new();
         for sequence in &arrivals {
