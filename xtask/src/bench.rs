@@ -10,6 +10,7 @@ mod json;
 mod measurement;
 mod models;
 mod runtime;
+mod stores;
 mod table;
 mod web;
 
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use crate::cluster::Engine;
 use crate::command::{Failure, cargo, command, output_of};
 use crate::{Optional, root, vendors};
 use measurement::Measurement;
@@ -32,9 +34,9 @@ pub(crate) enum Subject {
     Json,
     /// Appends, reads, wake-ups, memory and space of the stores
     Store,
-    /// The store on Redis: appends over several nodes, wake-ups, connections, beside the bare server
+    /// The store on Redis: appends over several nodes, latency, connections, beside the bare server and `resumable-stream`
     Redis,
-    /// The same on Postgres
+    /// The same on Postgres, beside a table with one row per record
     Postgres,
     /// Runs, deltas, waiting and replay, in memory and on disk
     Runtime,
@@ -48,14 +50,19 @@ pub(crate) enum Subject {
     Web,
 }
 
-pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
+    if write && !matches!(subject, Subject::Redis | Subject::Postgres) {
+        return Err(Failure::new(
+            "--write is for `redis` and `postgres`: the others print tables to be copied",
+        ));
+    }
     match subject {
         Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
-        Subject::Redis => bench_of(&root, "headwater-store", "shared", &["redis"]),
-        Subject::Postgres => bench_of(&root, "headwater-store", "shared", &["postgres"]),
+        Subject::Redis => stores::run(&root, Engine::Redis, write, without),
+        Subject::Postgres => stores::run(&root, Engine::Postgres, write, without),
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
@@ -108,18 +115,12 @@ fn run_dialects(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> 
 fn benches_of(root: &Path, package: &str, benches: &[&str]) -> Result<ExitCode, Failure> {
     let mut met = true;
     for bench in benches {
-        met &= bench_of(root, package, bench, &[])? == ExitCode::SUCCESS;
+        let status = cargo(root, &["bench", "-q", "-p", package, "--bench", bench]).status();
+        met &= status
+            .map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?
+            .success();
     }
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// A bench that prints its own table and aims, with the words that it is given.
-fn bench_of(root: &Path, package: &str, bench: &str, words: &[&str]) -> Result<ExitCode, Failure> {
-    let mut arguments = vec!["bench", "-q", "-p", package, "--bench", bench, "--"];
-    arguments.extend(words);
-    let status = cargo(root, &arguments).status();
-    let status = status.map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {

@@ -56,6 +56,9 @@ enum Task {
         /// What to measure
         #[arg(default_value = "dialects")]
         subject: bench::Subject,
+        /// Keep the figures of `redis` or `postgres`, and write their tables into docs/benchmarks.md and docs/scaling.md
+        #[arg(long)]
+        write: bool,
         /// Parts to leave out, where a tool that they need cannot be had
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         without: Vec<Optional>,
@@ -146,7 +149,7 @@ fn main() -> ExitCode {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Shape { all } => shape::run(all),
         Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
-        Task::Bench { subject, without } => bench::run(subject, &without),
+        Task::Bench { subject, write, without } => bench::run(subject, write, &without),
         Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),
         Task::Cluster(arguments) => cluster::run(&arguments),

@@ -20,7 +20,15 @@ pub(crate) struct Table {
     pub(crate) rows: &'static [&'static str],
 }
 
-/// A table in the text of its document, and what is around it.
+/// The part of a document that a command writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) document: &'static str,
+    /// The command that writes it, as the document says.
+    pub(crate) command: &'static str,
+}
+
+/// A block in the text of its document, and what is around it.
 struct Place<'a> {
     before: &'a str,
     begin: String,
@@ -42,15 +50,15 @@ impl Table {
         for name in &missing {
             anstream::println!("skipped or failed: {name}");
         }
-        let text = self.text(root)?;
-        let place = self.place(&text)?;
+        let block = self.block();
+        let written = block.read(root)?;
         if write {
             if !missing.is_empty() {
                 return Err(Failure::new(format!("{missing:?} did not run, so the table is not written")));
             }
-            return self.write(root, &place, &table);
+            return block.write(root, &table);
         }
-        if missing.is_empty() && place.written.trim() != table.trim() {
+        if missing.is_empty() && written != table.trim() {
             let message =
                 format!("the table in {} is another one: `{}` writes it", self.document, self.command);
             return Err(Failure::new(message));
@@ -61,18 +69,44 @@ impl Table {
     /// Prints the table of the rows that were found, and writes it into the document on demand. A row that was not found
     /// stays as it is there. Nothing is compared: counts and figures are those of the last long run.
     pub(crate) fn update(&self, root: &Path, found: &[String], write: bool) -> Result<(), Failure> {
-        let text = self.text(root)?;
-        let place = self.place(&text)?;
-        let known: Vec<_> = found.iter().map(String::as_str).chain(place.written.lines()).collect();
+        let block = self.block();
+        let written = block.read(root)?;
+        let known: Vec<_> = found.iter().map(String::as_str).chain(written.lines()).collect();
         let rows = self.rows.iter().filter_map(|name| {
             known.iter().find(|row| row.starts_with(&format!("| {name} | "))).map(|row| format!("{row}\n"))
         });
         let table = format!("{}{}", self.heading, rows.collect::<String>());
         anstream::print!("{table}");
-        if write { self.write(root, &place, &table) } else { Ok(()) }
+        if write { block.write(root, &table) } else { Ok(()) }
     }
 
-    /// The place of the table in the document.
+    /// The rows among these that the document lacks.
+    pub(crate) fn lacks(&self, root: &Path, rows: &[String]) -> Result<Vec<String>, Failure> {
+        let text = self.block().text(root)?;
+        Ok(rows.iter().filter(|row| !text.lines().any(|line| line == row.as_str())).cloned().collect())
+    }
+
+    fn block(&self) -> Block {
+        Block { document: self.document, command: self.command }
+    }
+}
+
+impl Block {
+    /// What the document has now.
+    pub(crate) fn read(&self, root: &Path) -> Result<String, Failure> {
+        let text = self.text(root)?;
+        Ok(self.place(&text)?.written.trim().to_owned())
+    }
+
+    /// Replaces what the document has.
+    pub(crate) fn write(&self, root: &Path, content: &str) -> Result<(), Failure> {
+        let text = self.text(root)?;
+        let Place { before, begin, after, .. } = self.place(&text)?;
+        let path = root.join(self.document);
+        fs::write(&path, format!("{before}{begin}\n{}\n\n{END}{after}", content.trim()))
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+    }
+
     fn place<'a>(&self, text: &'a str) -> Result<Place<'a>, Failure> {
         let begin = format!("<!-- written by `{}` -->\n", self.command);
         let split = text.split_once(&begin).and_then(|(before, rest)| {
@@ -84,19 +118,6 @@ impl Table {
             return Err(Failure::new(format!("{} has no place for the table: `{place}`", self.document)));
         };
         Ok(Place { before, begin, written, after })
-    }
-
-    fn write(&self, root: &Path, place: &Place<'_>, table: &str) -> Result<(), Failure> {
-        let Place { before, begin, after, .. } = place;
-        let path = root.join(self.document);
-        fs::write(&path, format!("{before}{begin}\n{table}\n{END}{after}"))
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
-    }
-
-    /// The rows among these that the document lacks.
-    pub(crate) fn lacks(&self, root: &Path, rows: &[String]) -> Result<Vec<String>, Failure> {
-        let text = self.text(root)?;
-        Ok(rows.iter().filter(|row| !text.lines().any(|line| line == row.as_str())).cloned().collect())
     }
 
     fn text(&self, root: &Path) -> Result<String, Failure> {
