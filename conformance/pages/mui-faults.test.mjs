@@ -114,6 +114,27 @@ test('mui: a connection that is gone for good is a disconnect', async () => {
   await page.shows(/^error of stream/);
 });
 
+test('mui: a run that fails shows its error, ends the streaming, and the next message is answered', async () => {
+  const page = await visit('chat');
+  await page.say('error');
+  await page.shows(/^error of \w+: .*asked to fail/);
+  // The answer so far stays. Nothing streams any more: the message can be answered again, and the next one is sent.
+  await page.tab.getByRole('button', { name: 'Regenerate' }).waitFor();
+  assert.equal(await page.tab.getByRole('button', { name: 'Stop', exact: true }).count(), 0);
+  await page.say('hello heron');
+  await page.shows('to see that I remember');
+});
+
+test('mui: a conversation whose run failed is open again after a reload', async () => {
+  const page = await visit('chat');
+  await page.say('error');
+  await page.shows(/^error of \w+: .*asked to fail/);
+  await page.reload();
+  await page.tab.getByRole('button', { name: 'Regenerate' }).waitFor();
+  await page.say('hello heron');
+  await page.shows('to see that I remember');
+});
+
 test('mui: an answer that is stopped while the page is left is stopped', async () => {
   const known = new Set((await here.runs('runs')).map(({ id }) => id));
   const page = await visit('runs');

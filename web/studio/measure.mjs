@@ -2,7 +2,8 @@
 //
 // "Open" is the time from the navigation, with an empty cache, until the view shows what it should for the record that the URL names, and
 // has all records: the page is loaded, the conversation with its answer is beside the view, and scrolling or the cursor reaches every
-// record. "First drawn" is when a first part of the run is there. The server that sends the run is Node in this process: it has it in memory.
+// record. In the wire view the columns of other dialects show their frames for that record, and may still be reading later ones; "all
+// read" is when they have them. "First drawn" is when a first part of the run is there. The server that sends the run is Node in this process: it has it in memory.
 
 import { fakeServer, framesOf, replay } from './test/fake-server.mjs';
 import { serveStudio } from './test/serve.mjs';
@@ -31,7 +32,9 @@ function isOpen({ tab, seq, total, word }) {
   if (Number(document.querySelector('input[type=range]')?.max) !== total - 1 || !text('.moment .seq').endsWith(` ${seq ?? total}`)) return false;
   if (tab === 'state') return seq ? text('.state-view .snapshot').trimEnd().endsWith(word) : !!document.querySelector('.state-view .status.finished');
   const columns = [...document.querySelectorAll('.dialect')];
-  return columns.length === 3 && columns.every((column) => (column.querySelector('header').textContent.match(/([\d,]+) frames/)?.[1] ?? '').replaceAll(',', '') === String(total) && (seq ? column.querySelector('li.now')?.textContent.includes(word) : column.querySelector('li')));
+  const framesIn = (column) => Number((column.querySelector('header').textContent.match(/([\d,]+) frames/)?.[1] ?? '').replaceAll(',', ''));
+  // The native column has all frames. The others show theirs, and go on reading.
+  return columns.length === 3 && framesIn(columns[0]) === total && columns.every((column) => (seq ? column.querySelector('li.now')?.textContent.includes(word) : framesIn(column) >= 60 && column.querySelector('li[data-at="59"]')));
 }
 
 const word = (at) => (at % 60 === 59 ? '.\n\n' : ` word${at}`);
@@ -110,13 +113,15 @@ try {
       await page.locator(FIRST[tab]).first().waitFor();
       const first = Date.now() - started;
       await page.waitForFunction(isOpen, { tab, seq, total, word: word(middle - begin.length - 1).trim() });
-      times.push({ all: Date.now() - started, first, processor: (await pageTime()) - before });
+      const all = Date.now() - started;
+      if (tab === 'wire') await page.waitForFunction((count) => [...document.querySelectorAll('.dialect header')].every(({ textContent }) => textContent.includes(`${count} frames`)), total.toLocaleString('en'));
+      times.push({ all, read: Date.now() - started, first, processor: (await pageTime()) - before });
       if (tab === 'timeline' && !seq && pass === 0) await scroll(page);
       await close();
     }
-    const { all, first, processor } = times.sort((a, b) => a.all - b.all)[0];
+    const { all, first, read, processor } = times.sort((a, b) => a.all - b.all)[0];
     const isMet = all < OPEN_AIM;
-    console.log(`open ${total.toLocaleString('en')} records in ${tab}${seq ? ` at record ${seq.toLocaleString('en')}` : ''}: ${all} ms, first drawn after ${first} ms, ${processor.toFixed(0)} ms of the processor, best of ${PASSES} (all: ${times.map((time) => time.all).join(', ')} ms); aim ${OPEN_AIM} ms ${isMet ? 'met' : 'missed'}`);
+    console.log(`open ${total.toLocaleString('en')} records in ${tab}${seq ? ` at record ${seq.toLocaleString('en')}` : ''}: ${all} ms, first drawn after ${first} ms, ${tab === 'wire' ? `all read after ${read} ms, ` : ''}${processor.toFixed(0)} ms of the processor, best of ${PASSES} (all: ${times.map((time) => time.all).join(', ')} ms); aim ${OPEN_AIM} ms ${isMet ? 'met' : 'missed'}`);
     missed += isMet ? 0 : 1;
   }
   const sentInAll = RATE * SECONDS;

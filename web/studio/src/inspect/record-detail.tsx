@@ -50,11 +50,17 @@ function BecameRow({ run, dialect, about, record, own, before }: { run: string; 
   useEffect(() => {
     if (!own) return;
     const controller = new AbortController();
-    framesOfRecord(run, dialect, record, before, own, controller.signal).then(
-      (found) => !controller.signal.aborted && setBecame(found),
-      (error: unknown) => !controller.signal.aborted && setBecame(asProblem(error)),
-    );
-    return () => controller.abort();
+    const read = () =>
+      void framesOfRecord(run, dialect, record, before, own, controller.signal).then(
+        (found) => !controller.signal.aborted && setBecame(found),
+        (error: unknown) => !controller.signal.aborted && setBecame(asProblem(error)),
+      );
+    // Once the record itself is drawn: a browser has six connections to a server, and these take all of them.
+    const timer = setTimeout(read, 60);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
   }, [run, dialect, record.seq, own, before]);
   const frames = became && 'frames' in became ? became.frames : [];
   const state = !became ? '…' : !('frames' in became) ? became.message : frames.length === 0 ? 'nothing' : became.isPart ? 'a part of 1 frame' : plural(frames.length, 'frame');

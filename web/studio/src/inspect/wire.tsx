@@ -59,7 +59,7 @@ export function Wire({ run, records, native, seq, onSeq }: Props) {
           dialect === 'native' ? (
             <Column key={dialect} run={run} dialect={dialect} stream={native} place={moment ? [moment.at, moment.at + 1] : NOWHERE} moment={moment} onFrame={(index) => onSeq(records[index]?.seq)} />
           ) : (
-            <DialectColumn key={`${dialect} ${phase}`} run={run} dialect={dialect} moment={moment} onSeq={onSeq} />
+            <DialectColumn key={`${dialect} ${phase}`} run={run} dialect={dialect} isRead={native.state !== 'open'} moment={moment} onSeq={onSeq} />
           ),
         )}
       </div>
@@ -94,8 +94,8 @@ interface FrameStream {
 }
 
 /** A column of a dialect that is read for it. */
-function DialectColumn({ run, dialect, moment, onSeq }: { run: string; dialect: string; moment: MomentPlace | undefined; onSeq: (seq: number | undefined) => void }) {
-  const stream = useFrames(run, dialect);
+function DialectColumn({ run, dialect, isRead, moment, onSeq }: { run: string; dialect: string; isRead: boolean; moment: MomentPlace | undefined; onSeq: (seq: number | undefined) => void }) {
+  const stream = useFrames(run, dialect, isRead);
   const place = useMomentFrames(run, dialect, stream.frames, stream.state === 'ended', moment);
   const onFrame = (index: number) => {
     const seq = seqOf(stream.frames[index] ?? '');
@@ -104,8 +104,20 @@ function DialectColumn({ run, dialect, moment, onSeq }: { run: string; dialect: 
   return <Column run={run} dialect={dialect} stream={stream} place={place} moment={moment} onFrame={onFrame} />;
 }
 
-/** The stream of a run in a dialect, up to where the run waits. */
-function useFrames(run: string, dialect: string): FrameStream {
+/** So many frames of a dialect are read at once, and the others when the records are there: those come first. */
+const FIRST_FRAMES = 300;
+/** How long a dialect waits for the records, in milliseconds: those of an active run are never all there. */
+const HOLD = 1000;
+
+/** The stream of a run in a dialect, up to where the run waits. `isRead`: the records of the run are all there. */
+function useFrames(run: string, dialect: string, isRead: boolean): FrameStream {
+  const release = useRef<() => void>(undefined);
+  const isHeld = useRef(!isRead);
+  useEffect(() => {
+    if (!isRead) return;
+    isHeld.current = false;
+    release.current?.();
+  }, [isRead]);
   const [stream, setStream] = useState<FrameStream>({ frames: [], bytes: 0, state: 'open' });
   const path = eventsPath(run, dialect, { until: 'wait' });
   useEffect(() => {
@@ -118,10 +130,16 @@ function useFrames(run: string, dialect: string): FrameStream {
       state = now;
       pace.now();
     };
-    readFrames(path, controller.signal, (more, size) => {
+    readFrames(path, controller.signal, async (more, size) => {
       for (const frame of more) all.push(frame);
       read += size;
-      return pace.arrived(more.length);
+      await pace.arrived(more.length);
+      if (!isHeld.current || all.length < FIRST_FRAMES) return;
+      await new Promise<void>((resolve) => {
+        release.current = resolve;
+        setTimeout(resolve, HOLD);
+      });
+      isHeld.current = false;
     }).then(() => end('ended'), (error: unknown) => end(asProblem(error)));
     return () => {
       pace.stop();

@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-BluDNuId.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-BluDNuId.js"),
-    },
-    File {
         path: "/assets/index-CaEEWaqJ.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
+    },
+    File {
+        path: "/assets/index-DJ5BXs7e.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-DJ5BXs7e.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
