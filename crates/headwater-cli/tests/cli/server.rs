@@ -1,9 +1,10 @@
 //! A real server process, and requests to it.
 
 use std::{
+    env,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread::{self, JoinHandle},
@@ -69,7 +70,7 @@ impl Server {
     pub(crate) fn start_with_files(data: &Path, (soft, hard): (u32, u32), args: &[&str]) -> Self {
         let mut limited = Command::new("sh");
         let script = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
-        limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+        limited.args(["-c", &script]).arg(binary());
         Self::start_command(limited, "127.0.0.1:0", data, args, &[])
     }
 
@@ -219,7 +220,7 @@ pub(crate) fn small(blocks: u32) -> Command {
     let mut limited = Command::new("sh");
     // A signal that is ignored stays so in the program that takes the place of the shell.
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
-    limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+    limited.args(["-c", &script]).arg(binary());
     limited
 }
 
@@ -248,11 +249,16 @@ fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body:
     stream
 }
 
+/// The binary that is tested: what `HEADWATER_BINARY` names, such as an optimised build, or the one of this build.
+pub(crate) fn binary() -> PathBuf {
+    env::var_os("HEADWATER_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_headwater").into(), PathBuf::from)
+}
+
 /// The binary, without any setting that the environment of the tests has.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    let mut command = Command::new(binary());
     let sets = |name: &str| name.starts_with("HEADWATER_") || name.starts_with("OTEL_");
-    for (name, _) in std::env::vars().filter(|(name, _)| sets(name)) {
+    for (name, _) in env::vars().filter(|(name, _)| sets(name)) {
         command.env_remove(name);
     }
     command
