@@ -137,6 +137,7 @@ impl Progress {
                 }
             }
             Effect::Failed { .. }
+            | Effect::HandedOver
             | Effect::Parked(_)
             | Effect::Done { .. }
             | Effect::Began { .. }
