@@ -1,6 +1,8 @@
 //! `cargo xtask cluster`: several nodes on one engine, killed a thousand times, and the tables in `docs/reliability.md`.
 
-use std::path::Path;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::ValueEnum;
@@ -13,6 +15,8 @@ use crate::{Optional, clients, root, test, tools};
 /// The document and the command that writes its tables.
 const DOCUMENT: &str = "docs/reliability.md";
 const COMMAND: &str = "cargo xtask cluster --write";
+/// What the command printed when it wrote them.
+const RECORDED: &str = "crates/headwater-cli/tests/cluster/recorded.txt";
 
 const FAULTS: Table = Table {
     document: DOCUMENT,
@@ -66,6 +70,12 @@ pub(crate) struct Arguments {
     /// How long half load lasts on each engine, such as `10m`
     #[arg(long, default_value = "10m", value_parser = seconds)]
     soak: u64,
+    /// How many clusters are killed at the same time, each with an engine of its own
+    #[arg(long, default_value_t = 6)]
+    parallel: u64,
+    /// The `headwater` to run, if it is built already (also HEADWATER_BINARY); otherwise an optimised one is built
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Run only the scenarios whose name contains this
     #[arg(long)]
     scenario: Option<String>,
@@ -96,12 +106,12 @@ pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<Outcome, Failure
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let root = root();
     tools::ensure_engines(&arguments.without)?;
-    anstream::println!("a thousand kills take about an hour on each engine");
-    let arguments_of_cargo = ["test", "--release", "-p", "headwater-cli", "--test", "cluster", "--"];
-    let mut tests = cargo(&root, &arguments_of_cargo);
+    anstream::println!("a thousand kills take about ten minutes on each engine");
+    let mut tests = arguments.tests(&root)?;
     tests.args(["--nocapture", "--test-threads=1"]);
     tests.args(arguments.filter());
     tests.env("HEADWATER_CLUSTER_KILLS", arguments.kills.to_string());
+    tests.env("HEADWATER_CLUSTER_PARALLEL", arguments.parallel.max(1).to_string());
     tests.env("HEADWATER_CLUSTER_SOAK", arguments.soak.to_string());
     tests.env("HEADWATER_CLUSTER_WRITE", "1");
     test::leave_out(&mut tests, &arguments.without);
@@ -117,6 +127,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         anstream::print!("{}", finished.output);
     }
     let write = arguments.write && finished.ok;
+    if write {
+        record(&root, &finished.output)?;
+    }
     FAULTS.update(&root, &table::rows(&finished.output), write)?;
     FIGURES.update(&root, &table::figures(&finished.output), write)?;
     Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -132,7 +145,43 @@ fn install_clients(root: &Path, tests: &mut Command, without: &[Optional]) -> Re
     Ok(())
 }
 
+/// Keeps the rows that a run printed, in place of older ones about the same. A test compares the document with them.
+fn record(root: &Path, output: &str) -> Result<(), Failure> {
+    let path = root.join(RECORDED);
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let text = merge(output, &kept);
+    fs::write(&path, text).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The lines about each row of the tables: what a run printed last, or else what was recorded before.
+fn merge(output: &str, kept: &str) -> String {
+    let mut merged = String::new();
+    for (word, table) in [(table::ROW, &FAULTS), (table::FIGURES, &FIGURES)] {
+        for name in table.rows {
+            let begin = format!("{word}{name} | ");
+            let find =
+                |text: &str| Some(text.lines().rev().find_map(|line| line.split_once(&begin))?.1.to_owned());
+            merged.extend(find(output).or_else(|| find(kept)).map(|rest| format!("{begin}{rest}\n")));
+        }
+    }
+    merged
+}
+
 impl Arguments {
+    /// The test program. With a binary that is there already, only the tests are built, as `cargo xtask test` builds them.
+    fn tests(&self, root: &Path) -> Result<Command, Failure> {
+        let named = || env::var_os("HEADWATER_BINARY").map(PathBuf::from);
+        let Some(binary) = self.binary.clone().or_else(named) else {
+            return Ok(cargo(root, &["test", "--release", "-p", "headwater-cli", "--test", "cluster", "--"]));
+        };
+        let binary = fs::canonicalize(&binary).map_err(|error| {
+            Failure::new(format!("cannot run {}: {error}: name a built `headwater`", binary.display()))
+        })?;
+        let mut tests = cargo(root, &["test", "--workspace", "--test", "cluster", "--"]);
+        tests.env("HEADWATER_BINARY", binary);
+        Ok(tests)
+    }
+
     /// The filters of the test program: a scenario is `kills::redis::name`.
     fn filter(&self) -> Vec<String> {
         let engine = self.engine.map(|engine| match engine {
@@ -164,7 +213,15 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
+    use super::{merge, seconds};
+
+    #[test]
+    fn newer_rows_take_the_place_of_recorded_ones() {
+        let kept = "told: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 4 s | old\n";
+        let output = "test soak ... measured: Redis: half load | 600 s | new\nother\n";
+        let merged = "told: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 600 s | new\n";
+        assert_eq!(merge(output, kept), merged);
+    }
 
     #[test]
     fn lengths_of_time_have_a_unit() {

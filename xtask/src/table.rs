@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::command::Failure;
 
 /// What comes before a row in the output of a test.
-const ROW: &str = "told: ";
+pub(crate) const ROW: &str = "told: ";
 /// The same for a row with figures.
-const FIGURES: &str = "measured: ";
+pub(crate) const FIGURES: &str = "measured: ";
 const END: &str = "<!-- end -->";
 
 /// A table, and the rows that it must have. A run that lacks one of them is not whole.

@@ -10,6 +10,7 @@
 mod check;
 mod convert;
 #[cfg(target_os = "linux")]
+mod deploy;
 mod descriptors;
 mod dialects;
 mod errors;

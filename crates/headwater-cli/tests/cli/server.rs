@@ -1,9 +1,10 @@
 //! A real server process, and requests to it.
 
 use std::{
+    env,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread::{self, JoinHandle},
@@ -70,7 +71,7 @@ impl Server {
     pub(crate) fn start_with_files(data: &Path, (soft, hard): (u32, u32), args: &[&str]) -> Self {
         let mut limited = Command::new("sh");
         let script = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
-        limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+        limited.args(["-c", &script]).arg(binary());
         Self::start_command(limited, "127.0.0.1:0", data, args, &[])
     }
 
@@ -220,7 +221,7 @@ pub(crate) fn small(blocks: u32) -> Command {
     let mut limited = Command::new("sh");
     // An ignored signal stays ignored in the program that replaces the shell.
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
-    limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+    limited.args(["-c", &script]).arg(binary());
     limited
 }
 
@@ -249,11 +250,16 @@ fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body:
     stream
 }
 
+/// The binary that is tested: what `HEADWATER_BINARY` names, such as an optimised build, or the one of this build.
+pub(crate) fn binary() -> PathBuf {
+    env::var_os("HEADWATER_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_headwater").into(), PathBuf::from)
+}
+
 /// The binary, without settings from the environment of the tests.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    let mut command = Command::new(binary());
     let sets = |name: &str| name.starts_with("HEADWATER_") || name.starts_with("OTEL_");
-    for (name, _) in std::env::vars().filter(|(name, _)| sets(name)) {
+    for (name, _) in env::vars().filter(|(name, _)| sets(name)) {
         command.env_remove(name);
     }
     command

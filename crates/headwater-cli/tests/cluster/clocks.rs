@@ -57,6 +57,7 @@ fn skewed_clocks_neither_steal_nor_strand_runs(kind: Kind) {
     held(
         "three nodes whose clocks are up to twelve minutes apart, each killed in turn",
         SKEWS.len(),
+        SKEWS.len(),
         "no run is taken from a live node, all runs end with the same messages, each tool effect once",
     );
 }

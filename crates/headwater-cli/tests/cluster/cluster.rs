@@ -69,9 +69,8 @@ impl Cluster {
         let agent = agent::write(folder.path(), ledger.address, setup.keep);
         let wire = || Balancer::start(&[engine.address()]).unwrap();
         let nodes = (0..setup.nodes).map(|_| Node { server: Mutex::new(None), wire: wire() }).collect();
-        // Nothing listens there: the balancer learns of the nodes as they start.
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
-        let balancer = Balancer::start(&vec![nowhere; setup.nodes]).unwrap();
+        // The balancer learns of the nodes as they start.
+        let balancer = Balancer::start(&vec![nowhere(); setup.nodes]).unwrap();
         let engine = Mutex::new(engine);
         let cluster = Self { engine, ledger, balancer, http: http(), nodes, setup, agent, folder };
         // All at once, as after a power cut: none may mind that the others find an empty engine too.
@@ -159,11 +158,14 @@ impl Cluster {
     /// Kills a node: it can clean up nothing.
     pub(crate) fn kill(&self, number: usize) {
         self.take(number).kill();
+        self.balancer.set_target(number, nowhere());
     }
 
     /// Stops a node as an operator does, and waits until it has ended.
     pub(crate) fn terminate(&self, number: usize) -> Option<i32> {
-        self.take(number).terminate()
+        let ended = self.take(number).terminate();
+        self.balancer.set_target(number, nowhere());
+        ended
     }
 
     /// Has a node stand still.
@@ -190,6 +192,12 @@ impl Cluster {
     pub(crate) fn wires(&self, number: usize) -> usize {
         self.nodes[number].wire.connections(0)
     }
+}
+
+/// An address where nothing listens. The port of a node that has ended may become that of a node of another cluster, so the
+/// balancer must not go on connecting to it.
+fn nowhere() -> SocketAddr {
+    ([127, 0, 0, 1], 1).into()
 }
 
 /// Runs something on a runtime of its own.

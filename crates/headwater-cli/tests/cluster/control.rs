@@ -47,6 +47,7 @@ fn questions_and_stops_are_answered_on_another_node(kind: Kind) {
     held(
         "approval, answer and stop on a node that does not drive the run",
         3,
+        3,
         "each counts once, and reaches the driver",
     );
 }
@@ -75,6 +76,7 @@ fn session_goes_on_at_another_node(kind: Kind) {
     });
     held(
         "second message of a session on another node while the first is answered",
+        1,
         1,
         "both are answered, in order, and both nodes show the same conversation",
     );

@@ -27,6 +27,7 @@ fn node_cut_off_from_the_engine_loses_its_runs_to_others(kind: Kind) {
     held(
         "network cut between the driving node and the engine",
         RUNS,
+        RUNS,
         "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
     );
 }
@@ -35,6 +36,7 @@ fn node_with_a_stalled_engine_loses_its_runs_to_others(kind: Kind) {
     lose_the_engine(kind, Link::Stalled);
     held(
         "packets dropped between the driving node and the engine",
+        RUNS,
         RUNS,
         "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
     );
@@ -76,6 +78,7 @@ fn readers_moved_between_nodes_lose_and_repeat_nothing(kind: Kind) {
     });
     held(
         "all connections of all readers reset, so that each continues on another node",
+        MOVES,
         MOVES,
         "the same messages, no record twice",
     );

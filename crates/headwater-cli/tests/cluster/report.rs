@@ -1,8 +1,14 @@
 //! How much is tried, and the rows about it.
+//!
+//! `cargo xtask cluster --write` keeps the rows that the tests printed in `recorded.txt`, and writes the tables of the
+//! document from it: no figure in the document can be one that the command did not print.
 
-use std::{env, fs, path::Path, time::Duration};
+use std::{env, time::Duration};
 
-use crate::{engine::Kind, table::row};
+use crate::{
+    engine::Kind,
+    table::{assert_documented, row},
+};
 
 const DOCUMENT: &str = "docs/reliability.md";
 
@@ -12,21 +18,15 @@ pub(crate) fn setting(name: &str, short: usize) -> usize {
         .map_or(short, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Notes that a scenario held so many times. The document must have a row that says the same, maybe about more times: the long
-/// command writes it.
-pub(crate) fn held(what: &str, count: usize, result: &str) {
+/// Notes that a scenario held so many times. The document must have the row that the long form writes.
+pub(crate) fn held(what: &str, count: usize, long: usize, result: &str) {
     println!("told: {}", row(what, count, result));
-    if env::var_os("HEADWATER_CLUSTER_WRITE").is_some() {
-        return;
+    if env::var_os("HEADWATER_CLUSTER_WRITE").is_none() {
+        assert_documented(DOCUMENT, &row(what, long, result), "cargo xtask cluster --write");
     }
-    let text =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT)).unwrap();
-    let (begin, end) = (format!("| {what} | "), format!(" | {result} |"));
-    let found = text.lines().any(|line| line.starts_with(&begin) && line.ends_with(&end));
-    assert!(found, "{DOCUMENT} has no row `{begin}…{end}`: run `cargo xtask cluster --write`");
 }
 
-/// Figures of this machine and this run: they are printed and never compared.
+/// Figures of this machine and this run. They are printed; `cargo xtask cluster --write` records them.
 pub(crate) fn measured(kind: Kind, what: &str, figures: &str) {
     println!("measured: {}: {what} | {figures}", kind.name());
 }
@@ -37,4 +37,21 @@ pub(crate) fn percentiles(times: &mut [Duration]) -> Option<(Duration, Duration,
     let at =
         |share: usize| times.get((times.len() * share / 100).min(times.len().saturating_sub(1))).copied();
     Some((at(50)?, at(99)?, at(100)?))
+}
+
+#[test]
+fn tables_in_the_document_are_what_the_command_printed() {
+    let recorded = include_str!("recorded.txt");
+    let rows: Vec<_> =
+        recorded.lines().filter_map(|line| line.split_once(": ")).map(|(_, row)| row).collect();
+    assert!(rows.len() >= 16, "recorded.txt is not whole: {rows:#?}");
+    for row in rows {
+        assert_documented(DOCUMENT, row, "cargo xtask cluster --write");
+    }
+    for engine in ["Redis", "Postgres"] {
+        for amount in ["takeover after a kill | 1000 kills", "half load | 600 s"] {
+            let figures = format!("measured: {engine}: {amount}");
+            assert!(recorded.contains(&figures), "recorded.txt has no `{figures}`");
+        }
+    }
 }

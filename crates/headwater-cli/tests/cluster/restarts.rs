@@ -45,6 +45,7 @@ fn engine_restart_loses_and_repeats_nothing(kind: Kind) {
     held(
         "engine killed, and stopped, and started again under load",
         CRASHES * 2,
+        CRASHES * 2,
         "all runs end with the same messages, each tool effect once",
     );
 }
@@ -66,6 +67,7 @@ fn rolling_restart_disturbs_no_run(kind: Kind) {
     });
     held(
         "rolling restart of all nodes by SIGTERM under load",
+        3,
         3,
         "all runs end with the same messages, each tool effect once",
     );

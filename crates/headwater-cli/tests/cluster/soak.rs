@@ -27,6 +27,8 @@ const CONNECTIONS: usize = 8;
 const CLIENTS: usize = 8;
 /// How long that is tried.
 const TRIAL: Duration = Duration::from_secs(2);
+/// How many seconds `cargo xtask cluster` takes.
+const LONG: usize = 600;
 /// From so many seconds on, growth is told from settling in.
 const ENOUGH: usize = 60;
 
@@ -70,6 +72,7 @@ fn half_load_grows_nothing(kind: Kind) {
     held(
         "seconds at half load, runs kept for 3 s",
         seconds,
+        LONG,
         "memory, connections and engine flat, at most 8 connections per node, no error",
     );
 }

@@ -6,6 +6,7 @@ use crate::{
     engine::{Engine, Kind},
     on_each_engine,
     report::{held, setting},
+    server::binary,
 };
 
 /// Set where the packages of `conformance/clients` are installed, which `cargo xtask` does.
@@ -14,6 +15,9 @@ const INSTALLED: &str = "HEADWATER_CLUSTER_CLIENTS";
 /// One client that is sent the rest of a stream, and one that asks for the run again.
 const CLIENTS: [&str; 2] = ["ai-7", "ag-ui"];
 const SCENARIOS: [&str; 3] = ["a long text", "two tools at once", "a call that is allowed"];
+
+/// How often each is cut and killed in the long form. It takes longer than the kills of the other tests.
+const LONG: usize = 10;
 
 on_each_engine!(vendors_clients_end_with_the_same_messages);
 
@@ -24,11 +28,10 @@ fn vendors_clients_end_with_the_same_messages(kind: Kind) {
     }
     let Some(engine) = Engine::start(kind) else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/clients");
-    // They take longer than the kills of the other tests.
-    let times = setting("HEADWATER_CLUSTER_KILLS", 1).min(10);
+    let times = setting("HEADWATER_CLUSTER_KILLS", 1).min(LONG);
     let repeated = times.to_string();
     let mut judges = Command::new("node");
-    judges.current_dir(folder).args(["run.mjs", "--binary", env!("CARGO_BIN_EXE_headwater")]);
+    judges.current_dir(folder).args(["run.mjs", "--binary"]).arg(binary());
     judges.args(["--store", &engine.url(), "--seed", "1", "--cuts", &repeated, "--kills", &repeated]);
     judges.args(CLIENTS.iter().flat_map(|client| ["--client", client]));
     judges.args(SCENARIOS.iter().flat_map(|scenario| ["--scenario", scenario]));
@@ -42,6 +45,7 @@ fn vendors_clients_end_with_the_same_messages(kind: Kind) {
     held(
         "connections of the vendors' clients cut, and the node that answers them killed",
         CLIENTS.len() * SCENARIOS.len() * times,
+        CLIENTS.len() * SCENARIOS.len() * LONG,
         "the same messages as undisturbed",
     );
 }

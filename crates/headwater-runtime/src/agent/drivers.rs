@@ -33,12 +33,46 @@ pub(super) struct Drivers {
     pub(super) all: HashMap<RunId, Driver>,
     /// The runs of the agent that wait for somebody, as far as it is known here.
     waiting: HashSet<RunId>,
+    /// The count of them that is under way.
+    counting: WaitingCount,
     /// Whether a task watches the inboxes of the runs.
     pub(super) watching: bool,
     /// Whether new runs, and runs that are resumed, are left to other processes.
     pub(super) draining: bool,
     /// Whether nothing is driven here any more.
     pub(super) closed: bool,
+}
+
+/// A count of the runs that wait, page by page of the open questions.
+#[derive(Debug, Default)]
+struct WaitingCount {
+    /// The last key of the page before; the count begins anew without one.
+    after: Option<String>,
+    /// The runs that were found so far, and those that have begun to wait here meanwhile.
+    runs: HashSet<RunId>,
+}
+
+impl Drivers {
+    /// How far the runs that wait are counted.
+    pub(super) fn counted_to(&self) -> Option<String> {
+        self.counting.after.clone()
+    }
+
+    /// Counts the runs of a page. Returns how many wait, if that was the last page.
+    pub(super) fn count_waiting(
+        &mut self,
+        runs: impl Iterator<Item = RunId>,
+        next: Option<String>,
+    ) -> Option<usize> {
+        let (counting, all) = (&mut self.counting, &self.all);
+        counting.runs.extend(runs.filter(|run| !all.contains_key(run)));
+        counting.after = next;
+        if counting.after.is_some() {
+            return None;
+        }
+        self.waiting = std::mem::take(&mut counting.runs);
+        Some(self.waiting.len())
+    }
 }
 
 #[derive(Debug)]
@@ -269,6 +303,7 @@ impl AgentInner {
             return;
         }
         self.ensure_watching(&mut drivers);
+        drivers.counting.runs.remove(&run);
         if drivers.waiting.remove(&run) {
             seeing::runs_waiting(&self.name, drivers.waiting.len());
         }
@@ -451,18 +486,10 @@ impl AgentInner {
         shared.phase.release();
         self.store.release(shared.journal.lease()).await?;
         let mut drivers = self.drivers();
+        drivers.counting.runs.insert(shared.id.clone());
         drivers.waiting.insert(shared.id.clone());
         seeing::runs_waiting(&self.name, drivers.waiting.len());
         Ok(())
-    }
-
-    /// Corrects what is known about the runs that wait: other processes have some, and so had this one before it was
-    /// started anew.
-    pub(super) fn know_waiting(&self, mut runs: HashSet<RunId>) {
-        let mut drivers = self.drivers();
-        runs.retain(|run| !drivers.all.contains_key(run));
-        seeing::runs_waiting(&self.name, runs.len());
-        drivers.waiting = runs;
     }
 
     /// Whether something was sent to the run that its journal does not have.

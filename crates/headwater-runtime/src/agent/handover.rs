@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{Agent, AgentInner};
 use crate::{
+    journal::Effect,
     keys::{self, HANDOVERS},
     run::RunShared,
 };
@@ -59,11 +60,12 @@ impl Agent {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
+        let active: Vec<_> =
+            left.into_iter().map(|(run, _)| run).filter(|run| !run.phase.is_released()).collect();
+        active.iter().for_each(|run| note_handed_over(run));
         if let Err(error) = agent.store.flush().await {
             tracing::warn!(error = ?error.to_string(), "cannot write the last records before runs are handed over");
         }
-        let active: Vec<_> =
-            left.into_iter().map(|(run, _)| run).filter(|run| !run.phase.is_released()).collect();
         let count = active.len();
         let expire = |run: Arc<RunShared>| async move { agent.expire_lease(&run).await };
         stream::iter(active).for_each_concurrent(AT_ONCE, expire).await;
@@ -77,6 +79,18 @@ impl Agent {
     #[must_use]
     pub fn watch_handovers(&self) -> Watch {
         self.0.store.watch(HANDOVERS)
+    }
+}
+
+/// Writes into the journal that the run has not lost its driver, so that this takeover does not count as one without
+/// progress. A run that is being put away has ended, and is driven no further.
+fn note_handed_over(run: &RunShared) {
+    if !run.phase.is_driven() {
+        return;
+    }
+    run.journal.open_reserve();
+    if let Err(error) = run.journal.effect(&Effect::HandedOver) {
+        tracing::debug!(run = %run.id, error = ?error.message(), "cannot note that a run is handed over");
     }
 }
 

@@ -1,11 +1,11 @@
 //! What waits for somebody: kept beside the journals, so that it can be listed, and answered by its name alone.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall};
-use headwater_store::Expect;
+use headwater_store::{Expect, JournalId, Lease};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -17,10 +17,13 @@ use crate::{
     journal::{Answer, Wait, WaitKind},
     keys::{self, OPEN_QUESTIONS, QUESTIONS},
     run::{NodeRun, RunShared, Sent},
+    seeing,
 };
 
 /// How many of them are looked at in one go.
 const PAGE: usize = 100;
+/// How many open questions are counted in one go.
+const COUNTED: usize = 500;
 /// The code of an error about a question that cannot be read.
 const UNREADABLE: &str = "request.unreadable";
 
@@ -46,6 +49,8 @@ pub struct OpenQuestion {
     /// When it is given up.
     pub expires: u64,
     pub(super) wait: Wait,
+    /// The epoch of the driver that asked.
+    pub(super) epoch: u64,
     /// Why it cannot be answered any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) closed: Option<Closed>,
@@ -238,32 +243,83 @@ impl AgentInner {
             asked: now,
             expires: given_up,
             wait: wait.clone(),
+            epoch: run.journal.lease().epoch,
             closed: None,
             taken: None,
         };
-        node.keep(self.put_question(&question).await)?;
+        node.keep(self.open_question(&question, run.journal.lease()).await)?;
         Ok(wait)
     }
 
-    async fn put_question(&self, question: &OpenQuestion) -> Result<()> {
-        let bytes = serde_json::to_vec(question).map_err(|error| {
-            Error::new(ErrorKind::State, format!("a question does not serialise: {error}"))
-        })?;
-        let ttl = match question.closed {
+    /// Writes a question that the holder of a lease asks.
+    ///
+    /// Values are not fenced by leases as records are, and a driver that stood still may get here after another one has
+    /// taken the run over. So a question of a higher epoch is not replaced, and the lease is confirmed afterwards: if
+    /// it was lost before the question was written, nobody would take an answer to it, and it is removed.
+    async fn open_question(&self, question: &OpenQuestion, lease: &Lease) -> Result<()> {
+        let version = self.put_unless_newer(question).await?;
+        if let Err(error) = self.store.renew(lease, self.options.lease).await {
+            let key = keys::question(&question.request);
+            // What another driver has written since has another version.
+            if let Err(error) = self.store.remove(&key, Expect::Version(version)).await
+                && !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. })
+            {
+                tracing::warn!(run = %question.run, request = %question.request, error = ?error.to_string(),
+                    "cannot remove the question of a driver that lost its run");
+            }
+            return Err(error.into());
+        }
+        let listed = keys::open_question(&self.owned(question.owner.as_deref()), &question.request);
+        let of = Bytes::from(format!("{}\n{}", question.run, self.name));
+        self.store.put(&listed, of, Expect::Any, Some(self.question_ttl(question))).await?;
+        Ok(())
+    }
+
+    /// Puts a question in place of one that an earlier driver had asked, and returns its version.
+    ///
+    /// # Errors
+    /// As of a lost lease, if a later driver has asked it.
+    async fn put_unless_newer(&self, question: &OpenQuestion) -> Result<u64> {
+        let key = keys::question(&question.request);
+        let mut expect = Expect::Absent;
+        loop {
+            let put = self.store.put(&key, encode(question)?, expect, Some(self.question_ttl(question)));
+            match put.await {
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
+                version => return Ok(version?),
+            }
+            let before = match self.store.get(&key).await {
+                // Nobody could answer it.
+                Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => {
+                    expect = Expect::Any;
+                    continue;
+                }
+                before => before?,
+            };
+            expect = before.as_ref().map_or(Expect::Absent, |before| Expect::Version(before.version));
+            let asked = before.and_then(|before| crate::codec::decode::<OpenQuestion>(&before.bytes).ok());
+            let journal = JournalId::from(question.run.as_str());
+            if let Some(newer) = asked.filter(|asked| asked.epoch > question.epoch) {
+                return Err(headwater_store::Error::stale(&journal, question.epoch, Some(newer.epoch)).into());
+            }
+        }
+    }
+
+    /// How long a question is kept: until it can be answered no more, and as long as runs are kept after that.
+    fn question_ttl(&self, question: &OpenQuestion) -> Duration {
+        match question.closed {
             Some(_) => self.options.keep,
             None => Duration::from_millis(question.expires.saturating_sub(self.now())) + self.options.keep,
-        };
-        let key = keys::question(&question.request);
-        let listed = keys::open_question(&self.owned(question.owner.as_deref()), &question.request);
-        let put = self.store.put(&key, bytes.into(), Expect::Any, Some(ttl));
-        if question.closed.is_some() {
-            put.await?;
-            self.store.remove(&listed, Expect::Any).await?;
-        } else {
-            let of = Bytes::from(format!("{}\n{}", question.run, self.name));
-            let list = self.store.put(&listed, of, Expect::Any, Some(ttl));
-            futures_util::try_join!(put, list)?;
         }
+    }
+
+    /// Writes that a question is closed.
+    async fn put_closed(&self, question: &OpenQuestion) -> Result<()> {
+        let key = keys::question(&question.request);
+        let ttl = Some(self.question_ttl(question));
+        self.store.put(&key, encode(question)?, Expect::Any, ttl).await?;
+        let listed = keys::open_question(&self.owned(question.owner.as_deref()), &question.request);
+        self.store.remove(&listed, Expect::Any).await?;
         Ok(())
     }
 
@@ -276,25 +332,21 @@ impl AgentInner {
         Ok(())
     }
 
-    /// The runs of this agent that have an open question.
-    pub(super) async fn with_questions(&self) -> Result<HashSet<RunId>> {
-        let mut runs = HashSet::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(OPEN_QUESTIONS, after.as_deref(), PAGE).await?;
-            for (_, value) in &page {
-                let of = std::str::from_utf8(&value.bytes).unwrap_or_default();
-                if let Some((run, agent)) = of.split_once('\n')
-                    && agent == self.name
-                {
-                    runs.insert(RunId::from(run));
-                }
-            }
-            match page.last() {
-                Some((key, _)) if page.len() == PAGE => after = Some(key.clone()),
-                _ => return Ok(runs),
-            }
+    /// Corrects what is known about the runs that wait: other processes have some, and so had this one before it was
+    /// started anew. Looks at one page of the open questions, however many there are, and at the next page with the next
+    /// call.
+    pub(super) async fn count_waiting(&self) -> Result<()> {
+        let after = self.drivers().counted_to();
+        let page = self.store.list(OPEN_QUESTIONS, after.as_deref(), COUNTED).await?;
+        let runs = page.iter().filter_map(|(_, value)| {
+            let (run, agent) = std::str::from_utf8(&value.bytes).ok()?.split_once('\n')?;
+            (agent == self.name).then(|| RunId::from(run))
+        });
+        let next = (page.len() == COUNTED).then(|| page.last().map(|(key, _)| key.clone())).flatten();
+        if let Some(waiting) = self.drivers().count_waiting(runs, next) {
+            seeing::runs_waiting(&self.name, waiting);
         }
+        Ok(())
     }
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
@@ -341,7 +393,7 @@ impl AgentInner {
             question.closed = Some(why);
             question.taken =
                 answer.map(|answer| Taken { hash: hash(answer), since: sent.map_or(0, |sent| sent.since) });
-            self.put_question(&question).await?;
+            self.put_closed(&question).await?;
         }
         self.store.remove(&keys::answer(run, request), Expect::Any).await?;
         Ok(())
@@ -368,10 +420,17 @@ impl AgentInner {
             && question.closed.is_none()
         {
             question.closed = Some(Closed::TakenBack);
-            self.put_question(&question).await?;
+            self.put_closed(&question).await?;
         }
         Ok(())
     }
+}
+
+fn encode(question: &OpenQuestion) -> Result<Bytes> {
+    let bytes = serde_json::to_vec(question);
+    let bytes = bytes
+        .map_err(|error| Error::new(ErrorKind::State, format!("a question does not serialise: {error}")))?;
+    Ok(bytes.into())
 }
 
 /// By what an answer is known again: the same content is the same answer.

@@ -183,8 +183,8 @@ impl AgentInner {
         let first = history.begun.iter().map(|begun| (&*begun.workflow, &*begun.version));
         let missing = first.chain(visited).find_map(|(id, version)| self.workflow_version(id, version).err());
         let full = Room::new(&*self.store, self.options.max_run_bytes).check_resume(history.bytes).err();
-        let abandoned =
-            (history.takeovers >= self.options.max_takeovers).then(|| abandoned(history.takeovers));
+        let lost = !history.handed_over && history.takeovers >= self.options.max_takeovers;
+        let abandoned = lost.then(|| abandoned(history.takeovers));
         let Some(error) = full.or(missing).or(abandoned) else { return Ok(None) };
         // A stop needs no workflow and no room.
         if let Some(stop) = self.store.get(&keys::stop(run)).await? {

@@ -55,7 +55,7 @@ impl Agent {
             agent.tend_expired(&mut tended, room).await,
             agent.tend_mail(&mut tended).await,
             agent.tend_due(&mut tended).await,
-            agent.with_questions().await.map(|runs| agent.know_waiting(runs)),
+            agent.count_waiting().await,
             agent.tend_queues().await,
             agent.store.sweep().await.map(drop).map_err(Into::into),
         ];

@@ -17,6 +17,8 @@ use crate::{Error, RawJson, keys::SessionKey, next::Next};
 pub(crate) enum Effect {
     /// What was asked for.
     Begun(Box<Begun>),
+    /// The driver leaves the run to another process, because its own is being stopped.
+    HandedOver,
     /// A new driver goes on from here.
     TakenOver,
     /// A node is entered: it sees the state as it is here.

@@ -53,8 +53,10 @@ pub(crate) struct History {
     snapshot_bytes: usize,
     /// The bytes of all records.
     pub(crate) bytes: u64,
-    /// How often it was taken over since it last got any further.
+    /// How often it was taken over from a driver that was lost, since it last got any further.
     pub(crate) takeovers: u32,
+    /// Whether the last driver has left it to the next one.
+    pub(crate) handed_over: bool,
 }
 
 /// What each visit has emitted, by number.
@@ -160,7 +162,9 @@ impl History {
     fn effect(&mut self, effect: Effect) {
         // Progress is what the next driver does not do again.
         match &effect {
-            Effect::TakenOver => self.takeovers += 1,
+            Effect::HandedOver => self.handed_over = true,
+            // However often its process is stopped, a run that was handed over has lost no driver.
+            Effect::TakenOver => self.takeovers += u32::from(!std::mem::take(&mut self.handed_over)),
             Effect::Done { .. } | Effect::Left(_) | Effect::Failed { .. } | Effect::Answered { .. } => {
                 self.takeovers = 0;
             }
@@ -168,6 +172,7 @@ impl History {
         }
         match effect {
             Effect::Begun(begun) => self.begun = Some(*begun),
+            Effect::HandedOver => {}
             Effect::TakenOver => self.waiting_since = None,
             Effect::Entered { visit } => self.walk.push(Walked::Entered(visit)),
             Effect::Failed { visit, .. } => {

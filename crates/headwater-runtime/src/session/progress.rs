@@ -160,6 +160,7 @@ impl Progress {
                 }
             }
             Effect::Failed { .. }
+            | Effect::HandedOver
             | Effect::Parked(_)
             | Effect::Done { .. }
             | Effect::Began { .. }

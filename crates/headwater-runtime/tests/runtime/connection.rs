@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -28,6 +28,9 @@ pub(crate) struct Connection {
     is_deaf: bool,
     /// Puts of keys that begin with this wait until it is cleared.
     held: watch::Sender<Option<&'static str>>,
+    held_puts: AtomicUsize,
+    /// The pages of values that were listed: their prefix, and after which key.
+    lists: Mutex<Vec<(String, Option<String>)>>,
     /// Whether a fact waits for the connection.
     is_full: AtomicBool,
     unwritten: Mutex<HashMap<JournalId, (Lease, Vec<Record>)>>,
@@ -50,6 +53,8 @@ impl Connection {
             is_cut: watch::Sender::new(false),
             is_deaf: false,
             held: watch::Sender::new(None),
+            held_puts: AtomicUsize::new(0),
+            lists: Mutex::default(),
             is_full: AtomicBool::new(false),
             unwritten: Mutex::default(),
             changed: Notify::new(),
@@ -74,6 +79,17 @@ impl Connection {
     /// Lets puts of these keys wait, or go on.
     pub(crate) fn hold_puts(&self, prefix: Option<&'static str>) {
         self.held.send_replace(prefix);
+    }
+
+    /// How many puts had to wait.
+    pub(crate) fn held_puts(&self) -> usize {
+        self.held_puts.load(Ordering::SeqCst)
+    }
+
+    /// After which keys values with a prefix were listed.
+    pub(crate) fn listed(&self, prefix: &str) -> Vec<Option<String>> {
+        let lists = self.lists.lock().unwrap();
+        lists.iter().filter(|(of, _)| of == prefix).map(|(_, after)| after.clone()).collect()
     }
 
     fn unwritten(&self) -> MutexGuard<'_, HashMap<JournalId, (Lease, Vec<Record>)>> {
@@ -222,6 +238,9 @@ impl Store for Connection {
         ttl: Option<Duration>,
     ) -> Pending<'a, u64> {
         Box::pin(async move {
+            if self.held.borrow().is_some_and(|prefix| key.starts_with(prefix)) {
+                self.held_puts.fetch_add(1, Ordering::SeqCst);
+            }
             let goes = |held: &Option<&str>| held.is_none_or(|prefix| !key.starts_with(prefix));
             let _ = self.held.subscribe().wait_for(goes).await;
             self.store.put(key, bytes, expect, ttl).await
@@ -238,6 +257,7 @@ impl Store for Connection {
         after: Option<&'a str>,
         limit: usize,
     ) -> Pending<'a, Vec<(String, Value)>> {
+        self.lists.lock().unwrap().push((prefix.to_owned(), after.map(str::to_owned)));
         self.store.list(prefix, after, limit)
     }
 

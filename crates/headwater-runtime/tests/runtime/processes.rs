@@ -5,12 +5,12 @@ mod leaving;
 mod sessions;
 mod upgrades;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use headwater_protocol::{EventKind, RunId, RunStatus};
 use headwater_runtime::{AgentBuilder, Answered, Cx, Next, NodeResult, Run, Start, Text};
-use headwater_store::{JournalId, ReadLimit, Store as _};
+use headwater_store::{Expect, JournalId, ReadLimit, Store as _};
 
 use crate::{
     connection::Connection,
@@ -243,6 +243,78 @@ async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
     let summary = second.agent.run("run_1").summary().await.unwrap();
     assert_eq!((summary.status, summary.ended.is_some()), (RunStatus::Finished, true));
     assert_eq!(talker.asked(), 1, "the fenced driver asks no model");
+}
+
+/// A run whose driver stands still while it asks, and that another process has taken over meanwhile.
+async fn paused_while_asking(
+    talker: &Talker,
+    other: impl Fn(AgentBuilder) -> AgentBuilder,
+) -> (Arc<Connection>, World, World, RunId) {
+    let (store, clock) = memory();
+    let connection = Connection::new(store.clone());
+    let first = World::on(connection.clone(), clock.clone(), with(talker));
+    let second = World::on(store, clock.clone(), other);
+    connection.hold_puts(Some("question/"));
+    let run = start(&first, talker, "ask").await.id().clone();
+    while connection.held_puts() == 0 {
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(second.agent.tend().await.unwrap().taken_over, [run.clone()]);
+    second.idle().await;
+    (connection, first, second, run)
+}
+
+#[tokio::test]
+async fn question_of_a_fenced_driver_does_not_open_again_what_was_answered() {
+    let talker = Talker::new("word ", 1);
+    let (connection, first, second, run) = paused_while_asking(&talker, with(&talker)).await;
+    let open = second.agent.open_questions(&run).await.unwrap().remove(0);
+    second.agent.answer(Answered::given(open.request.clone(), "blue").by(None)).await.unwrap();
+    assert_eq!(second.settled(&run).await.text(), "word blue");
+    connection.hold_puts(None);
+    first.idle().await;
+    assert!(second.agent.questions(None, 100).await.unwrap().is_empty(), "it is not open again");
+    assert!(second.agent.questions_of(None, None, 100).await.unwrap().questions.is_empty());
+    let late = second.agent.answer(Answered::given(open.request, "red").by(None)).await.unwrap_err();
+    assert_eq!(late.code(), "request.answered", "{late}");
+}
+
+#[tokio::test]
+async fn question_of_a_fenced_driver_is_removed_where_the_new_one_does_not_ask() {
+    async fn asks_nothing(cx: Cx, _: String) -> NodeResult {
+        Ok(Next::message(cx.reason("talker").input("hi").emit(false).await?.text))
+    }
+    let talker = Talker::new("word ", 1);
+    let other = |agent: AgentBuilder| agent.workflow(one(asks_nothing)).model("talker", talker.clone());
+    let (connection, first, second, run) = paused_while_asking(&talker, other).await;
+    assert_eq!(second.settled(&run).await.status(), RunStatus::Finished);
+    connection.hold_puts(None);
+    first.idle().await;
+    for prefix in ["question/", "question-of/"] {
+        let left = second.store.list(prefix, None, 10).await.unwrap();
+        assert!(left.is_empty(), "nobody would take an answer to it: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn recovery_looks_at_one_page_of_open_questions_at_a_time() {
+    let talker = Talker::new("word ", 1);
+    let (store, clock) = memory();
+    for number in 0..1_200 {
+        let key = headwater_store::key::join("question-of", &["owner", &format!("req_{number:04}")]);
+        store.put(&key, format!("run_{number}\nagent").into(), Expect::Any, None).await.unwrap();
+    }
+    let connection = Connection::new(store);
+    let world = World::on(connection.clone(), clock, with(&talker));
+    for _ in 0..4 {
+        world.agent.tend().await.unwrap();
+    }
+    let pages = connection.listed("question-of/");
+    let after = |number: usize| {
+        Some(headwater_store::key::join("question-of", &["owner", &format!("req_{number:04}")]))
+    };
+    assert_eq!(pages, [None, after(499), after(999), None], "and begins again at the end");
 }
 
 #[tokio::test]

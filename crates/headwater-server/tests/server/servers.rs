@@ -1,11 +1,17 @@
 //! Two servers on one store: each answers for the runs and sessions of the other.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use headwater_protocol::RunId;
 use headwater_runtime::WhenBusy;
 use headwater_server::{ApiKeys, Options, Recovery};
-use headwater_store::{Cursor, Memory, Store};
+use headwater_store::{Class, Cursor, Expect, Memory, Store};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -126,6 +132,62 @@ async fn request_with_one_key_begins_one_run_whichever_servers_it_reaches() {
     let (one, other) =
         tokio::join!(first.post_with("/v1/runs", &runs, &key), second.post_with("/v1/runs", &runs, &key));
     assert_eq!(one.json()["run"], other.json()["run"]);
+}
+
+/// What a server leaves behind that dies before the beginning of a run is durable: the summary of a run that has no journal.
+async fn forget_beginning(world: &World, run: &str) {
+    let store = world.agent.store();
+    let key = headwater_store::key::join("run", &[run]);
+    let summary = store.get(&key).await.unwrap().unwrap();
+    let mut summary: serde_json::Value = serde_json::from_slice(&summary.bytes).unwrap();
+    summary["status"] = json!("running");
+    summary.as_object_mut().unwrap().remove("ended");
+    store.put(&key, summary.to_string().into(), Expect::Any, None).await.unwrap();
+    store.delete(&run.into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn run_that_a_dead_server_never_began_is_begun_by_the_same_request() {
+    let (first, second) = two().await;
+    let (key, body) = ([("idempotency-key", "k1")], json!({ "input": "hello" }));
+    let begun = first.post_with("/v1/runs", &body, &key).await.json();
+    let run = begun["run"].as_str().unwrap();
+    first.idle().await;
+    forget_beginning(&first, run).await;
+    let again = second.post_with("/v1/runs", &body, &key).await;
+    assert_eq!((again.status, again.json()["run"].as_str()), (201, Some(run)), "{}", again.body);
+    // The run that is named can be followed at any server.
+    for world in [&second, &first] {
+        let said = world.get(&format!("/v1/runs/{run}/events?until=end")).await;
+        assert_eq!((said.status, said.text("native").as_str()), (200, "You said: hello, in turn 1."));
+    }
+}
+
+#[tokio::test]
+async fn run_that_another_server_is_beginning_is_named_when_it_can_be_followed() {
+    let (first, second) = two().await;
+    let (key, body) = ([("idempotency-key", "k1")], json!({ "input": "hello" }));
+    let begun = first.post_with("/v1/runs", &body, &key).await.json();
+    let run = begun["run"].as_str().unwrap();
+    first.idle().await;
+    forget_beginning(&first, run).await;
+    // Another server has claimed its journal, and its first record is not durable yet.
+    let store = first.agent.store();
+    let lease = store.claim(&run.into(), "another", Duration::from_secs(60)).await.unwrap();
+    let written = AtomicBool::new(false);
+    let repeat = async {
+        let again = second.post_with("/v1/runs", &body, &key).await;
+        assert!(written.load(Ordering::SeqCst), "it is named before it can be followed");
+        again
+    };
+    let write = async {
+        // Time for the request to look at the journal.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        written.store(true, Ordering::SeqCst);
+        store.append(&lease, Class::Fact, &["x".into()]).unwrap().await.unwrap();
+    };
+    let (again, ()) = tokio::join!(repeat, write);
+    assert_eq!(again.json(), json!({ "run": run, "agent": "demo", "queued": false, "repeated": true }));
 }
 
 #[tokio::test]

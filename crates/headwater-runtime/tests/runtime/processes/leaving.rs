@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use headwater_protocol::RunStatus;
-use headwater_runtime::{ErrorKind, Start, Turn};
+use headwater_runtime::{AgentOptions, ErrorKind, Start, Turn};
 
-use super::{start, two};
+use super::{start, two, with};
 use crate::{harness::Ran, talker::Talker};
 
 #[tokio::test]
@@ -47,6 +47,55 @@ async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have
         assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
         assert_eq!(ran.count("attempt-retracted"), 1);
     }
+}
+
+#[tokio::test]
+async fn rolling_restarts_do_not_abandon_a_run() {
+    let talker = Talker::quiet("word ", 1);
+    let (mut world, _) = two(&talker);
+    let run = start(&world, &talker, "talk").await;
+    let restarts = u64::from(AgentOptions::default().max_takeovers) + 2;
+    for restart in 1..=restarts {
+        world.agent.drain();
+        assert_eq!(world.agent.hand_over().await, 1, "restart {restart}");
+        world.clock.advance(Duration::from_millis(1));
+        world = world.restarted(with(&talker));
+        assert_eq!(world.agent.tend().await.unwrap().taken_over, [run.id().clone()], "restart {restart}");
+        while talker.asked() == restart {
+            tokio::task::yield_now().await;
+        }
+    }
+    talker.speak(1);
+    let ran = world.settled(run.id()).await;
+    assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
+}
+
+#[tokio::test]
+async fn lost_driver_counts_also_after_handovers() {
+    let talker = Talker::quiet("word ", 1);
+    let (mut world, _) = two(&talker);
+    let run = start(&world, &talker, "talk").await;
+    let most = u64::from(AgentOptions::default().max_takeovers);
+    for takeover in 0..=most {
+        // Each process hands the run over, and the next one dies.
+        world.agent.drain();
+        assert_eq!(world.agent.hand_over().await, 1);
+        world.clock.advance(Duration::from_millis(1));
+        world = world.restarted(with(&talker));
+        assert_eq!(world.agent.tend().await.unwrap().taken_over.len(), 1, "handover {takeover}");
+        while talker.asked() < 2 * takeover + 2 {
+            tokio::task::yield_now().await;
+        }
+        world.agent.abandon();
+        world.clock.advance(Duration::from_secs(60));
+        world = world.restarted(with(&talker));
+        let taken_over = world.agent.tend().await.unwrap().taken_over.len();
+        assert_eq!(taken_over, usize::from(takeover < most), "takeover {takeover}");
+        while takeover < most && talker.asked() < 2 * takeover + 3 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(world.settled(run.id()).await.code(), "run.abandoned");
 }
 
 #[tokio::test]
