@@ -67,7 +67,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("default_agent", Kind::One, "", "The agent of requests that name none; otherwise the first."),
     key("watch", Kind::One, "false", "Whether an agent's file that changes is read again."),
     key("data", Kind::Path, ".headwater", "The folder for all that must last."),
-    key("store", Kind::One, "", "Where runs are kept: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`; otherwise the folder `store` in the data folder."),
+    key("store", Kind::One, "", "Where runs are kept: `memory:` (at most 1 GiB, or as `memory:?max=256MiB` says), `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`; otherwise the folder `store` in the data folder."),
     key("fsync", Kind::One, "commit", "When the store makes what it wrote durable: `commit`, `never`, or so often, such as `100ms`."),
     key("store_on_failure", Kind::One, "exit", "What the server does when the store has stopped, as on a full disk: `exit`, with code 3, for a supervisor that starts it again, or `recover`, which opens the store anew in place once that succeeds."),
     key("api_keys", Kind::Secrets, "", "Keys that clients may show as `Authorization: Bearer KEY`, with the names of those whom they belong to."),

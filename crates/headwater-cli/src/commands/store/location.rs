@@ -44,7 +44,7 @@ impl fmt::Display for Location {
 impl Location {
     fn new(url: StoreUrl) -> Result<Self, String> {
         match url {
-            StoreUrl::Memory => Err("a store in memory ends with its server: name another one".to_owned()),
+            StoreUrl::Memory(_) => Err("a store in memory ends with its server: name another one".to_owned()),
             url => Ok(Self(url)),
         }
     }
@@ -101,7 +101,7 @@ impl Location {
                 Ok(store) => Ok(Arc::new(store)),
                 Err(error) => Err(failed(folder, &error)),
             },
-            StoreUrl::Memory => Err(Failure::new("a store in memory ends with its server")),
+            StoreUrl::Memory(_) => Err(Failure::new("a store in memory ends with its server")),
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }
