@@ -84,7 +84,7 @@ pub(crate) async fn serve(
     }
     let mut pages = studio::routes();
     if !listen::has_keys(settings) {
-        let survives = settings.store != StoreUrl::Memory;
+        let survives = !matches!(settings.store, StoreUrl::Memory(_));
         pages = pages.merge(process::routes(settings, address, is_demo && survives));
     }
     let routes = server.application(pages);

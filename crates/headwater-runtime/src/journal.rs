@@ -2,21 +2,26 @@
 
 mod effect;
 mod entry;
-mod history;
+mod fold;
+mod fold_reader;
 mod park;
 mod reader;
 mod record;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod writer;
 
 pub use effect::{Answer, Begun, Invalidated};
 pub(crate) use effect::{Effect, Left, Outcome, Parked, Visit, Wait, WaitKind};
 pub(crate) use entry::Emitted;
 pub use entry::Entry;
-pub(crate) use history::{Emits, History, HookRecord, OpenAttempt, Walked, fingerprint};
+pub(crate) use fold::{Emits, Fold, HookRecord, OpenAttempt, fingerprint};
+pub(crate) use fold_reader::FoldReader;
+pub use fold_reader::state_after;
 pub(crate) use park::Park;
 pub use reader::{RecordReader, VisibleRecord};
 pub(crate) use reader::{StoredRecord, is_answer, is_snapshot};
-pub(crate) use record::RecordEncoder;
-pub(crate) use writer::{Beginning, Journal, Room};
+pub(crate) use record::{RecordEncoder, state_in_snapshot};
+pub(crate) use walk::{Fork, RecordedWalk, SavedEntry, SavedWalk, Token, Walked};
+pub(crate) use writer::{FoldGuard, Journal, Room};

@@ -47,7 +47,7 @@ pub use hooks::{
     ToolOptions,
 };
 pub use id::fresh_id;
-pub use journal::{Answer, Begun, Entry, Invalidated, RecordReader, VisibleRecord};
+pub use journal::{Answer, Begun, Entry, Invalidated, RecordReader, VisibleRecord, state_after};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use page::{open_page, seal_page};

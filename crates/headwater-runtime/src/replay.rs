@@ -18,7 +18,7 @@ pub(crate) use rehearsal::Rehearsal;
 use crate::{
     Agent, Error, Result,
     error::ErrorKind,
-    journal::{Beginning, Entry, History, Journal, Left, Visit, Walked},
+    journal::{FoldReader, Journal, Left, Visit, Walked},
     run::{Ended, Executed, NodeRun, RunShared, Walk, execute},
 };
 
@@ -76,31 +76,28 @@ impl Replayed {
 /// store fails.
 pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<Replayed> {
     let run = run.into();
-    let entries = agent.run(run.clone()).entries().await?;
-    let end = entries.into_iter().rev().find_map(|entry| match entry {
-        Entry::Event(record) if record.event.kind().ends_run() => Some(record.event),
-        _ => None,
-    });
-    let mut history = History::read(&*agent.0.store, &JournalId::from(run.as_str())).await?;
-    let begun = history.begun(run.as_str())?;
+    let recorded = agent.run(run.clone()).recorded().await?;
+    let end = recorded.into_iter().rev().find(|event| event.kind().ends_run());
+    let mut fold = FoldReader::read_whole(&*agent.0.store, &JournalId::from(run.as_str())).await?;
+    let begun = fold.begun(run.as_str())?;
     if begun.agent != agent.name() {
         let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, agent.name());
         return Err(Error::new(ErrorKind::Foreign, message));
     }
-    let mut versions: Vec<String> = history.workflows().into_iter().map(str::to_owned).collect();
+    let mut versions: Vec<String> = fold.workflows().into_iter().map(str::to_owned).collect();
     versions.push(format!("{}@{}", begun.workflow, begun.version));
     let store = Arc::new(Memory::new());
     let inner = Arc::new(agent.0.rehearsing(store.clone(), &versions)?);
     let workflow = inner.workflow_version(&begun.workflow, &begun.version)?;
     let walk = Walk::new(workflow, begun.input.clone(), &begun.data);
-    let recorded = std::mem::take(&mut history.walk);
+    let recorded = std::mem::take(&mut fold.walk.steps);
     let rehearsal = Rehearsal::new(&recorded);
     let lease = store.claim(&run.as_str().into(), &inner.owner, inner.options.lease).await?;
-    let state = std::mem::take(&mut history.state);
-    let beginning = Beginning { state, usage: history.usage.clone(), ..Beginning::default() };
-    let journal = Journal::new(store, lease, beginning, u64::MAX);
-    let hooks = history.hooks.len();
-    let shared = RunShared::new(run.clone(), inner, begun, journal, history).rehearsing(rehearsal);
+    let hooks = fold.hooks.len();
+    // What is replayed is written to a journal of its own.
+    (fold.bytes, fold.tail_bytes) = (0, 0);
+    let journal = Journal::new(store, lease, fold, u64::MAX);
+    let shared = RunShared::new(run.clone(), inner, begun, journal).rehearsing(rehearsal);
     let mut replaying = Replaying { run: Arc::new(shared), walk, open: HashMap::new(), visits: 0 };
     let divergence = replaying.follow(recorded, end).await?;
     Ok(Replayed { run, visits: replaying.visits, hooks, divergence })

@@ -133,6 +133,7 @@ impl ApiError {
             "store.stopped" | "store.no-space" => ("store.stopped", 5),
             "store.io" => ("store.failed", 1),
             "store.busy" => ("store.busy", 1),
+            "store.full" => ("store.full", 5),
             "store.corrupt" => {
                 let damaged = Self::internal("store.corrupt", error);
                 return Self { message: meaning("store.corrupt"), ..damaged };

@@ -42,6 +42,9 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
     for store in server.stores() {
         // A store that has stopped still reads, so it is asked to write down what it has.
         match tokio::time::timeout(PATIENCE, store.flush()).await {
+            Ok(Err(error)) if *error.kind() == headwater_store::ErrorKind::Full => {
+                return Err(unready("store.full", error.to_string()));
+            }
             Ok(flushed) => flushed?,
             Err(_) => return Err(unready("store.slow", format!("a store took longer than {PATIENCE:?}"))),
         }

@@ -3,6 +3,7 @@
 //! Nothing is durable, so everything may be seen at once and no receipt has to be waited for.
 
 mod journal;
+mod records;
 mod values;
 
 use std::{
@@ -23,7 +24,7 @@ use self::{
 };
 use crate::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Record, Result, Store, Swept, SystemClock, Tail, Value, Watch, clock::Retention, restore,
+    Record, Result, Store, Swept, SystemClock, Tail, Time, Value, Watch, clock::Retention, restore,
 };
 
 /// The longest key of a value and the longest name of a journal, in bytes.
@@ -34,6 +35,16 @@ const JOURNAL_COST: u64 = 320;
 
 /// What one more epoch of a journal takes.
 const EPOCH_COST: u64 = 16;
+
+/// A sixteenth of the store is for facts and values alone: when deltas and new journals are refused, the journals that are
+/// driven can still be ended.
+const RESERVE_SHARE: u64 = 16;
+
+/// A full store frees a sixteenth at once, so that it does not look for journals to free at every call.
+const EVICTED_SHARE: u64 = 16;
+
+/// A store without this much room is full: less than a run takes to begin and to end.
+const LEAST_ROOM: u64 = 16 << 10;
 
 /// The epochs of all memory stores of this process. It begins at the time of its first use, so that a cursor that an
 /// earlier process gave out names an epoch that this one never uses.
@@ -48,7 +59,8 @@ static EPOCHS: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(SystemClock
 /// ```
 #[derive(Debug, Clone)]
 pub struct MemoryOptions {
-    /// All that is kept, with what it takes to keep it.
+    /// All that is kept, with what it takes to keep it. When it is reached, closed journals go before their time, oldest
+    /// first.
     pub max_bytes: u64,
     /// The records of one journal.
     pub max_journal_bytes: u64,
@@ -75,8 +87,9 @@ impl Default for MemoryOptions {
 
 /// A store in memory. What it holds ends with it.
 ///
-/// It is bounded: beyond [`MemoryOptions`] it answers [`Full`](ErrorKind::Full). Bodies are kept as they are given, so
-/// a body that is a small slice of a large buffer keeps the whole buffer.
+/// It is bounded. When [`MemoryOptions::max_bytes`] is reached, closed journals with a lifetime go before it is over, those first
+/// that would go first. When there are none, it answers [`Full`](ErrorKind::Full), deltas and new journals a little earlier than
+/// facts and values: so a journal that is driven can still be ended.
 pub struct Memory {
     journals: RwLock<HashMap<JournalId, Arc<Mutex<Journal>>>>,
     /// Journals that are being restored. Locked after `journals`, never before.
@@ -94,24 +107,53 @@ struct Usage {
     max: u64,
 }
 
+/// What room is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// What can be refused without harm to what is there.
+    More,
+    /// What a journal that is driven needs to come to its end.
+    Fact,
+}
+
 impl Usage {
-    fn take(&self, bytes: u64) -> Result<()> {
-        let more = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.max);
+    fn limit(&self, purpose: Purpose) -> u64 {
+        match purpose {
+            Purpose::More => self.max - self.max / RESERVE_SHARE,
+            Purpose::Fact => self.max,
+        }
+    }
+
+    fn has_room(&self, bytes: u64, purpose: Purpose) -> bool {
+        self.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit(purpose)
+    }
+
+    fn take(&self, bytes: u64, purpose: Purpose) -> Result<()> {
+        let limit = self.limit(purpose);
+        let more = |used: u64| used.checked_add(bytes).filter(|&used| used <= limit);
         match self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
-            Err(_) => {
-                let message = format!(
-                    "the memory store is full, it keeps {} bytes: delete, trim or sweep, or allow it more",
-                    self.max
-                );
-                Err(Error::new(ErrorKind::Full, message))
-            }
+            Err(_) => Err(self.full()),
         }
+    }
+
+    fn full(&self) -> Error {
+        let message = format!(
+            "the memory store is full: it keeps {} bytes, and has no ended journal to drop. Allow it more, or delete something",
+            self.max
+        );
+        Error::new(ErrorKind::Full, message)
     }
 
     /// Takes more than may be in use, where refusing would leave a journal without a driver.
     fn take_anyway(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Something that took so many bytes takes others now.
+    fn change(&self, before: u64, after: u64) {
+        self.take_anyway(after.saturating_sub(before));
+        self.give_back(before.saturating_sub(after));
     }
 
     fn give_back(&self, bytes: u64) {
@@ -159,8 +201,18 @@ impl Memory {
         Ok(act(&mut journal))
     }
 
+    /// Does something to a journal that this lease may write, after which it takes another room: mostly less.
+    fn resizing(&self, lease: &Lease, act: impl FnOnce(&mut Journal)) -> Result<()> {
+        self.driving(lease, |journal| {
+            let before = journal.cost();
+            act(journal);
+            self.used.change(before, journal.cost());
+        })
+    }
+
     fn claim_now(&self, id: &JournalId, owner: &str, ttl: Duration) -> Result<Lease> {
         check_name("journal name", id.as_str())?;
+        self.make_room(LEAST_ROOM, Purpose::More);
         let now = self.options.clock.monotonic();
         let epoch = || EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
         let mut journals = self.writing();
@@ -170,7 +222,7 @@ impl Memory {
             return Ok(lease);
         }
         self.discard_unfinished(id);
-        self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64)?;
+        self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64, Purpose::More)?;
         let mut journal = Journal::default();
         let lease = journal.claim(id, owner, now, ttl, epoch)?;
         journals.insert(id.clone(), Arc::new(Mutex::new(journal)));
@@ -202,6 +254,8 @@ impl Memory {
     fn restore_now(&self, id: &JournalId, info: &JournalInfo, records: &[Record]) -> Result<()> {
         check_name("journal name", id.as_str())?;
         let step = restore::check(id, info, records)?;
+        let bytes = records.iter().map(|record| record.body.len() as u64).sum::<u64>();
+        self.make_room(records::cost_of(records.len(), bytes) + LEAST_ROOM, Purpose::More);
         let mut journals = self.writing();
         if journals.contains_key(id) {
             return Err(Error::exists(id));
@@ -209,7 +263,7 @@ impl Memory {
         if step.begins {
             self.discard_unfinished(id);
             let cost = JOURNAL_COST + EPOCH_COST * info.epochs.len() as u64 + id.as_str().len() as u64;
-            self.used.take(cost)?;
+            self.used.take(cost, Purpose::More)?;
             lock(&self.unfinished).insert(id.clone(), Journal::restored(info));
         }
         if let Err(error) = self.restore_records(id, records) {
@@ -242,8 +296,10 @@ impl Memory {
         if journal.bytes() + bytes > limit {
             return Err(restore::too_long(id, limit));
         }
-        self.used.take(journal::cost_of(records.len(), bytes))?;
+        let (cost, before) = (records::cost_of(records.len(), bytes), journal.cost());
+        self.used.take(cost, Purpose::More)?;
         journal.restore(records);
+        self.used.change(before + cost, journal.cost());
         Ok(())
     }
 
@@ -253,6 +309,34 @@ impl Memory {
         journal.end();
         self.used.give_back(bytes);
         bytes
+    }
+
+    /// Drops closed journals until there is room for so many bytes, if that is possible.
+    fn make_room(&self, bytes: u64, purpose: Purpose) {
+        if self.used.has_room(bytes, purpose) {
+            return;
+        }
+        let mut closed: Vec<(Time, JournalId)> = self
+            .reading()
+            .iter()
+            .filter_map(|(id, journal)| Some((lock(journal).goes()?, id.clone())))
+            .collect();
+        closed.sort_unstable();
+        let wanted = bytes.saturating_add(self.used.max / EVICTED_SHARE);
+        for (_, id) in closed {
+            if self.used.has_room(wanted, purpose) {
+                break;
+            }
+            let mut journals = self.writing();
+            // It may have been deleted and begun anew since the look.
+            let Some(journal) = journals.get(&id).cloned() else { continue };
+            let mut journal = lock(&journal);
+            if journal.goes().is_some() {
+                journals.remove(&id);
+                drop(journals);
+                self.let_go(&id, &mut journal);
+            }
+        }
     }
 
     fn sweep_now(&self) -> Swept {
@@ -287,6 +371,7 @@ impl Memory {
             let what = format!("value {key}");
             return Err(Error::too_large(&what, bytes.len(), self.options.max_value_bytes));
         }
+        self.make_room(values::cost(key, &bytes), Purpose::Fact);
         let expires = ttl.map(|ttl| self.retention.deadline(ttl));
         lock(&self.values).put(key, bytes, expect, expires, self.retention.now(), &self.used)
     }
@@ -315,18 +400,23 @@ impl Store for Memory {
             let what = format!("journal {}: a {class}", lease.journal);
             return Err(Error::too_large(&what, body.len(), max));
         }
+        let bytes = bodies.iter().map(|body| body.len() as u64).sum::<u64>();
+        let cost = records::cost_of(bodies.len(), bytes);
+        let purpose = if class == Class::Fact { Purpose::Fact } else { Purpose::More };
+        self.make_room(cost, purpose);
         let now = self.options.clock.now();
         let journal = self.journal(&lease.journal)?;
         let mut journal = lock(&journal);
         journal.check(lease)?;
-        let bytes = bodies.iter().map(|body| body.len() as u64).sum::<u64>();
         let limit = self.options.max_journal_bytes;
         if journal.bytes() + bytes > limit {
             return Err(Error::full(&lease.journal, class, limit));
         }
-        self.used.take(journal::cost_of(bodies.len(), bytes))?;
-        let first = journal.tail().last + 1;
+        self.used.take(cost, purpose)?;
+        let (first, before) = (journal.tail().last + 1, journal.cost());
         let waiting = journal.append(class, now, bodies);
+        // Records that were packed take less.
+        self.used.change(before + cost, journal.cost());
         let last = journal.tail().last;
         drop(journal);
         if let Some(waiting) = waiting {
@@ -378,16 +468,12 @@ impl Store for Memory {
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(async move {
             let goes = keep.map(|keep| self.retention.deadline(keep));
-            self.driving(lease, |journal| journal.close(goes))
+            self.resizing(lease, |journal| journal.close(goes))
         })
     }
 
     fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
-        Box::pin(async move {
-            let freed = self.driving(lease, |journal| journal.trim(before))?;
-            self.used.give_back(freed);
-            Ok(())
-        })
+        Box::pin(async move { self.resizing(lease, |journal| journal.trim(before)) })
     }
 
     fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
@@ -407,7 +493,7 @@ impl Store for Memory {
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
-        Box::pin(async move { self.driving(lease, Journal::release) })
+        Box::pin(async move { self.resizing(lease, Journal::release) })
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
@@ -459,8 +545,11 @@ impl Store for Memory {
         Box::pin(async move { Ok(self.sweep_now()) })
     }
 
+    /// Nothing has to be written. This fails when nothing more can be kept.
     fn flush(&self) -> Pending<'_, ()> {
-        Box::pin(std::future::ready(Ok(())))
+        self.make_room(LEAST_ROOM, Purpose::More);
+        let has_room = self.used.has_room(LEAST_ROOM, Purpose::More);
+        Box::pin(std::future::ready(if has_room { Ok(()) } else { Err(self.used.full()) }))
     }
 
     fn limits(&self) -> crate::Limits {

@@ -67,7 +67,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("default_agent", Kind::One, "", "The agent for requests that name no agent. Default: the first one."),
     key("watch", Kind::One, "false", "Reload agent files when they change."),
     key("data", Kind::Path, ".headwater", "The folder for persistent data."),
-    key("store", Kind::One, "", "The store for runs: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Default: the folder `store` in the data folder."),
+    key("store", Kind::One, "", "The store for runs: `memory:` (at most 1 GiB, or `memory:?max=256MiB`), `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Default: the folder `store` in the data folder."),
     key("fsync", Kind::One, "commit", "When the store syncs its writes to disk: `commit`, `never`, or an interval such as `100ms`."),
     key("store_on_failure", Kind::One, "exit", "What to do when the store has stopped, for example on a full disk: `exit` with code 3, so that a supervisor restarts the server, or `recover`, which retries until the store can be reopened."),
     key("api_keys", Kind::Secrets, "", "API keys that clients send as `Authorization: Bearer KEY`, each with the name of its principal."),

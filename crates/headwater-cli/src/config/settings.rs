@@ -57,7 +57,8 @@ pub(crate) struct Settings {
 /// The location of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
-    Memory,
+    /// With the bytes that it may take, if they are not the usual ones.
+    Memory(Option<u64>),
     File(PathBuf),
     /// URLs of shared databases; they may contain passwords.
     Postgres(Hidden),
@@ -67,14 +68,15 @@ pub(crate) enum StoreUrl {
 impl StoreUrl {
     /// Whether several servers can use the store at the same time.
     pub(crate) fn is_shared(&self) -> bool {
-        !matches!(self, Self::Memory | Self::File(_))
+        !matches!(self, Self::Memory(_) | Self::File(_))
     }
 }
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory => f.write_str("memory:"),
+            Self::Memory(None) => f.write_str("memory:"),
+            Self::Memory(Some(max)) => write!(f, "memory:?max={max}"),
             Self::File(folder) => write!(f, "file:{}", folder.display()),
             Self::Postgres(url) | Self::Redis(url) => f.write_str(&without_secrets(&url.0)),
         }
@@ -389,7 +391,8 @@ fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failu
 
 fn store_url(text: &str) -> Result<StoreUrl, String> {
     match text.split_once(':') {
-        Some(("memory", "")) => Ok(StoreUrl::Memory),
+        Some(("memory", "")) => Ok(StoreUrl::Memory(None)),
+        Some(("memory", rest)) if rest.starts_with('?') => memory_url(rest),
         Some(("file", folder)) if !folder.is_empty() => Ok(StoreUrl::File(folder.into())),
         Some(("redis" | "rediss", rest)) if rest.starts_with("//") => {
             built_with(cfg!(feature = "redis"), "Redis").map(|()| StoreUrl::Redis(Hidden(text.to_owned())))
@@ -402,6 +405,20 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
             "invalid store `{}`: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
             without_secrets(text)
         )),
+    }
+}
+
+/// The smallest memory store: about what a few runs take.
+const MIN_MEMORY: usize = 1 << 20;
+
+/// The parameters of a store in memory.
+fn memory_url(parameters: &str) -> Result<StoreUrl, String> {
+    let Some(max) = parameters.strip_prefix("?max=") else {
+        return Err(format!("`memory:{parameters}` has unknown parameters: write `memory:?max=256MiB`"));
+    };
+    match parse::size(max)? {
+        max if max < MIN_MEMORY => Err(format!("`memory:?max={max}` is too small: use at least 1MiB")),
+        max => Ok(StoreUrl::Memory(Some(max as u64))),
     }
 }
 

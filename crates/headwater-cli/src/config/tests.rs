@@ -109,7 +109,7 @@ fn file_can_set_every_setting() {
         pace = "0ms"
         "#,
     );
-    assert_eq!(settings.store, StoreUrl::Memory);
+    assert_eq!(settings.store, StoreUrl::Memory(None));
     assert_eq!(settings.fsync, Fsync::Interval(Duration::from_millis(100)));
     assert_eq!((settings.limits.body, settings.limits.messages, settings.limits.runs), (1024, 10, 2));
     assert_eq!(settings.limits.run_time, Some(Duration::from_secs(60)));

@@ -50,7 +50,7 @@ fn write(
         .collect();
     writeln!(out, "  {BOLD}agents{BOLD:#}    {}", style::printable(&agents.join(", ")))?;
     let store = match &settings.store {
-        StoreUrl::Memory => "memory: runs are lost when the server stops".to_owned(),
+        StoreUrl::Memory(_) => "memory: runs are lost when the server stops".to_owned(),
         StoreUrl::File(folder) => format!("{}, store in {}", settings.data.display(), folder.display()),
         shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => shared.to_string(),
     };

@@ -14,7 +14,7 @@ use headwater_store::RedisStore;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 use headwater_store::remote;
 use headwater_store::{
-    Embedded, ErrorKind, Memory, Store,
+    Embedded, ErrorKind, Memory, MemoryOptions, Store,
     embedded::{Folder, Options},
 };
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
     match &settings.store {
-        StoreUrl::Memory => Ok(Opened::Memory(Arc::new(Memory::new()))),
+        StoreUrl::Memory(max) => {
+            let mut options = MemoryOptions::default();
+            options.max_bytes = max.unwrap_or(options.max_bytes);
+            options.max_journal_bytes = options.max_journal_bytes.min(options.max_bytes / 4);
+            Ok(Opened::Memory(Arc::new(Memory::with(options))))
+        }
         StoreUrl::File(folder) => open_folder(settings, folder),
         shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => connect(shared).await,
     }

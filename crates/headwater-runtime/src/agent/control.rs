@@ -15,7 +15,7 @@ use crate::{
     Error, Result,
     error::ErrorKind,
     hooks::{check_answer, check_schema},
-    journal::{Answer, History, WaitKind},
+    journal::{Answer, WaitKind},
     keys::{self, SessionKey},
     limits,
     run::{Sent, request_id},
@@ -355,9 +355,7 @@ impl AgentInner {
         let info = self.store.info(&journal).await?;
         let asked = match &info {
             // What cannot be read can be forgotten: its questions expire by themselves.
-            Some(_) => {
-                History::read(&*self.store, &journal).await.map(|history| history.asked).unwrap_or_default()
-            }
+            Some(_) => self.fold(run).await.map(|fold| fold.asked).unwrap_or_default(),
             None => Default::default(),
         };
         // A run that has ended goes last, because it tells what else is to go. One that has not may be driven.

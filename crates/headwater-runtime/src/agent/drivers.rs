@@ -17,7 +17,7 @@ use super::{Agent, AgentInner, takeover::Found};
 use crate::{
     Error, Result, Workflow,
     error::ErrorKind,
-    journal::{Beginning, Begun, Effect, History, Journal},
+    journal::{Begun, Effect, Fold, Journal, RecordedWalk},
     keys,
     run::{Driven, RunEnd, RunShared, Walk, drive},
     seeing,
@@ -219,9 +219,8 @@ impl AgentInner {
         turn: Option<VersionedHead>,
     ) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
-        let journal = self.journal(lease.clone(), Beginning::default());
-        let shared =
-            Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, History::default()));
+        let journal = self.journal(lease.clone(), Fold::default());
+        let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun.into(), journal));
         if let Err(error) = together(&*self.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
                 // It can never begin.
@@ -233,7 +232,7 @@ impl AgentInner {
             driver.turn = turn.map(Arc::new);
         }
         let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
-        self.spawn(seat, shared, walk, Vec::new(), false);
+        self.spawn(seat, shared, walk, RecordedWalk::default(), false);
         Ok(())
     }
 
@@ -252,8 +251,8 @@ impl AgentInner {
             model: self.answering_model(workflow),
             ..RunStarted::default()
         };
-        let effect = Effect::Begun(Box::new(begun.clone()));
-        drop(shared.journal.told(&effect, &shared.origin(), Event::RunStarted(started))?);
+        let effect = Effect::Begun(Box::new(Begun::clone(begun)));
+        drop(shared.journal.told(effect, &shared.origin(), Event::RunStarted(started))?);
         let mut last = begin_message(shared)?;
         for gone in &begun.invalidated {
             let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
@@ -268,8 +267,8 @@ impl AgentInner {
         futures_util::try_join!(self.note_running(shared), last).map(drop)
     }
 
-    pub(super) fn journal(&self, lease: Lease, beginning: Beginning) -> Journal {
-        Journal::new(self.store.clone(), lease, beginning, self.options.max_run_bytes)
+    pub(super) fn journal(&self, lease: Lease, fold: Fold) -> Journal {
+        Journal::new(self.store.clone(), lease, fold, self.options.max_run_bytes)
     }
 
     /// Makes the journal of a new run: a name that was given by somebody may be taken.
@@ -291,7 +290,7 @@ impl AgentInner {
         seat: Seat,
         shared: Arc<RunShared>,
         walk: Walk,
-        recorded: Vec<crate::journal::Walked>,
+        recorded: RecordedWalk,
         resumed: bool,
     ) {
         let run = shared.id.clone();
@@ -325,7 +324,7 @@ impl AgentInner {
         seat: Seat,
         shared: Arc<RunShared>,
         walk: Walk,
-        recorded: Vec<crate::journal::Walked>,
+        recorded: RecordedWalk,
         resumed: bool,
     ) {
         let (going, since) = (seeing::Going::new(&self.name), Instant::now());
@@ -498,12 +497,12 @@ impl AgentInner {
         if mail.is_empty() {
             return false;
         }
-        let Ok(history) = History::read(&*self.store, &run.as_str().into()).await else { return false };
-        !history.ended
+        let Ok(fold) = self.fold(run).await else { return false };
+        !fold.ended
             && mail
                 .iter()
                 .filter_map(|(key, _)| keys::read_inbox(key))
-                .any(|(_, request)| request.is_none_or(|request| !history.answers.contains_key(&request)))
+                .any(|(_, request)| request.is_none_or(|request| !fold.answers.contains_key(&request)))
     }
 }
 

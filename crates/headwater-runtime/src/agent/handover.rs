@@ -89,7 +89,7 @@ fn note_handed_over(run: &RunShared) {
         return;
     }
     run.journal.open_reserve();
-    if let Err(error) = run.journal.effect(&Effect::HandedOver) {
+    if let Err(error) = run.journal.effect(Effect::HandedOver) {
         tracing::debug!(run = %run.id, error = ?error.message(), "cannot note that a run is handed over");
     }
 }

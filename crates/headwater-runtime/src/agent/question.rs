@@ -362,9 +362,9 @@ impl AgentInner {
     /// Closes the questions of a run that has ended: a late answer is told why it is too late.
     pub(super) async fn close_questions(&self, shared: &RunShared) -> Result<()> {
         let waits: Vec<_> = {
-            let replay = shared.replay();
-            let answer = |wait: &Wait| replay.answers.get(&wait.request).cloned();
-            replay.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
+            let fold = shared.fold();
+            let answer = |wait: &Wait| fold.answers.get(&wait.request).cloned();
+            fold.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
         };
         for (request, answer) in waits {
             self.close_question(&shared.id, &request, answer.as_ref(), None).await?;

@@ -4,12 +4,7 @@ use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunStatus, Ses
 use headwater_store::{JournalId, ReadLimit};
 
 use super::{Agent, OpenQuestion, Run, drivers::awaits, run::read_error, takeover::Found};
-use crate::{
-    Result, TurnInput,
-    error::ErrorKind,
-    journal::{History, RecordReader},
-    keys,
-};
+use crate::{Result, TurnInput, error::ErrorKind, journal::RecordReader, keys};
 
 /// How many messages of a conversation are told again at most.
 const MESSAGES: usize = 1_000;
@@ -20,9 +15,9 @@ impl Agent {
     /// # Errors
     /// When there is no such run, or the store fails.
     pub async fn open_questions(&self, run: &RunId) -> Result<Vec<OpenQuestion>> {
-        let history = History::read(&*self.0.store, &run.as_str().into()).await?;
+        let fold = self.0.fold(run).await?;
         let mut open = Vec::new();
-        for wait in history.asked.values().filter(|wait| !history.answers.contains_key(&wait.request)) {
+        for wait in fold.open_waits() {
             if let Some(question) = self.find_question(&wait.request).await?
                 && self.0.awaits(&question).await?
             {
@@ -38,9 +33,9 @@ impl Agent {
     /// # Errors
     /// When there is no such run, or the store fails.
     pub async fn asked_questions(&self, run: &RunId) -> Result<Vec<OpenQuestion>> {
-        let history = History::read(&*self.0.store, &run.as_str().into()).await?;
+        let fold = self.0.fold(run).await?;
         let mut asked = Vec::new();
-        for wait in history.asked.values() {
+        for wait in fold.asked.values() {
             asked.extend(self.0.question(&wait.request).await?);
         }
         asked.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));

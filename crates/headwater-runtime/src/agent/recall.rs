@@ -1,12 +1,12 @@
 //! The state of a run, without reading the run from its beginning.
 
-use headwater_protocol::RunState;
+use headwater_protocol::{RunId, RunState};
 use headwater_store::{JournalId, ReadLimit};
 
-use super::Run;
+use super::{AgentInner, Run};
 use crate::{
     Result,
-    journal::{Entry, RecordReader, is_snapshot},
+    journal::{Fold, FoldReader, is_snapshot, state_in_snapshot},
 };
 
 impl Run {
@@ -19,10 +19,7 @@ impl Run {
     /// When there is no such run, or the store fails.
     pub async fn snapshot(&self) -> Result<Option<(u64, RunState)>> {
         let agent = &self.agent().0;
-        let seq = match agent.snapshot_of(self.id()) {
-            Some(seq) => seq,
-            None => agent.load_summary(self.id()).await?.map_or(0, |summary| summary.snapshot),
-        };
+        let seq = agent.last_snapshot(self.id()).await?;
         if seq == 0 {
             return Ok(None);
         }
@@ -36,9 +33,27 @@ impl Run {
         };
         // One that its process had not made durable when it died is not there.
         let Some(record) = page.records.first().filter(|record| is_snapshot(record)) else { return Ok(None) };
-        Ok(match RecordReader::default().entry(record)? {
-            Entry::Snapshot(state) => Some((record.seq, *state)),
-            _ => None,
-        })
+        Ok(Some((record.seq, state_in_snapshot(record)?)))
+    }
+}
+
+impl AgentInner {
+    /// The newest snapshot of a run that is known here; 0 without one.
+    async fn last_snapshot(&self, run: &RunId) -> Result<u64> {
+        match self.snapshot_of(run) {
+            Some(seq) => Ok(seq),
+            None => Ok(self.load_summary(run).await?.map_or(0, |summary| summary.snapshot)),
+        }
+    }
+
+    /// What the journal of a run adds up to, read from its newest snapshot on.
+    pub(crate) async fn fold(&self, run: &RunId) -> Result<Fold> {
+        let journal = JournalId::from(run.as_str());
+        // A summary that cannot be read only costs time: the journal is the truth.
+        let snapshot = match self.last_snapshot(run).await {
+            Err(error) if error.is_store_down() => return Err(error),
+            snapshot => snapshot.unwrap_or(0),
+        };
+        FoldReader::open(&*self.store, &journal, snapshot).await?.read_all().await
     }
 }

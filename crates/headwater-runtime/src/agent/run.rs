@@ -15,7 +15,7 @@ use super::{Agent, AgentInner};
 use crate::{
     Error, RawJson, Result,
     error::ErrorKind,
-    journal::{Begun, Entry, History, RecordReader, VisibleRecord, is_answer},
+    journal::{Begun, Entry, RecordReader, is_answer},
     limits,
 };
 
@@ -311,10 +311,8 @@ impl Run {
     /// # Errors
     /// When there is no such run, or the store fails.
     pub async fn waits(&self) -> Result<bool> {
-        let history = History::read(&*self.agent.0.store, &self.id.as_str().into()).await?;
-        let open = history.asked.values().any(|wait| !history.answers.contains_key(&wait.request));
-        let waits = history.state.run().status == RunStatus::Waiting;
-        Ok(open && waits && !self.agent.has_mail(&self.id).await?)
+        let waits = self.agent.0.fold(&self.id).await?.waits();
+        Ok(waits && !self.agent.has_mail(&self.id).await?)
     }
 
     /// The events after a sequence, as they come, until the run waits or ends.
@@ -373,27 +371,12 @@ impl Run {
         }
     }
 
-    /// The sequence number of the record by which the run last reported that it waits. The journal is read in pages, and
-    /// its snapshots are not decoded.
+    /// The sequence number of the record by which the run last reported that it waits.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
     pub async fn last_wait(&self) -> Result<Option<u64>> {
-        let journal = JournalId::from(self.id.as_str());
-        let (mut after, mut last, mut reader) = (0, None, RecordReader::default());
-        loop {
-            let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await;
-            let page = page.map_err(|error| read_error(&self.id, error))?;
-            for record in &page.records {
-                after = record.seq;
-                if let VisibleRecord::Event(event) = reader.read(record)? {
-                    last = matches!(event.event, Event::RunWaiting(_)).then_some(after).or(last);
-                }
-            }
-            if after >= page.tail.last {
-                return Ok(last);
-            }
-        }
+        Ok(self.agent.0.fold(&self.id).await?.last_wait)
     }
 
     /// The whole conversation of the run so far, with the events that made it.

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, Result, coded,
     error::ErrorKind,
-    journal::{Beginning, Begun, Effect, History, OpenAttempt, Room},
+    journal::{Begun, Effect, Fold, FoldReader, OpenAttempt, Room},
     keys,
     run::{RunShared, Walk},
 };
@@ -58,13 +58,15 @@ impl AgentInner {
             self.check_version(&stored.summary, found).await?;
         }
         let Some(lease) = self.claim(&journal).await? else { return Ok(false) };
-        let history = match History::read(&*self.store, &journal).await {
+        let snapshot = stored.as_ref().map_or(0, |stored| stored.summary.snapshot);
+        let read = async { FoldReader::open(&*self.store, &journal, snapshot).await?.read_all().await };
+        let fold = match read.await {
             Err(error) if error.is_unreadable() => {
                 return self.resume_unreadable(run, lease, stored, error).await;
             }
-            history => history?,
+            fold => fold?,
         };
-        if history.last == 0 || history.last < history.copied {
+        if fold.last == 0 || fold.last < fold.copied {
             // Its process died before it had written what was asked for (or copied it whole), and nobody was told that it had begun.
             self.store.release(&lease).await?;
             return match self.store.delete(&journal).await {
@@ -74,9 +76,9 @@ impl AgentInner {
                 deleted => Ok(deleted.map(|()| false)?),
             };
         }
-        let prepared = match history.begun(run.as_str()) {
+        let prepared = match fold.begun(run.as_str()) {
             Ok(begun) => match self.check_agent(run, &begun.agent) {
-                Ok(()) => self.end_of(run, &history, stored.as_ref()).await.map(|end| (begun, end)),
+                Ok(()) => self.end_of(run, &fold, stored.as_ref()).await.map(|end| (begun, end)),
                 Err(error) => Err(error),
             },
             Err(error) => Err(error),
@@ -84,20 +86,19 @@ impl AgentInner {
         let (begun, end) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
-                self.give_back(&lease, history.state.run().status).await?;
+                self.give_back(&lease, fold.state.run().status).await?;
                 return Err(error);
             }
         };
         let version = stored.map_or(0, |stored| stored.version);
-        if history.ended {
+        if fold.ended {
             // Its process died after it had told the end, and before it had put everything away.
-            let mut history = history;
-            let journal = self.journal(lease, history.beginning());
-            let shared = RunShared::new(run.clone(), self.clone(), begun, journal, history);
+            let journal = self.journal(lease, fold);
+            let shared = RunShared::new(run.clone(), self.clone(), begun, journal);
             shared.summary.set_version(version);
             return self.ended(&shared).await.map(|()| false);
         }
-        self.take_over(seat, begun, lease, history, version, end).await
+        self.take_over(seat, begun, lease, fold, version, end).await
     }
 
     /// The summary of a run that is to be resumed. The journal is the truth where the summary cannot be read.
@@ -173,18 +174,18 @@ impl AgentInner {
     async fn end_of(
         &self,
         run: &RunId,
-        history: &History,
+        fold: &Fold,
         stored: Option<&StoredSummary>,
     ) -> Result<Option<Event>> {
-        if history.ended {
+        if fold.ended {
             return Ok(None);
         }
-        let visited = history.workflows().into_iter().map(|id| id.split_once('@').unwrap_or((id, "")));
-        let first = history.begun.iter().map(|begun| (&*begun.workflow, &*begun.version));
+        let visited = fold.workflows().into_iter().map(|id| id.split_once('@').unwrap_or((id, "")));
+        let first = fold.begun.iter().map(|begun| (&*begun.workflow, &*begun.version));
         let missing = first.chain(visited).find_map(|(id, version)| self.workflow_version(id, version).err());
-        let full = Room::new(&*self.store, self.options.max_run_bytes).check_resume(history.bytes).err();
-        let lost = !history.handed_over && history.takeovers >= self.options.max_takeovers;
-        let abandoned = lost.then(|| abandoned(history.takeovers));
+        let full = Room::new(&*self.store, self.options.max_run_bytes).check_resume(fold.bytes).err();
+        let lost = !fold.handed_over && fold.takeovers >= self.options.max_takeovers;
+        let abandoned = lost.then(|| abandoned(fold.takeovers));
         let Some(error) = full.or(missing).or(abandoned) else { return Ok(None) };
         // A stop needs no workflow and no room.
         if let Some(stop) = self.store.get(&keys::stop(run)).await? {
@@ -224,8 +225,8 @@ impl AgentInner {
             version: summary.map(|summary| summary.version).unwrap_or_default(),
             ..Begun::default()
         };
-        let journal = self.journal(lease, Beginning::default());
-        let shared = RunShared::new(run.clone(), self.clone(), begun, journal, History::default());
+        let journal = self.journal(lease, Fold::default());
+        let shared = RunShared::new(run.clone(), self.clone(), begun.into(), journal);
         shared.summary.set_version(version);
         let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
         shared.journal.open_reserve();
@@ -242,16 +243,15 @@ impl AgentInner {
     async fn take_over(
         self: &Arc<Self>,
         seat: Seat,
-        begun: Begun,
+        begun: Arc<Begun>,
         lease: Lease,
-        mut history: History,
+        fold: Fold,
         version: u64,
         end: Option<Event>,
     ) -> Result<bool> {
-        let recorded = std::mem::take(&mut history.walk);
-        let open = std::mem::take(&mut history.open_attempts);
-        let journal = self.journal(lease, history.beginning());
-        let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, history));
+        let open = fold.open_attempts.clone();
+        let journal = self.journal(lease, fold);
+        let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal));
         shared.summary.set_version(version);
         let ends = end.is_some();
         match write_takeover(&shared, open, end).await {
@@ -268,6 +268,7 @@ impl AgentInner {
         self.note_running(&shared).await?;
         let workflow = self.workflow_version(&shared.begun.workflow, &shared.begun.version)?;
         let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
+        let recorded = shared.fold().walk.clone();
         self.spawn(seat, shared, walk, recorded, true);
         Ok(true)
     }
@@ -286,7 +287,7 @@ fn abandoned(takeovers: u32) -> Error {
 /// of it may use the reserve: the last driver may have died when the journal was full.
 async fn write_takeover(shared: &RunShared, open: Vec<OpenAttempt>, end: Option<Event>) -> Result<()> {
     shared.journal.open_reserve();
-    let mut last = shared.journal.effect(&Effect::TakenOver)?;
+    let mut last = shared.journal.effect(Effect::TakenOver)?;
     if shared.journal.with_state(|state| state.messages().is_empty()) {
         last = begin_message(shared)?;
     }

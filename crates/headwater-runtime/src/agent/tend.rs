@@ -5,14 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use headwater_protocol::{Event, RequestId, RunId};
+use headwater_protocol::{Event, RunId};
 use headwater_store::Expect;
 
 use super::{Agent, AgentInner, takeover::Found};
 use crate::{
     Result,
     error::ErrorKind,
-    journal::History,
     keys::{self, INBOX, WAITING},
 };
 
@@ -223,20 +222,19 @@ impl AgentInner {
         if self.store.info(&journal).await?.is_none_or(|info| info.tail.closed) {
             return Ok(false);
         }
-        let history = History::read(&*self.store, &journal).await?;
-        if history.ended {
+        let fold = self.fold(run).await?;
+        if fold.ended {
             return Ok(false);
         }
         let now = self.now();
-        let open = |request: &RequestId| !history.answers.contains_key(request);
-        let waits: Vec<_> = history.asked.values().filter(|wait| open(&wait.request)).collect();
+        let waits: Vec<_> = fold.open_waits().collect();
         let mut any = false;
         for wait in waits.iter().filter(|wait| wait.expires.is_some_and(|expires| expires <= now)) {
             self.expire(run, &wait.request).await?;
             any = true;
         }
         // The run as a whole has waited too long if its last wait was told that long ago.
-        let too_long = history.waiting_since.is_some_and(|since| {
+        let too_long = fold.waiting_since.is_some_and(|since| {
             now.saturating_sub(since) >= u64::try_from(self.options.max_wait.as_millis()).unwrap_or(u64::MAX)
         });
         if too_long {

@@ -197,7 +197,7 @@ pub(crate) async fn wait_for(
 ) -> Result<Answer> {
     node.asked_for(key);
     let run = &node.run;
-    let before = run.replay().asked.get(key).cloned();
+    let before = run.fold().asked.get(key).cloned();
     match before {
         Some(before) if before.hook != hook => {
             return Err(node.diverged(&format!(
@@ -212,15 +212,15 @@ pub(crate) async fn wait_for(
             let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
             let effect = Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) };
             let origin = node.origin();
-            node.keep(run.record(&effect, asking(&wait).map(|event| (&origin, event))))?;
-            run.replay().asked.insert(key.to_owned(), wait);
+            node.keep(run.record(effect, asking(&wait).map(|event| (&origin, event))))?;
         }
     }
     loop {
         let answered = run.answered.notified();
         let mut answered = std::pin::pin!(answered);
         answered.as_mut().enable();
-        if let Some(answer) = run.replay().answers.get(&request).cloned() {
+        let answer = run.fold().answers.get(&request).cloned();
+        if let Some(answer) = answer {
             node.wait_is_over(key)?;
             return Ok(answer);
         }

@@ -1,15 +1,17 @@
 //! The state with which a parked visit is re-run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
 
 use super::{HookRecord, Parked, Wait};
 
 /// A visit that waits, or waited, with node state that it had written before.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Park {
     pub(crate) parked: Parked,
     /// Hooks completed before the wait; a re-run may skip them. Waiting hooks are excluded, or their answer would be lost.
-    skippable: HashSet<String>,
+    skippable: BTreeSet<String>,
 }
 
 impl Park {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Effect, Entry,
     entry::Emitted,
-    record::{Bases, RecordKind, StoredEvent, parse, read_continuation, unreadable},
+    record::{Bases, RecordKind, StoredEvent, parse, read_continuation, state_in_snapshot, unreadable},
 };
 use crate::Result;
 
@@ -81,7 +81,7 @@ impl RecordReader {
         let (kind, content) = RecordKind::split(record)?;
         Ok(match kind {
             RecordKind::Effect | RecordKind::Answer => Entry::Effect(parse(record.seq, content)?),
-            RecordKind::Snapshot => Entry::Snapshot(parse(record.seq, content)?),
+            RecordKind::Snapshot => Entry::Snapshot(Box::new(state_in_snapshot(record)?)),
             RecordKind::Event | RecordKind::Continuation => {
                 Entry::Event(visible(record, self.whole(record, kind, content)?))
             }

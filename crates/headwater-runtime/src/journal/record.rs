@@ -5,7 +5,7 @@
 //! | event | JSON: the event, its origin, and what replay needs of it |
 //! | effect | JSON: the effect |
 //! | answer | the same, for an effect that ends a wait: readers must know it without decoding the others |
-//! | snapshot | JSON: the state so far |
+//! | snapshot | a checksum (8 bytes) of its sequence number and of the rest; JSON: what the records before it add up to |
 //! | continuation | how many records back the delta is that it continues (LEB128), then the text, as UTF-8 |
 //!
 //! Nearly all records of a run are deltas of one text, from one place. Only the first of them, the *base*, is written as an event;
@@ -16,16 +16,20 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use headwater_protocol::{Event, Origin, RunState, StructuredOp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest as _, Sha256};
 
-use super::{Effect, entry::Emitted};
+use super::{Effect, Fold, entry::Emitted};
 use crate::{Error, Result, error::ErrorKind, limits};
 
 /// The format that is written and read: the upper half of the first byte.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// How many texts may grow at the same time before the oldest needs a new base. A reader keeps as many.
 const MAX_BASES: usize = 16;
+
+/// The bytes of a snapshot's checksum.
+const CHECKSUM: usize = 8;
 
 /// What a record is: the lower half of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,10 +208,17 @@ impl RecordEncoder {
         readable(json(kind, effect)?)
     }
 
-    /// Encodes the state so far. What follows it begins with new bases.
-    pub(crate) fn snapshot(&mut self, state: &RunState) -> Result<Bytes> {
+    /// Encodes what the records before this sequence number add up to. What follows it begins with new bases.
+    pub(crate) fn snapshot(&mut self, seq: u64, fold: &Fold) -> Result<Bytes> {
         self.bases.0.clear();
-        json(RecordKind::Snapshot, state)
+        let mut bytes = vec![RecordKind::Snapshot.tag()];
+        bytes.extend_from_slice(&[0; CHECKSUM]);
+        write_json(&mut bytes, fold)?;
+        let checksum = checksum(seq, bytes.get(1 + CHECKSUM..).unwrap_or_default());
+        if let Some(slot) = bytes.get_mut(1..=CHECKSUM) {
+            slot.copy_from_slice(&checksum);
+        }
+        Ok(bytes.into())
     }
 }
 
@@ -260,9 +271,50 @@ pub(super) fn read_continuation(seq: u64, content: &[u8]) -> Option<(u64, &str)>
 fn json(kind: RecordKind, content: &impl Serialize) -> Result<Bytes> {
     let mut bytes = Vec::with_capacity(192);
     bytes.push(kind.tag());
-    serde_json::to_writer(&mut bytes, content)
-        .map_err(|error| Error::new(ErrorKind::State, format!("a record does not serialise: {error}")))?;
+    write_json(&mut bytes, content)?;
     Ok(bytes.into())
+}
+
+fn write_json(bytes: &mut Vec<u8>, content: &impl Serialize) -> Result<()> {
+    serde_json::to_writer(bytes, content)
+        .map_err(|error| Error::new(ErrorKind::State, format!("a record does not serialise: {error}")))
+}
+
+/// Reads a snapshot, or as much of it as one wants.
+///
+/// # Errors
+/// When the record is no snapshot, or not the one that was written here: everything after it builds on it, and not every store
+/// has checksums of its own.
+pub(super) fn read_snapshot<T: DeserializeOwned>(record: &headwater_store::Record) -> Result<T> {
+    let (RecordKind::Snapshot, content) = RecordKind::split(record)? else {
+        return Err(unreadable(record.seq, &"it is not a snapshot"));
+    };
+    let Some((expected, json)) = content.split_at_checked(CHECKSUM) else {
+        return Err(unreadable(record.seq, &"it is a snapshot without a checksum"));
+    };
+    if checksum(record.seq, json) != expected {
+        return Err(unreadable(record.seq, &"it is a snapshot that does not fit its checksum"));
+    }
+    parse(record.seq, json)
+}
+
+/// The state of the run in a snapshot.
+///
+/// # Errors
+/// As for [`read_snapshot`].
+pub(crate) fn state_in_snapshot(record: &headwater_store::Record) -> Result<RunState> {
+    #[derive(Deserialize)]
+    struct OnlyState {
+        state: RunState,
+    }
+    Ok(read_snapshot::<OnlyState>(record)?.state)
+}
+
+fn checksum(seq: u64, json: &[u8]) -> [u8; CHECKSUM] {
+    let digest = Sha256::new().chain_update(seq.to_le_bytes()).chain_update(json).finalize();
+    let mut checksum = [0; CHECKSUM];
+    checksum.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+    checksum
 }
 
 /// Refuses a record that is nested so deeply that it could not be read back, here or from inside a session.

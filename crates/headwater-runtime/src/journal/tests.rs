@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use headwater_protocol::{
-    BlockDelta, BlockKind, Event, Origin, PartId, Record, RunState, StructuredOp, StructuredUpdate,
-    ToolInputDelta,
+    BlockDelta, BlockKind, Event, Origin, PartId, Record, StructuredOp, StructuredUpdate, ToolInputDelta,
 };
 use headwater_store::{Class, Memory, Store as _, Time};
 use serde_json::json;
@@ -146,7 +145,7 @@ fn reader_that_begins_after_a_snapshot_knows_all_that_it_needs() {
     let mut encoder = RecordEncoder::default();
     let (_, base) = encoder.event(1, &mut text("a1.0", "before"), &here, None, None).unwrap();
     encoder.appended(base);
-    let snapshot = stored(2, encoder.snapshot(&RunState::default()).unwrap());
+    let snapshot = stored(2, encoder.snapshot(2, &Fold::default()).unwrap());
     let (after, _) = encoder.event(3, &mut text("a1.0", "after"), &here, None, None).unwrap();
     assert!(is_snapshot(&snapshot));
     let read = RecordReader::default().visible_event(&stored(3, after)).unwrap();
@@ -174,16 +173,246 @@ fn records_of_another_format_are_refused_by_name() {
     assert_eq!(code, "journal.unreadable");
     assert!(message.contains("record 7 of the journal cannot be read: it has format 7"), "{message}");
     for (broken, why) in
-        [(&b""[..], "it is empty"), (b"\x1f", "unknown kind 15"), (b"\x11{\"event\":", "EOF")]
+        [(&b""[..], "it is empty"), (b"\x2f", "unknown kind 15"), (b"\x21{\"event\":", "EOF")]
     {
         let message = refused(broken).1;
         assert!(message.contains(why), "{message}");
     }
     // A continuation of itself, of what lies before the first record, of nothing that was read, without an end.
     for broken in
-        [&b"\x15\x00x"[..], b"\x15\x09x", b"\x15\x01x", b"\x15\xff\xff\xff", b"\x15\x01\xff\xfe", b"\x15"]
+        [&b"\x25\x00x"[..], b"\x25\x09x", b"\x25\x01x", b"\x25\xff\xff\xff", b"\x25\x01\xff\xfe", b"\x25"]
     {
         let record = stored(7, Bytes::from_static(broken));
         assert_eq!(RecordReader::default().entry(&record).unwrap_err().code(), "journal.unreadable");
+    }
+}
+
+mod folding {
+    //! What records add up to is the same from the start, from any snapshot on, and at the writer.
+
+    use std::{sync::Arc, time::Duration};
+
+    use headwater_protocol::{AttemptStarted, Interrupt, MessageStarted, Role, RunStarted, RunWaiting};
+    use headwater_store::{JournalId, Lease, Record as StoreRecord};
+
+    use super::*;
+    use crate::Next;
+
+    fn visit(node: &str, number: u32) -> Visit {
+        Visit { workflow: "w@1".into(), node: node.into(), visit: number, branch: String::new() }
+    }
+
+    fn left(visit: Visit) -> Effect {
+        Effect::Left(Box::new(Left {
+            visit,
+            next: Next::go(),
+            node_state: None,
+            workflow_state: [("k".to_owned(), json!(1))].into_iter().collect(),
+            finish: None,
+            error: None,
+        }))
+    }
+
+    fn done(key: &str, kind: &str, value: serde_json::Value) -> Effect {
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        Effect::Done { key, kind, fingerprint: None, outcome: Outcome::Value(value) }
+    }
+
+    fn asked(key: &str, request: &str) -> Effect {
+        let kind = WaitKind::Question { interrupt: Box::new(Interrupt::default()), declinable: false };
+        let wait = Wait { hook: "interrupt".into(), request: request.into(), kind, expires: None };
+        Effect::Asked { key: key.into(), wait: Box::new(wait) }
+    }
+
+    /// A journal with records of every kind, written as a driver writes them: a run that was taken over, and waits.
+    async fn journal(store: &Arc<Memory>) -> (Lease, Journal) {
+        let lease = store.claim(&"run_1".into(), "me", Duration::from_secs(60)).await.unwrap();
+        let journal = Journal::new(store.clone(), lease.clone(), Fold::default(), u64::MAX);
+        let (here, _) = places();
+        let begun =
+            Begun { agent: "a".into(), workflow: "w".into(), version: "1".into(), ..Begun::default() };
+        drop(journal.told(Effect::Begun(Box::new(begun)), &here, Event::RunStarted(RunStarted::default())));
+        let (message, role) = ("msg_1".into(), Role::Assistant);
+        drop(
+            journal
+                .fact(&here, Event::MessageStarted(MessageStarted { message, role, ..Default::default() })),
+        );
+        for number in 1..=3 {
+            drop(journal.effect(Effect::Entered { visit: visit("n", number) }));
+            let key = format!("w@1/n#{number}/reply");
+            drop(journal.effect(Effect::Began { key: key.clone() }));
+            let attempt = format!("a{number}");
+            let origin = Origin { attempt: Some(attempt.as_str().into()), ..here.clone() };
+            let started = AttemptStarted { attempt: attempt.as_str().into(), ..Default::default() };
+            drop(journal.fact(&origin, Event::AttemptStarted(started)));
+            for _ in 0..200 {
+                journal.delta(&origin, text(&format!("{attempt}.0"), "word0507 ")).unwrap();
+            }
+            let said = json!({ "usage": { "inputTokens": 3 }, "parts": [{ "type": "call", "call": "c9" }] });
+            let finished = Event::AttemptFinished { attempt: attempt.as_str().into() };
+            drop(journal.told(done(&key, "pass", said), &origin, finished));
+            let emitted = Emitted { visit: visit("n", number).to_string(), number: 0 };
+            let warning = Event::Warning(headwater_protocol::WarningEvent::default());
+            drop(journal.emit(&here, warning.clone(), &emitted, fingerprint(&warning)));
+            if number < 3 {
+                drop(journal.effect(left(visit("n", number))));
+            }
+        }
+        drop(journal.effect(asked("w@1/n#3/ask", "req_1")));
+        journal.snapshot_for_wait().unwrap();
+        drop(journal.fact(&here, Event::RunWaiting(RunWaiting::default())));
+        (lease, journal)
+    }
+
+    async fn all(store: &Memory, journal: &JournalId) -> Vec<StoreRecord> {
+        let limit = headwater_store::ReadLimit { records: usize::MAX, bytes: usize::MAX };
+        store.read(journal, 0, limit).await.unwrap().records
+    }
+
+    /// A journal with these bodies.
+    async fn written(bodies: Vec<Bytes>) -> (Memory, JournalId) {
+        let (store, journal) = (Memory::new(), JournalId::from("run_1"));
+        let lease = store.claim(&journal, "me", Duration::from_secs(60)).await.unwrap();
+        store.append(&lease, Class::Fact, &bodies).unwrap().await.unwrap();
+        (store, journal)
+    }
+
+    #[tokio::test]
+    async fn fold_is_the_same_from_the_start_from_a_snapshot_and_at_the_writer() {
+        let store = Arc::new(Memory::new());
+        let (lease, journal) = journal(&store).await;
+        let records = all(&store, &lease.journal).await;
+        let snapshot = records.iter().find(|record| is_snapshot(record)).unwrap().seq;
+        assert_eq!(journal.last_snapshot(), snapshot);
+        let read = async |from: u64| {
+            FoldReader::open(&*store, &lease.journal, from).await.unwrap().read_all().await.unwrap()
+        };
+        let (start, tail) = (read(0).await, read(snapshot).await);
+        for fold in [&start, &tail] {
+            assert_eq!(fold.difference(&journal.fold()).unwrap(), None);
+            assert_eq!((fold.last, fold.snapshot), (records.len() as u64, snapshot));
+            assert!(fold.waits() && fold.last_wait == Some(fold.last));
+            assert_eq!(fold.usage.input_tokens, Some(9));
+            assert_eq!(fold.position, [visit("n", 3)]);
+            let keys: Vec<_> = fold.hooks.keys().collect();
+            assert_eq!(keys, ["w@1/n#3/reply"], "hooks of visits that were left are forgotten");
+        }
+        let whole = FoldReader::read_whole(&*store, &lease.journal).await.unwrap();
+        assert_eq!(whole.hooks.len(), 3, "a replay needs all of them");
+        // A record that is no snapshot, or does not exist, is not taken for one.
+        for wrong in [2, 1_000_000] {
+            assert_eq!(read(wrong).await.difference(&start).unwrap(), None);
+        }
+        // A checkpoint asks what the run was at one record and what it is at another.
+        let mut reader = FoldReader::open(&*store, &lease.journal, 0).await.unwrap();
+        reader.read_to(2).await.unwrap();
+        assert_eq!((reader.fold().last, reader.fold().state.messages().len()), (2, 1));
+        reader.read_to(u64::MAX).await.unwrap();
+        assert_eq!(reader.fold().difference(&start).unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn run_waits_until_it_is_answered_or_taken_over() {
+        let store = Arc::new(Memory::new());
+        let (_, journal) = journal(&store).await;
+        assert!(journal.fold().waits());
+        let (request, answer) = ("req_1".into(), Answer::Given(json!("yes")));
+        drop(journal.effect(Effect::Answered { request, answer }));
+        assert!(!journal.fold().waits(), "nothing is open");
+        let (_, journal) = self::journal(&Arc::new(Memory::new())).await;
+        drop(journal.effect(Effect::TakenOver));
+        assert!(!journal.fold().waits(), "it has a driver");
+    }
+
+    #[tokio::test]
+    async fn snapshot_that_disagrees_with_its_records_is_refused_by_name() {
+        let store = Arc::new(Memory::new());
+        let (lease, _) = journal(&store).await;
+        let records = all(&store, &lease.journal).await;
+        let at = records.iter().position(is_snapshot).unwrap();
+        let mut fold = record::read_snapshot::<Fold>(&records[at]).unwrap();
+        fold.answers.insert("req_1".into(), Answer::Declined);
+        let mut bodies: Vec<_> = records.iter().map(|record| record.body.clone()).collect();
+        bodies[at] = RecordEncoder::default().snapshot(records[at].seq, &fold).unwrap();
+        let (store, journal) = written(bodies).await;
+        let error = FoldReader::read_whole(&store, &journal).await.unwrap_err();
+        assert_eq!(error.code(), "journal.snapshot-differs");
+        assert!(error.to_string().contains(&format!("record {}", at + 1)), "{error}");
+        assert!(error.to_string().contains("`answers` differs"), "{error}");
+    }
+
+    /// A snapshot has a checksum, and all else is of the store's keeping: what is torn is refused, whatever it is.
+    #[tokio::test]
+    async fn torn_records_of_each_kind_are_refused_by_name() {
+        let store = Arc::new(Memory::new());
+        let (lease, _) = journal(&store).await;
+        let records = all(&store, &lease.journal).await;
+        let kind = |record: &StoreRecord| record.body[0] & 15;
+        for wanted in [1, 2, 4, 5] {
+            let at = records.iter().position(|record| kind(record) == wanted).unwrap();
+            let body = &records[at].body;
+            let mut broken: Vec<Vec<u8>> = vec![Vec::new(), body[..1].to_vec()];
+            if wanted != 5 {
+                broken.push(body[..body.len() - 1].to_vec());
+            }
+            // Another format, and an unknown kind.
+            broken.extend([0x10 | wanted, 0x30 | wanted, 0x2f].map(|tag| [&[tag][..], &body[1..]].concat()));
+            for broken in broken {
+                let mut bodies: Vec<_> = records.iter().map(|record| record.body.clone()).collect();
+                bodies[at] = broken.clone().into();
+                let (store, journal) = written(bodies).await;
+                let error = FoldReader::read_whole(&store, &journal).await.unwrap_err();
+                assert_eq!(error.code(), "journal.unreadable", "{broken:?}");
+                assert!(error.to_string().contains(&format!("record {} of the journal", at + 1)), "{error}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn flipped_bits_of_a_snapshot_are_refused_by_name() {
+        let store = Arc::new(Memory::new());
+        let (lease, _) = journal(&store).await;
+        let records = all(&store, &lease.journal).await;
+        let at = records.iter().position(is_snapshot).unwrap();
+        let body = records[at].body.to_vec();
+        for byte in (1..body.len()).step_by(7) {
+            let mut flipped = body.clone();
+            flipped[byte] ^= 1 << (byte % 8);
+            let record = StoreRecord { body: flipped.into(), ..records[at].clone() };
+            let error = state_in_snapshot(&record).unwrap_err();
+            assert_eq!(error.code(), "journal.unreadable");
+        }
+        let elsewhere = StoreRecord { seq: 7, ..records[at].clone() };
+        let error = state_in_snapshot(&elsewhere).unwrap_err();
+        assert!(error.to_string().contains("does not fit its checksum"), "{error}");
+    }
+
+    /// Any bytes in the place of any record: an error with a name, or a state, and never a panic.
+    #[tokio::test]
+    async fn damaged_journals_are_refused_by_name_or_read() {
+        let store = Arc::new(Memory::new());
+        let (lease, _) = journal(&store).await;
+        let records = all(&store, &lease.journal).await;
+        let (mut random, mut refused) = (7_u64, 0);
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap() % below
+        };
+        for _ in 0..300 {
+            let mut damaged = records.clone();
+            let at = next(damaged.len());
+            let mut body = damaged[at].body.to_vec();
+            for _ in 0..=next(3) {
+                let byte = next(body.len());
+                body[byte] = u8::try_from(next(256)).unwrap();
+            }
+            damaged[at].body = body.into();
+            if let Err(error) = state_after(&damaged) {
+                assert!(matches!(error.code(), "journal.unreadable" | "journal.snapshot-differs"), "{error}");
+                refused += 1;
+            }
+        }
+        assert!(refused > 30, "{refused} of 300 were refused");
+        state_after(&records).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -10,14 +11,19 @@ use headwater_protocol::{Event, Origin, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Effect, entry::Emitted, record::RecordEncoder};
-use crate::{Error, Result, error::ErrorKind, usage};
+use super::{Effect, Fold, entry::Emitted, record::RecordEncoder};
+use crate::{Error, Result, error::ErrorKind};
 
-/// A snapshot is written when the events since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
+/// A snapshot is written when the records since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
 /// those of that snapshot. So all snapshots of a run together have at most a third more bytes than its final state, and a
 /// reader that re-attaches reads at most three times the last snapshot after it.
 const SNAPSHOT_BYTES: usize = 256 << 10;
 const SNAPSHOT_GROWTH: usize = 3;
+
+/// A run that begins to wait is read again when it is answered. So a snapshot is written when the records since the last one
+/// have so many bytes, and at least a quarter of those of that snapshot.
+const WAIT_SNAPSHOT_BYTES: usize = 4 << 10;
+const WAIT_SNAPSHOT_SHARE: usize = 4;
 
 /// What the end of a run and its takeovers may take beyond its limit, so that a run that is too large still ends with an
 /// event, also after a crash.
@@ -43,20 +49,11 @@ struct Shared {
 
 #[derive(Debug)]
 struct Inner {
-    state: RunState,
-    usage: Usage,
-    last: u64,
-    /// The bytes of all records.
-    total: u64,
+    fold: Fold,
     room: Room,
     /// Whether records may use the reserve.
     reserve_open: bool,
     max_record: usize,
-    /// The bytes of the events since the last snapshot.
-    bytes: usize,
-    /// The last snapshot: where it is, and its size.
-    snapshot: u64,
-    snapshot_bytes: usize,
     encoder: RecordEncoder,
     /// The last origin that an event had: the next one mostly has the same.
     origin: Origin,
@@ -98,33 +95,34 @@ struct Queued {
     appended: oneshot::Sender<headwater_store::Result<Receipt>>,
 }
 
-/// How a journal goes on: what the records before add up to.
-#[derive(Debug, Default)]
-pub(crate) struct Beginning {
-    pub(crate) state: RunState,
-    pub(crate) usage: Usage,
-    /// The bytes of the records before.
-    pub(crate) bytes: u64,
-    /// The newest snapshot, and its size.
-    pub(crate) snapshot: u64,
-    pub(crate) snapshot_bytes: usize,
+/// What the records so far add up to, locked. No record can be written meanwhile.
+#[derive(Debug)]
+pub(crate) struct FoldGuard<'a>(MutexGuard<'a, Inner>);
+
+impl Deref for FoldGuard<'_> {
+    type Target = Fold;
+
+    fn deref(&self) -> &Fold {
+        &self.0.fold
+    }
+}
+
+impl DerefMut for FoldGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Fold {
+        &mut self.0.fold
+    }
 }
 
 impl Journal {
-    /// The journal of a lease, whose records may have so many bytes.
-    pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, beginning: Beginning, max_bytes: u64) -> Self {
+    /// The journal of a lease, whose records may have so many bytes. The fold is that of the records before.
+    pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, mut fold: Fold, max_bytes: u64) -> Self {
         let (max_record, room) = (store.limits().record, Room::new(&*store, max_bytes));
+        fold.last = lease.first.saturating_sub(1);
         let inner = Inner {
-            state: beginning.state,
-            usage: beginning.usage,
-            last: lease.first.saturating_sub(1),
-            total: beginning.bytes,
+            fold,
             room,
             reserve_open: false,
             max_record,
-            bytes: 0,
-            snapshot: beginning.snapshot,
-            snapshot_bytes: beginning.snapshot_bytes,
             encoder: RecordEncoder::default(),
             origin: Origin::default(),
             queue: VecDeque::new(),
@@ -188,13 +186,19 @@ impl Journal {
     }
 
     /// Writes an effect together with what readers are told of it, so that after a crash both are there or neither.
-    pub(crate) fn told(&self, effect: &Effect, origin: &Origin, event: Event) -> Result<Receipt> {
+    pub(crate) fn told(&self, effect: Effect, origin: &Origin, event: Event) -> Result<Receipt> {
         self.event(Class::Fact, origin, event, None, Some(effect))
     }
 
-    /// Writes what node code emits.
-    pub(crate) fn emit(&self, origin: &Origin, event: Event, emitted: &Emitted) -> Result<Receipt> {
-        self.event(Class::Fact, origin, event, Some(emitted), None)
+    /// Writes what node code emits, with its [fingerprint](super::fingerprint).
+    pub(crate) fn emit(
+        &self,
+        origin: &Origin,
+        event: Event,
+        emitted: &Emitted,
+        fingerprint: String,
+    ) -> Result<Receipt> {
+        self.event(Class::Fact, origin, event, Some((emitted, fingerprint)), None)
     }
 
     fn event(
@@ -202,48 +206,64 @@ impl Journal {
         class: Class,
         origin: &Origin,
         mut event: Event,
-        emit: Option<&Emitted>,
-        effect: Option<&Effect>,
+        emit: Option<(&Emitted, String)>,
+        effect: Option<Effect>,
     ) -> Result<Receipt> {
         let mut inner = self.inner();
-        let seq = inner.last + 1;
-        let (body, base) = inner.encoder.event(seq, &mut event, origin, emit, effect)?;
+        let seq = inner.fold.last + 1;
+        let emitted = emit.as_ref().map(|(emitted, _)| *emitted);
+        let (body, base) = inner.encoder.event(seq, &mut event, origin, emitted, effect.as_ref())?;
         inner.takes(body.len())?;
         let known = std::mem::take(&mut inner.origin);
         let origin = if known == *origin { known } else { origin.clone() };
         let record = Record::new(seq, event).from(origin);
         // What the state cannot take is refused before anyone sees it.
-        inner.state.apply(&record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
+        inner.fold.event(&record, emit, effect.is_some())?;
         inner.origin = record.origin;
-        if effect.is_none() {
-            // An effect takes room in the journal and none in the state.
-            inner.bytes += body.len();
-        }
         let receipt = self.append(&mut inner, class, body)?;
         inner.encoder.appended(base);
-        if inner.bytes >= SNAPSHOT_BYTES.max(inner.snapshot_bytes.saturating_mul(SNAPSHOT_GROWTH)) {
-            self.write_snapshot(&mut inner)?;
+        if let Some(effect) = effect {
+            inner.fold.effect(effect);
         }
+        self.snapshot_if_due(&mut inner)?;
         Ok(receipt)
     }
 
     /// Writes an effect.
-    pub(crate) fn effect(&self, effect: &Effect) -> Result<Receipt> {
-        let body = RecordEncoder::effect(effect)?;
+    pub(crate) fn effect(&self, effect: Effect) -> Result<Receipt> {
+        let body = RecordEncoder::effect(&effect)?;
         let mut inner = self.inner();
         inner.takes(body.len())?;
-        self.append(&mut inner, Class::Fact, body)
+        let receipt = self.append(&mut inner, Class::Fact, body)?;
+        inner.fold.effect(effect);
+        self.snapshot_if_due(&mut inner)?;
+        Ok(receipt)
     }
 
-    /// Writes the whole state, unless it is larger than a record may be or than what is left for the run. Durable when
+    fn snapshot_if_due(&self, inner: &mut Inner) -> Result<()> {
+        let due = SNAPSHOT_BYTES.max(inner.fold.snapshot_bytes.saturating_mul(SNAPSHOT_GROWTH));
+        if inner.fold.tail_bytes >= due { self.write_snapshot(inner) } else { Ok(()) }
+    }
+
+    /// Writes a snapshot for whoever resumes the run, if much was written since the last one. The run is about to wait.
+    pub(crate) fn snapshot_for_wait(&self) -> Result<()> {
+        let mut inner = self.inner();
+        let due = WAIT_SNAPSHOT_BYTES.max(inner.fold.snapshot_bytes / WAIT_SNAPSHOT_SHARE);
+        if inner.fold.tail_bytes >= due { self.write_snapshot(&mut inner) } else { Ok(()) }
+    }
+
+    /// Writes a snapshot, unless it is larger than a record may be or than what is left for the run. Durable when
     /// what it sums up is: nothing waits for it.
     fn write_snapshot(&self, inner: &mut Inner) -> Result<()> {
-        let Inner { encoder, state, .. } = &mut *inner;
-        let body = encoder.snapshot(state)?;
-        // Also one that is not written: the next one is tried when there is that much more.
-        (inner.bytes, inner.snapshot_bytes) = (0, body.len());
-        if inner.takes(body.len()).is_ok() {
-            inner.snapshot = self.append(inner, Class::Delta, body)?.last();
+        let Inner { encoder, fold, .. } = &mut *inner;
+        let body = encoder.snapshot(fold.last + 1, fold)?;
+        let size = body.len();
+        if inner.takes(size).is_ok() {
+            drop(self.append(inner, Class::Delta, body)?);
+            inner.fold.count_snapshot(size);
+        } else {
+            // The next one is tried when there is that much more.
+            (inner.fold.tail_bytes, inner.fold.snapshot_bytes) = (0, size);
         }
         Ok(())
     }
@@ -253,7 +273,7 @@ impl Journal {
         if let Some(error) = &inner.failed {
             return Err(error.clone().into());
         }
-        let size = body.len() as u64;
+        let size = body.len();
         let receipt = if inner.queue.is_empty() {
             match self.shared.store.append(&self.lease, class, std::slice::from_ref(&body)) {
                 Err(error) if *error.kind() == headwater_store::ErrorKind::Busy => {
@@ -265,29 +285,28 @@ impl Journal {
         } else {
             inner.queue(class, body)
         };
-        inner.last = receipt.last();
-        inner.total += size;
+        inner.fold.count(receipt.last(), size);
         Ok(receipt)
     }
 
     /// The newest snapshot.
     pub(crate) fn last_snapshot(&self) -> u64 {
-        self.inner().snapshot
+        self.inner().fold.snapshot
     }
 
-    /// Adds what a pass used.
-    pub(crate) fn used(&self, used: &Usage) {
-        usage::add(&mut self.inner().usage, used);
+    /// What the records so far add up to.
+    pub(crate) fn fold(&self) -> FoldGuard<'_> {
+        FoldGuard(self.inner())
     }
 
     /// What the run has used so far.
     pub(crate) fn usage(&self) -> Usage {
-        self.inner().usage.clone()
+        self.inner().fold.usage.clone()
     }
 
     /// Looks at the state so far.
     pub(crate) fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
-        look(&self.inner().state)
+        look(&self.inner().fold.state)
     }
 }
 
@@ -345,8 +364,8 @@ impl Inner {
         }
         let Room { limit, reserved } = self.room;
         let limit = if self.reserve_open { limit.saturating_add(reserved) } else { limit };
-        if size as u64 > limit.saturating_sub(self.total) {
-            let used = self.total;
+        if size as u64 > limit.saturating_sub(self.fold.bytes) {
+            let used = self.fold.bytes;
             let message =
                 format!("run journal is full: {used} + {size} bytes exceed {limit} (`max_run_bytes`)");
             return Err(Error::new(ErrorKind::TooLarge, message));
@@ -365,7 +384,7 @@ impl Inner {
     fn queue(&mut self, class: Class, body: Bytes) -> Receipt {
         let (appended, receipt) = oneshot::channel();
         self.queue.push_back(Queued { class, body, appended });
-        let seq = self.last + 1;
+        let seq = self.fold.last + 1;
         let settled = Box::pin(async move {
             match receipt.await {
                 Ok(receipt) => receipt?.await.map(drop),

@@ -14,7 +14,7 @@ use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
     hooks::answering,
-    journal::{Effect, Visit, WaitKind, Walked},
+    journal::{Effect, RecordedWalk, SavedEntry, SavedWalk, Visit, WaitKind, Walked},
     keys,
     run::Sent,
     seeing,
@@ -22,6 +22,9 @@ use crate::{
 
 /// How long tools may take to come to an end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How many steps of the walk are kept before they are replaced by where they led.
+const MAX_STEPS: usize = 256;
 
 /// How far a run came.
 #[derive(Debug)]
@@ -55,7 +58,7 @@ struct Driver {
 pub(crate) async fn drive(
     run: Arc<RunShared>,
     walk: Walk,
-    recorded: Vec<Walked>,
+    recorded: RecordedWalk,
     resumed: bool,
     wake: Arc<Notify>,
 ) -> Result<Driven> {
@@ -81,9 +84,13 @@ pub(crate) async fn drive(
 
 impl Driver {
     /// Walks as the journal says, without running anything.
-    fn replay(&mut self, recorded: Vec<Walked>) -> Result<()> {
+    fn replay(&mut self, recorded: RecordedWalk) -> Result<()> {
         let mut open = Vec::new();
-        let mut recorded = recorded.into_iter().peekable();
+        if let Some(base) = recorded.base {
+            open.extend(base.entries.iter().map(|entry| entry.visit.clone()));
+            self.restore(*base)?;
+        }
+        let mut recorded = recorded.steps.into_iter().peekable();
         while let Some(walked) = recorded.next() {
             match walked {
                 Walked::Entered(visit) => {
@@ -94,7 +101,6 @@ impl Driver {
                 Walked::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
                 Walked::Left(left) => {
                     self.entries.remove(&left.visit);
-                    self.run.replay().parks.remove(&left.visit.to_string());
                     open.retain(|visit| *visit != left.visit);
                     self.walk.leave(&left)?;
                     // The workflow that followed is the one whose nodes were entered.
@@ -109,6 +115,32 @@ impl Driver {
             self.start(entry, Duration::ZERO)?;
         }
         Ok(())
+    }
+
+    /// Goes on from where the walk stood when its steps were last replaced by it.
+    fn restore(&mut self, mut saved: SavedWalk) -> Result<()> {
+        let (id, version) = saved.workflow.split_once('@').unwrap_or((&saved.workflow, ""));
+        let workflow = self.run.agent.workflow_version(id, version)?;
+        self.entries =
+            saved.entries.drain(..).map(|entry| (entry.visit.clone(), EntryState::from(entry))).collect();
+        self.failures = saved.failures.drain(..).collect();
+        self.walk = Walk::restore(workflow, saved);
+        Ok(())
+    }
+
+    /// Replaces the steps of the walk by where it stands, when there are many: a snapshot need not have all of them.
+    fn save_walk(&self) {
+        let mut fold = self.run.fold();
+        if fold.walk.steps.len() < MAX_STEPS || self.walk.is_over() {
+            return;
+        }
+        let mut saved = self.walk.save();
+        let entry = |visit: &Visit| self.entries.get(visit).cloned().map(SavedEntry::from);
+        saved.entries = fold.position.iter().filter_map(entry).collect();
+        let is_open = |visit: &Visit| fold.position.contains(visit);
+        let failures = self.failures.iter().filter(|(visit, _)| is_open(visit));
+        saved.failures = failures.map(|(visit, count)| (visit.clone(), *count)).collect();
+        fold.walk = RecordedWalk { base: Some(Box::new(saved)), steps: Vec::new() };
     }
 
     /// Goes on with the workflow that the last one handed over to. Gives the end if there is none.
@@ -181,7 +213,7 @@ impl Driver {
 
     fn enter_all(&mut self) -> Result<()> {
         while let Some(visit) = self.walk.next_visit() {
-            drop(self.run.journal.effect(&Effect::Entered { visit: visit.clone() })?);
+            drop(self.run.journal.effect(Effect::Entered { visit: visit.clone() })?);
             self.trace.entered(&visit);
             let entry = self.walk.enter(&visit)?;
             self.entries.insert(visit, entry.clone());
@@ -243,8 +275,7 @@ impl Driver {
                 code: Some("node.retried".to_owned()),
                 ..Default::default()
             });
-            self.run.journal.told(&effect, &node.origin(), warning)?.await?;
-            self.run.forget_failures(&node.name);
+            self.run.journal.told(effect, &node.origin(), warning)?.await?;
             if let Some(entry) = self.entries.get(visit).cloned() {
                 self.start(entry, options.retry.pause(failed))?;
             }
@@ -282,9 +313,9 @@ impl Driver {
         let told = info.map(|error| Event::Error(ErrorEvent { error, ..Default::default() }));
         let told = told.map(|event| (&origin, event));
         self.trace.left(&left);
-        drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
-        self.run.replay().parks.remove(&node.name);
+        drop(self.run.record(Effect::Left(Box::new(left)), told)?);
         self.entries.remove(&node.visit);
+        self.save_walk();
         Ok(())
     }
 
@@ -313,20 +344,19 @@ impl Driver {
                     }
                 };
                 let wait = {
-                    let replay = self.run.replay();
-                    if replay.answers.contains_key(&request) {
+                    let fold = self.run.fold();
+                    if fold.answers.contains_key(&request) {
                         taken.push((request, sent));
                         continue;
                     }
-                    replay.asked.values().find(|wait| wait.request == request).cloned()
+                    fold.asked.values().find(|wait| wait.request == request).cloned()
                 };
                 // What was asked for is written down just after the question can be answered.
                 let Some(wait) = wait else { continue };
                 let effect = Effect::Answered { request: request.clone(), answer: sent.answer.clone() };
                 let origin = self.run.origin();
                 let told = answering(&wait, &sent.answer).map(|event| (&origin, event));
-                last = Some(self.run.record(&effect, told)?);
-                self.run.replay().answers.insert(request.clone(), sent.answer.clone());
+                last = Some(self.run.record(effect, told)?);
                 taken.push((request, sent));
             }
             match page.last() {
@@ -340,7 +370,7 @@ impl Driver {
         }
         for (request, sent) in taken {
             // What the journal has is what was taken, also if this answer came later.
-            let answer = self.run.replay().answers.get(&request).cloned();
+            let answer = self.run.fold().answers.get(&request).cloned();
             self.run.agent.close_question(&self.run.id, &request, answer.as_ref(), Some(&sent)).await?;
         }
         Ok(None)
@@ -350,8 +380,8 @@ impl Driver {
     fn unpark(&mut self) -> Result<bool> {
         let (go, stay): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.parked).into_iter().partition(|(_, requests)| {
-                let replay = self.run.replay();
-                requests.iter().any(|request| replay.answers.contains_key(request))
+                let fold = self.run.fold();
+                requests.iter().any(|request| fold.answers.contains_key(request))
             });
         self.parked = stay;
         let any = !go.is_empty();
@@ -369,8 +399,8 @@ impl Driver {
         let mut until = agent.now().saturating_add(agent.options.max_wait.as_millis() as u64);
         let mut tool_calls: Vec<ToolCallId> = Vec::new();
         {
-            let replay = self.run.replay();
-            for wait in replay.asked.values().filter(|wait| !replay.answers.contains_key(&wait.request)) {
+            let fold = self.run.fold();
+            for wait in fold.open_waits() {
                 until = until.min(wait.expires.unwrap_or(u64::MAX));
                 if let WaitKind::ClientTool { tool, .. } = &wait.kind {
                     tool_calls.push(tool.call.clone());
@@ -379,6 +409,7 @@ impl Driver {
         }
         tool_calls.sort();
         let usage = Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
+        self.run.journal.snapshot_for_wait()?;
         if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
             drop(self.run.say(checkpoint)?);
         }

@@ -9,15 +9,20 @@ use std::sync::Arc;
 use headwater_protocol::RequestId;
 
 use super::{NodeRun, visit::Inner};
-use crate::{Error, Result, error::ErrorKind, journal::Parked, replay::DivergenceKind};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Effect, Parked},
+    replay::DivergenceKind,
+};
 
 impl NodeRun {
     /// Records how far the visit came, if it has written node state since it was last recorded.
     pub(crate) fn park(&self, requests: &[RequestId]) -> Result<()> {
         let parked = {
             let mut waits: Vec<_> = {
-                let replay = self.run.replay();
-                let waits = replay.asked.iter().filter(|(_, wait)| requests.contains(&wait.request));
+                let fold = self.run.fold();
+                let waits = fold.asked.iter().filter(|(_, wait)| requests.contains(&wait.request));
                 waits.map(|(key, _)| key.clone()).collect()
             };
             waits.sort_unstable();
@@ -47,7 +52,8 @@ impl NodeRun {
             );
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
-        self.run.park(parked)
+        drop(self.run.journal.effect(Effect::Parked(Box::new(parked)))?);
+        Ok(())
     }
 
     /// What the visit waited for was answered: what follows finds everything as it was when the wait began.
@@ -100,10 +106,9 @@ impl NodeRun {
     /// Whether this emit repeats one from before the wait; skipped emits are passed over.
     pub(super) fn was_emitted_before_the_wait(&self, now: &str) -> bool {
         let Some(park) = &self.park else { return false };
-        let replay = self.run.replay();
+        let fold = self.run.fold();
         let mut inner = self.inner();
-        let Some(emits) = replay.emits.get(&self.name).filter(|_| inner.reemitted < park.parked.emitted)
-        else {
+        let Some(emits) = fold.emits.get(&self.name).filter(|_| inner.reemitted < park.parked.emitted) else {
             return false;
         };
         let before = emits.range(inner.reemitted..park.parked.emitted).find(|(_, before)| *before == now);

@@ -1,14 +1,11 @@
 //! What all nodes of a run share.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU8, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicU8, AtomicU64, Ordering},
 };
 
-use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RequestId, RunId};
+use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RunId};
 use headwater_store::Receipt;
 use headwater_tools::CancelHandle;
 use serde_json::{Map, Value};
@@ -17,7 +14,7 @@ use tokio::sync::Notify;
 use crate::{
     Error, Result,
     agent::{AgentInner, SummaryState},
-    journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Park, Parked, Wait},
+    journal::{Begun, Effect, FoldGuard, Journal, Outcome},
     replay::Rehearsal,
 };
 
@@ -26,7 +23,7 @@ use crate::{
 pub(crate) struct RunShared {
     pub(crate) id: RunId,
     pub(crate) agent: Arc<AgentInner>,
-    pub(crate) begun: Begun,
+    pub(crate) begun: Arc<Begun>,
     /// Parsed when a node, a template or a tool asks for it.
     runtime_context: OnceLock<Arc<Value>>,
     client_context: OnceLock<Map<String, Value>>,
@@ -35,7 +32,6 @@ pub(crate) struct RunShared {
     pub(crate) cancel: CancelHandle,
     /// Wakes the hooks that wait for somebody.
     pub(crate) answered: Notify,
-    replay: Mutex<Replay>,
     fatal: Mutex<Option<Error>>,
     /// Why the run failed, for the log.
     failure: OnceLock<Error>,
@@ -75,37 +71,13 @@ impl Phase {
     }
 }
 
-/// What hooks return instead of being done again.
-#[derive(Debug, Default)]
-pub(crate) struct Replay {
-    pub(crate) hooks: HashMap<String, HookRecord>,
-    pub(crate) began: HashSet<String>,
-    pub(crate) asked: HashMap<String, Wait>,
-    pub(crate) answers: HashMap<RequestId, Answer>,
-    pub(crate) emits: Emits,
-    pub(crate) parks: HashMap<String, Arc<Park>>,
-    pub(crate) tool_calls: HashSet<String>,
-}
-
 impl RunShared {
-    pub(crate) fn new(
-        id: RunId,
-        agent: Arc<AgentInner>,
-        begun: Begun,
-        journal: Journal,
-        history: History,
-    ) -> Self {
+    pub(crate) fn new(id: RunId, agent: Arc<AgentInner>, begun: Arc<Begun>, journal: Journal) -> Self {
         let message = begun.message.clone().unwrap_or_else(|| MessageId::from(format!("msg_{id}")));
-        let attempts = history.attempts;
-        let message_finished = history.message_finished;
-        let replay = Replay {
-            hooks: history.hooks,
-            began: history.began,
-            asked: history.asked,
-            answers: history.answers,
-            emits: history.emits,
-            parks: history.parks,
-            tool_calls: history.tool_calls,
+        let (attempts, message_finished) = {
+            let mut fold = journal.fold();
+            fold.begun = Some(begun.clone());
+            (fold.attempts, fold.message_finished)
         };
         Self {
             id,
@@ -117,7 +89,6 @@ impl RunShared {
             journal,
             cancel: CancelHandle::new(),
             answered: Notify::new(),
-            replay: Mutex::new(replay),
             fatal: Mutex::new(None),
             failure: OnceLock::new(),
             attempts: AtomicU64::new(attempts),
@@ -134,8 +105,9 @@ impl RunShared {
         self
     }
 
-    pub(crate) fn replay(&self) -> MutexGuard<'_, Replay> {
-        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the journal says so far: what hooks return instead of being done again, and what was asked.
+    pub(crate) fn fold(&self) -> FoldGuard<'_> {
+        self.journal.fold()
     }
 
     /// What the route approved.
@@ -189,7 +161,7 @@ impl RunShared {
     }
 
     /// Writes an effect, in one record with what readers are told of it.
-    pub(crate) fn record(&self, effect: &Effect, told: Option<(&Origin, Event)>) -> Result<Receipt> {
+    pub(crate) fn record(&self, effect: Effect, told: Option<(&Origin, Event)>) -> Result<Receipt> {
         match told {
             Some((origin, event)) => self.journal.told(effect, origin, event),
             None => self.journal.effect(effect),
@@ -205,35 +177,7 @@ impl RunShared {
         outcome: Outcome,
         told: Option<(&Origin, Event)>,
     ) -> Result<Receipt> {
-        let hook = HookRecord { kind: kind.to_owned(), fingerprint, outcome };
-        let effect = Effect::Done {
-            key: key.to_owned(),
-            kind: hook.kind.clone(),
-            fingerprint: hook.fingerprint.clone(),
-            outcome: hook.outcome.clone(),
-        };
-        let receipt = self.record(&effect, told)?;
-        let mut replay = self.replay();
-        replay.began.remove(key);
-        replay.hooks.insert(key.to_owned(), hook);
-        Ok(receipt)
-    }
-
-    /// Records the state of a visit that begins to wait.
-    pub(crate) fn park(&self, parked: Parked) -> Result<()> {
-        let effect = Effect::Parked(Box::new(parked.clone()));
-        drop(self.journal.effect(&effect)?);
-        let mut replay = self.replay();
-        let park = Park::new(parked, &replay.hooks, &replay.asked);
-        replay.parks.insert(park.visit(), Arc::new(park));
-        Ok(())
-    }
-
-    /// Forgets the hooks of a visit that failed, so that they are done again.
-    pub(crate) fn forget_failures(&self, visit: &str) {
-        let prefix = format!("{visit}/");
-        self.replay()
-            .hooks
-            .retain(|key, hook| matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix));
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        self.record(Effect::Done { key, kind, fingerprint, outcome }, told)
     }
 }

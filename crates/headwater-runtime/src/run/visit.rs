@@ -112,7 +112,7 @@ impl Drop for Busy<'_> {
 impl NodeRun {
     pub(super) fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
         let name = entry.visit.to_string();
-        let park = run.replay().parks.get(&name).cloned();
+        let park = run.fold().parks.get(&name).cloned();
         let mut inner =
             Inner { node_state: entry.node_state, workflow_state: entry.workflow_state, ..Inner::default() };
         if let Some(Park { parked, .. }) = park.as_deref() {
@@ -194,11 +194,11 @@ impl NodeRun {
 
     /// The kind of hook that the journal has under a key.
     pub(super) fn recorded_kind(&self, key: &str) -> Option<String> {
-        let replay = self.run.replay();
-        let done = replay.hooks.get(key).map(|hook| hook.kind.clone());
-        let asked = || replay.asked.get(key).map(|wait| wait.hook.clone());
+        let fold = self.run.fold();
+        let done = fold.hooks.get(key).map(|hook| hook.kind.clone());
+        let asked = || fold.asked.get(key).map(|wait| wait.hook.clone());
         // A model call has its passes under its key.
-        let passed = || replay.hooks.contains_key(&format!("{key}/pass.0")).then(|| "reason".to_owned());
+        let passed = || fold.hooks.contains_key(&format!("{key}/pass.0")).then(|| "reason".to_owned());
         done.or_else(asked).or_else(passed)
     }
 
@@ -244,7 +244,7 @@ impl NodeRun {
         fingerprint: Option<&str>,
     ) -> Result<Option<Result<Value>>> {
         self.inner().asked_for.insert(key.to_owned());
-        let Some(hook) = self.run.replay().hooks.get(key).cloned() else {
+        let Some(hook) = self.run.fold().hooks.get(key).cloned() else {
             return Ok(None);
         };
         if hook.kind != kind {
@@ -438,7 +438,7 @@ impl NodeRun {
             return Err(error);
         }
         limits::check_text(&limits::stored_hook(), "an event", now.as_bytes())?;
-        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
+        let before = self.run.fold().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
         match before {
             Some(before) if before == now => return Ok(()),
             Some(before) if !self.retried => {
@@ -456,7 +456,7 @@ impl NodeRun {
             };
         }
         let emitted = Emitted { visit: self.name.clone(), number };
-        match self.run.journal.emit(origin, event, &emitted) {
+        match self.run.journal.emit(origin, event, &emitted, now) {
             // What the state cannot take is for the node to handle, now and when it is run again.
             Err(error) if error.kind() == ErrorKind::Structured => {
                 let outcome = Outcome::Error(error.clone());
@@ -465,7 +465,6 @@ impl NodeRun {
             }
             receipt => {
                 self.keep(receipt.map(drop))?;
-                emitted.note(&mut self.run.replay().emits, now);
                 Ok(())
             }
         }
@@ -477,8 +476,8 @@ impl NodeRun {
             return None;
         }
         let emitted = self.inner().emitted;
-        let replay = self.run.replay();
-        let (_, lost) = replay.emits.get(&self.name)?.range(emitted..).next()?;
+        let fold = self.run.fold();
+        let (_, lost) = fold.emits.get(&self.name)?.range(emitted..).next()?;
         Some(format!("{lost} was emitted before, as number {}, and was not emitted now", emitted + 1))
     }
 
@@ -557,7 +556,7 @@ impl NodeRun {
     /// A key that the journal holds for this visit and nobody asked for.
     pub(super) fn unasked(&self) -> Option<String> {
         let prefix = format!("{}/", self.name);
-        let replay = self.run.replay();
+        let fold = self.run.fold();
         let inner = self.inner();
         if self.retried {
             return None;
@@ -566,7 +565,7 @@ impl NodeRun {
             let skipped = self.park.as_ref().is_some_and(|park| park.may_skip(key));
             key.starts_with(&prefix) && !skipped && !inner.asked_for.contains(*key)
         };
-        let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
+        let mut lost: Vec<_> = fold.hooks.keys().chain(fold.asked.keys()).filter(asked).collect();
         lost.sort_unstable();
         lost.first().map(|key| (*key).clone())
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     Error, RawJson, Result, Workflow,
     error::ErrorKind,
-    journal::{Left, Visit},
+    journal::{Fork, Left, SavedEntry, SavedWalk, Token, Visit},
     next::{Next, Transition, merge},
     workflow::{END, Edge, Graph, NodeInput, OnError, START},
 };
@@ -32,31 +32,6 @@ pub(crate) struct Walk {
     transitions: u32,
 }
 
-/// Something that walks: one, or one for each branch.
-#[derive(Debug, Clone)]
-struct Token {
-    node: String,
-    branch: String,
-    /// Shared with the walk and with the nodes that were given it, until one of them changes it.
-    data: Arc<Map<String, Value>>,
-    fork: Option<usize>,
-    /// The visit that is under way.
-    visit: Option<Visit>,
-}
-
-/// Where one token became several.
-#[derive(Debug)]
-struct Fork {
-    join: Option<String>,
-    branch: String,
-    outer: Option<usize>,
-    live: usize,
-    /// What the branches brought, by their number.
-    brought: Vec<Arc<Map<String, Value>>>,
-    /// Where it goes on: at the join, if a branch came there; else where a branch left for, which is a join around it.
-    reached: Option<String>,
-}
-
 /// What a node sees when it is entered.
 #[derive(Debug, Clone)]
 pub(crate) struct EntryState {
@@ -64,6 +39,20 @@ pub(crate) struct EntryState {
     pub(crate) input: NodeInput,
     pub(crate) node_state: Map<String, Value>,
     pub(crate) workflow_state: Map<String, Value>,
+}
+
+impl From<SavedEntry> for EntryState {
+    fn from(saved: SavedEntry) -> Self {
+        let SavedEntry { visit, raw, data, node_state, workflow_state } = saved;
+        Self { visit, input: NodeInput { raw, data }, node_state, workflow_state }
+    }
+}
+
+impl From<EntryState> for SavedEntry {
+    fn from(entry: EntryState) -> Self {
+        let EntryState { visit, input: NodeInput { raw, data }, node_state, workflow_state } = entry;
+        Self { visit, raw, data, node_state, workflow_state }
+    }
 }
 
 /// What comes after a workflow has ended.
@@ -92,6 +81,46 @@ impl Walk {
         };
         walk.begin(data.object());
         walk
+    }
+
+    /// Goes on from where a walk stood. What visits that are under way saw is not part of it.
+    pub(crate) fn restore(workflow: Workflow, saved: SavedWalk) -> Self {
+        Self {
+            workflow,
+            raw: saved.raw,
+            tokens: saved.tokens,
+            forks: saved.forks,
+            visits: saved.visits.into_iter().collect(),
+            workflow_state: saved.workflow_state,
+            node_states: saved.node_states.into_iter().collect(),
+            data: saved.data,
+            transition: saved.transition,
+            result: saved.result,
+            finish: saved.finish,
+            steps: saved.steps,
+            transitions: saved.transitions,
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn save(&self) -> SavedWalk {
+        SavedWalk {
+            workflow: format!("{}@{}", self.workflow.id(), self.workflow.version()),
+            raw: self.raw.clone(),
+            tokens: self.tokens.clone(),
+            forks: self.forks.clone(),
+            visits: self.visits.iter().map(|(node, count)| (node.clone(), *count)).collect(),
+            workflow_state: self.workflow_state.clone(),
+            node_states: self.node_states.iter().map(|(node, state)| (node.clone(), state.clone())).collect(),
+            data: self.data.clone(),
+            transition: self.transition.clone(),
+            result: self.result.clone(),
+            finish: self.finish.clone(),
+            steps: self.steps,
+            transitions: self.transitions,
+            entries: Vec::new(),
+            failures: Vec::new(),
+        }
     }
 
     fn begin(&mut self, data: Map<String, Value>) {

@@ -111,6 +111,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
     (503, "store.busy", "the disk is slower than what is to be written; see `Retry-After`"),
     (503, "store.failed", "the store could not read or write just now; see `Retry-After`"),
+    (503, "store.full", "the store keeps as much as it may, and has nothing to drop; see `Retry-After`"),
     (503, "store.slow", "the store took too long to answer; see `Retry-After`"),
     (503, "store.stopped", "the store takes no writes until it is opened anew, because a write failed; see `Retry-After`"),
     (503, "workflow.version", "this server does not have the version that the run began with; see `Retry-After`"),
@@ -216,7 +217,7 @@ mod tests {
             (K::Io, 503, "store.failed"),
             (K::Busy, 503, "store.busy"),
             (K::Corrupt, 500, "store.corrupt"),
-            (K::Full, 500, "store"),
+            (K::Full, 503, "store.full"),
         ] {
             let error = StoreError::new(kind, "0000000000000001.seg at offset 7");
             for answer in [ApiError::from(error.clone()), ApiError::from(Error::from(error))] {

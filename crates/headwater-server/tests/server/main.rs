@@ -16,6 +16,7 @@ mod depth;
 mod docs;
 mod documented;
 mod follow;
+mod full_store;
 mod guarding;
 mod harness;
 mod keys;

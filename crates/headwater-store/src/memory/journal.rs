@@ -1,7 +1,6 @@
 //! One journal in memory: its records, its lease, and those who wait for more.
 
 use std::{
-    collections::VecDeque,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -9,7 +8,10 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{Notify, futures::Notified};
 
-use super::{EPOCH_COST, JOURNAL_COST, lock};
+use super::{
+    EPOCH_COST, JOURNAL_COST, lock,
+    records::{Records, Stored},
+};
 use crate::{
     Class, EpochStart, Error, JournalId, JournalInfo, Lease, Monotonic, Page, ReadLimit, Record, Result,
     Tail, Time,
@@ -18,23 +20,11 @@ use crate::{
 /// One journal.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    records: VecDeque<Stored>,
-    /// How many records were trimmed away.
-    trimmed: u64,
-    /// The bytes of the bodies.
-    bytes: u64,
+    records: Records,
     epochs: Vec<EpochStart>,
     hold: Hold,
     /// Only while somebody waits.
     waiting: Option<Arc<Notify>>,
-}
-
-/// A record without what its place tells: its sequence and its epoch.
-#[derive(Debug)]
-struct Stored {
-    time: Time,
-    class: Class,
-    body: Bytes,
 }
 
 /// Who may write.
@@ -56,34 +46,29 @@ enum Hold {
     Gone,
 }
 
-/// What so many records take.
-pub(super) fn cost_of(records: usize, bytes: u64) -> u64 {
-    (records * size_of::<Stored>()) as u64 + bytes
-}
-
 impl Journal {
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+        self.records.bytes()
     }
 
     /// What it takes in all, beside its name.
     pub(super) fn cost(&self) -> u64 {
-        cost_of(self.records.len(), self.bytes) + JOURNAL_COST + self.epochs.len() as u64 * EPOCH_COST
+        self.records.cost() + JOURNAL_COST + self.epochs.len() as u64 * EPOCH_COST
     }
 
     pub(super) fn tail(&self) -> Tail {
         Tail {
-            last: self.trimmed + self.records.len() as u64,
+            last: self.records.trimmed() + self.records.len() as u64,
             closed: matches!(self.hold, Hold::Closed { .. }),
         }
     }
 
     pub(super) fn info(&self) -> JournalInfo {
         JournalInfo {
-            first: self.trimmed + 1,
+            first: self.records.trimmed() + 1,
             tail: self.tail(),
             epochs: self.epochs.clone(),
-            bytes: self.bytes,
+            bytes: self.records.bytes(),
             goes: if let Hold::Closed { goes } = self.hold { goes } else { None },
             driven: matches!(self.hold, Hold::Leased { .. } | Hold::Orphaned),
         }
@@ -96,15 +81,15 @@ impl Journal {
             (false, true) => Hold::Orphaned,
             (false, false) => Hold::Free,
         };
-        Self { trimmed: info.first - 1, epochs: info.epochs.clone(), hold, ..Self::default() }
+        let records = Records::after(info.first - 1);
+        Self { records, epochs: info.epochs.clone(), hold, ..Self::default() }
     }
 
     /// Adds the next records of another store's journal.
     pub(super) fn restore(&mut self, records: &[Record]) {
         let stored =
             |record: &Record| Stored { time: record.time, class: record.class, body: record.body.clone() };
-        self.records.extend(records.iter().map(stored));
-        self.bytes += records.iter().map(|record| record.body.len() as u64).sum::<u64>();
+        records.iter().map(stored).for_each(|record| self.records.push(record));
     }
 
     /// Whether a lease lets one write.
@@ -154,7 +139,7 @@ impl Journal {
 
     pub(super) fn release(&mut self) {
         self.hold = Hold::Free;
-        self.records.shrink_to_fit();
+        self.records.pack();
     }
 
     /// When its lease ran out, if it has.
@@ -166,6 +151,11 @@ impl Journal {
         }
     }
 
+    /// When it goes, if it is closed and not kept for ever.
+    pub(super) fn goes(&self) -> Option<Time> {
+        if let Hold::Closed { goes } = self.hold { goes } else { None }
+    }
+
     /// Whether it is closed and no longer kept.
     pub(super) fn is_over(&self, now: Time) -> bool {
         matches!(self.hold, Hold::Closed { goes: Some(goes) } if goes <= now)
@@ -173,32 +163,26 @@ impl Journal {
 
     /// Gives whom to wake when the lock is let go.
     pub(super) fn append(&mut self, class: Class, time: Time, bodies: &[Bytes]) -> Option<Arc<Notify>> {
-        self.records.extend(bodies.iter().map(|body| Stored { time, class, body: body.clone() }));
-        self.bytes += bodies.iter().map(|body| body.len() as u64).sum::<u64>();
+        for body in bodies {
+            self.records.push(Stored { time, class, body: body.clone() });
+        }
         if bodies.is_empty() { None } else { self.waiting.take() }
     }
 
     pub(super) fn close(&mut self, goes: Option<Time>) {
         self.hold = Hold::Closed { goes };
-        self.records.shrink_to_fit();
+        self.records.pack();
         self.wake();
     }
 
-    /// Gives what it freed.
-    pub(super) fn trim(&mut self, before: u64) -> u64 {
-        let count = before.saturating_sub(self.trimmed + 1).min(self.records.len() as u64);
-        let gone = self.records.drain(..usize::try_from(count).unwrap_or(usize::MAX));
-        let bytes = gone.map(|record| record.body.len() as u64).sum();
-        self.trimmed += count;
-        self.bytes -= bytes;
-        self.records.shrink_to(self.records.len() * 2);
-        cost_of(usize::try_from(count).unwrap_or(usize::MAX), bytes)
+    pub(super) fn trim(&mut self, before: u64) {
+        self.records.trim(before.saturating_sub(self.records.trimmed() + 1));
     }
 
     /// Ends a journal that was taken out of the store.
     pub(super) fn end(&mut self) {
         self.hold = Hold::Gone;
-        self.records = VecDeque::new();
+        self.records = Records::default();
         self.wake();
     }
 
@@ -212,16 +196,17 @@ impl Journal {
         if let Hold::Gone = self.hold {
             return Err(Error::unknown(id));
         }
-        if after < self.trimmed {
-            return Err(Error::trimmed(id, after, self.trimmed + 1));
+        let trimmed = self.records.trimmed();
+        if after < trimmed {
+            return Err(Error::trimmed(id, after, trimmed + 1));
         }
-        let skipped = usize::try_from(after - self.trimmed).unwrap_or(usize::MAX);
+        let skipped = usize::try_from(after - trimmed).unwrap_or(usize::MAX);
         let available = self.records.len().saturating_sub(skipped);
         let mut records = Vec::with_capacity(available.min(limit.records));
         let mut bytes = 0;
         let mut epochs = self.epochs.iter().peekable();
         let mut epoch = 0;
-        for (seq, stored) in (after + 1..).zip(self.records.iter().skip(skipped)).take(limit.records) {
+        for (seq, stored) in (after + 1..).zip(self.records.skip(skipped)).take(limit.records) {
             bytes += stored.body.len();
             if bytes > limit.bytes && !records.is_empty() {
                 break;
@@ -229,8 +214,8 @@ impl Journal {
             while let Some(start) = epochs.next_if(|start| start.first <= seq) {
                 epoch = start.epoch;
             }
-            let &Stored { time, class, ref body } = stored;
-            records.push(Record { seq, epoch, time, class, body: body.clone() });
+            let Stored { time, class, body } = stored;
+            records.push(Record { seq, epoch, time, class, body });
         }
         Ok(Page { records, tail: self.tail() })
     }

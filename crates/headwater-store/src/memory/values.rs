@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::Usage;
+use super::{Purpose, Usage};
 use crate::{Error, Expect, Result, Time, Value, Watch};
 
 /// What a value takes, about, beside its key and its bytes.
@@ -42,7 +42,7 @@ impl Values {
         used: &Usage,
     ) -> Result<u64> {
         self.check(key, expect, now)?;
-        used.take(cost(key, &bytes))?;
+        used.take(cost(key, &bytes), Purpose::Fact)?;
         self.version += 1;
         let value = Value { bytes, version: self.version, expires, damaged: false };
         if let Some(old) = self.values.insert(key.into(), value) {
@@ -131,6 +131,7 @@ fn is_live(value: &Value, now: Time) -> bool {
     value.expires.is_none_or(|expires| now < expires)
 }
 
-fn cost(key: &str, bytes: &Bytes) -> u64 {
+/// What a value takes.
+pub(super) fn cost(key: &str, bytes: &Bytes) -> u64 {
     VALUE_COST + (key.len() + bytes.len()) as u64
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use headwater_store::{Class, ErrorKind, Expect, ManualClock, Memory, MemoryOptions, Store};
+use headwater_store::{Class, Clock as _, ErrorKind, Expect, ManualClock, Memory, MemoryOptions, Store};
 use headwater_testkit::store::{Setup, behaviour};
 
 async fn open(setup: Setup) -> Arc<dyn Store> {
@@ -49,15 +49,94 @@ async fn a_full_store_refuses_records_values_and_journals_until_something_goes()
     };
     assert_eq!(*refusal.kind(), ErrorKind::Full);
     let last = store.info(&run).await.unwrap().unwrap().tail.last;
-    assert!((90..100).contains(&last), "{last} records of 1,000 bytes fit into 100,000");
+    assert!((85..100).contains(&last), "{last} records of 1,000 bytes fit into 100,000");
+    assert_eq!(*store.claim(&"other".into(), "driver", TTL).await.unwrap_err().kind(), ErrorKind::Full);
+    assert_eq!(*store.flush().await.unwrap_err().kind(), ErrorKind::Full);
 
-    let put = store.put("key", body.clone(), Expect::Any, None).await.unwrap_err();
+    // A run can still end: facts and values have a reserve.
+    store.append(&lease, Class::Fact, std::slice::from_ref(&body)).unwrap();
+    let mut kept = 0;
+    let put = loop {
+        match store.put(&format!("key {kept}"), body.clone(), Expect::Any, None).await {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+    };
     assert_eq!(*put.kind(), ErrorKind::Full);
-    assert!(store.get("key").await.unwrap().is_none());
+    assert!((3..8).contains(&kept), "{kept} values of 1,000 bytes fit into the reserve");
+    assert!(store.get(&format!("key {kept}")).await.unwrap().is_none());
 
     store.trim(&lease, last).await.unwrap();
+    store.flush().await.unwrap();
     store.put("key", body.clone(), Expect::Any, None).await.unwrap();
     store.append(&lease, Class::Delta, &[body]).unwrap();
+}
+
+#[tokio::test]
+async fn full_store_drops_the_oldest_ended_journals_and_no_others() {
+    let clock = Arc::new(ManualClock::at(1_000));
+    let options = MemoryOptions { max_bytes: 100_000, clock: clock.clone(), ..MemoryOptions::default() };
+    let store = Memory::with(options);
+    let body = Bytes::from(vec![0; 1_000]);
+    let fill = async |name: &str, keep: Option<Duration>| {
+        let lease = store.claim(&name.into(), "driver", TTL).await.unwrap();
+        store.append(&lease, Class::Delta, &vec![body.clone(); 10]).unwrap();
+        store.close(&lease, keep).await.unwrap();
+        clock.advance(Duration::from_secs(1));
+    };
+    let waiting = store.claim(&"waiting".into(), "driver", TTL).await.unwrap();
+    store.append(&waiting, Class::Fact, std::slice::from_ref(&body)).unwrap();
+    store.release(&waiting).await.unwrap();
+    fill("for ever", None).await;
+    for number in 0..40 {
+        fill(&format!("run {number}"), Some(TTL * 60)).await;
+        store.flush().await.unwrap();
+    }
+    let there = async |name: &str| store.info(&name.into()).await.unwrap().is_some();
+    assert!(
+        there("waiting").await && there("for ever").await,
+        "only what ends anyway may go before its time"
+    );
+    let kept: Vec<_> =
+        futures_util::future::join_all((0..40).map(async |number| there(&format!("run {number}")).await))
+            .await;
+    let gone = kept.iter().filter(|kept| !**kept).count();
+    assert!((25..39).contains(&gone), "{gone} of 40 ended journals of 10,000 bytes are gone");
+    assert!(kept.iter().skip(gone).all(|kept| *kept), "the oldest went first: {kept:?}");
+    let error = store.read(&"run 0".into(), 0, headwater_store::ReadLimit::default()).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Unknown);
+}
+
+/// Packed records are the records that were appended, from any place on and after any trim.
+#[tokio::test]
+async fn packed_records_are_read_as_they_were_appended() {
+    let clock = Arc::new(ManualClock::at(1_000));
+    let store = Memory::with(MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() });
+    let lease = store.claim(&"run".into(), "driver", TTL * 1_000).await.unwrap();
+    let mut expected = Vec::new();
+    for number in 0..1_500_u64 {
+        let class = if number % 7 == 0 { Class::Fact } else { Class::Delta };
+        let size = if number % 500 == 499 { 300_000 } else { (number % 30) as usize };
+        let body = Bytes::from(vec![number as u8; size]);
+        store.append(&lease, class, std::slice::from_ref(&body)).unwrap();
+        expected.push((number + 1, clock.now(), class, body));
+        clock.advance(Duration::from_millis(number % 3));
+    }
+    let all = headwater_store::ReadLimit { records: usize::MAX, bytes: usize::MAX };
+    let read = async |after: u64| {
+        let page = store.read(&lease.journal, after, all).await.unwrap();
+        let records = page.records.into_iter();
+        records.map(|record| (record.seq, record.time, record.class, record.body)).collect::<Vec<_>>()
+    };
+    for after in [0, 1, 255, 256, 257, 499, 500, 1_280, 1_499, 1_500] {
+        assert_eq!(read(after).await, expected[after as usize..], "after {after}");
+    }
+    for before in [2, 300, 500, 501, 1_400] {
+        store.trim(&lease, before).await.unwrap();
+        assert_eq!(read(before - 1).await, expected[before as usize - 1..], "trimmed before {before}");
+    }
+    store.close(&lease, None).await.unwrap();
+    assert_eq!(read(1_450).await, expected[1_450..]);
 }
 
 #[tokio::test]
@@ -147,8 +226,9 @@ async fn a_delta_allocates_next_to_nothing() {
     };
     append();
     let used = allocation_counter::measure(append);
-    // The journal grows by doubling, now and then.
-    assert!(used.count_total <= 2, "{used:?}");
+    // Two for each block of 256 records, and the list of blocks grows by doubling.
+    assert!(used.count_total <= 10, "{used:?}");
+    assert!(used.bytes_current <= 1_000 * (28 + 10), "packed records take their bytes and little more: {used:?}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ impl fmt::Display for Location {
 impl Location {
     fn new(url: StoreUrl) -> Result<Self, String> {
         match url {
-            StoreUrl::Memory => {
+            StoreUrl::Memory(_) => {
                 Err("a `memory:` store is lost when its server stops: give another one".to_owned())
             }
             url => Ok(Self(url)),
@@ -103,7 +103,7 @@ impl Location {
                 Ok(store) => Ok(Arc::new(store)),
                 Err(error) => Err(failed(folder, &error)),
             },
-            StoreUrl::Memory => Err(Failure::new("a `memory:` store is lost when its server stops")),
+            StoreUrl::Memory(_) => Err(Failure::new("a `memory:` store is lost when its server stops")),
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }

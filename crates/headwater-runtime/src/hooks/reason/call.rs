@@ -174,7 +174,7 @@ impl Call {
     /// Refuses to begin something new in a call that an earlier execution gave up. What was done is read from the journal.
     pub(super) fn may_begin(&self, key: &str) -> Result<()> {
         match &self.given_up {
-            Some(error) if !self.node.run.replay().hooks.contains_key(key) => Err(error.clone()),
+            Some(error) if !self.node.run.fold().hooks.contains_key(key) => Err(error.clone()),
             _ => Ok(()),
         }
     }
@@ -189,7 +189,7 @@ impl Call {
         expires: Option<Duration>,
     ) -> Result<Answer> {
         if let Some(error) = &self.given_up
-            && !self.node.run.replay().answers.contains_key(&request)
+            && !self.node.run.fold().answers.contains_key(&request)
         {
             self.node.asked_for(key);
             return Err(error.clone());

@@ -224,12 +224,12 @@ impl Call {
     }
 
     fn begin_step(&self, key: &str) -> Result<()> {
-        if !self.options.emit || self.node.run.replay().began.contains(key) {
+        if !self.options.emit || self.node.run.fold().began.contains(key) {
             return Ok(());
         }
         let effect = Effect::Began { key: key.to_owned() };
         let started = Event::StepStarted { name: None };
-        self.node.run.journal.told(&effect, &self.origin, started).map(drop)
+        self.node.run.journal.told(effect, &self.origin, started).map(drop)
     }
 
     /// Ends the step of a pass whose calls are done, unless an earlier execution did.

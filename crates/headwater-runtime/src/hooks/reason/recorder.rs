@@ -310,7 +310,7 @@ impl<'a> AttemptRecorder<'a> {
     ) -> Result<()> {
         // A missing id, and one that this run has used, is replaced: two calls of one id would be taken for one. So is one
         // that no client could send back with its answer.
-        let used = |id: &String| !self.call.node.run.replay().tool_calls.insert(id.clone());
+        let used = |id: &String| !self.call.node.run.fold().tool_calls.insert(id.clone());
         let (call, replaced) = match given {
             Some(id) if check_id(&id).is_ok() && !used(&id) => (id, None),
             given => (crate::id::fresh_id("call")?, given),
@@ -419,7 +419,6 @@ impl<'a> AttemptRecorder<'a> {
         if self.call.options.emit && self.said.usage != Default::default() {
             self.delta(Event::Usage(self.said.usage.clone()))?;
         }
-        self.call.node.run.journal.used(&self.said.usage);
         Ok((self.said, self.attempt))
     }
 

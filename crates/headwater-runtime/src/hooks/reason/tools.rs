@@ -183,15 +183,14 @@ impl Call {
         self.node.asked_for(&format!("{key}/unfinished"));
         self.may_begin(key)?;
         let run = &self.node.run;
-        let unfinished = run.rehearsal.is_none() && run.replay().began.contains(key);
+        let unfinished = run.rehearsal.is_none() && run.fold().began.contains(key);
         let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
         let work = async {
             if let Some(gave) = go {
                 return Ok(gave);
             }
             let run = &self.node.run;
-            run.journal.effect(&Effect::Began { key: key.to_owned() })?.await?;
-            run.replay().began.insert(key.to_owned());
+            run.journal.effect(Effect::Began { key: key.to_owned() })?.await?;
             let context = self.context(key, wanted);
             let cancel = context.cancel.clone();
             let span = seeing::tool_span(&run.begun.agent, &wanted.name, wanted.call.as_str());
@@ -262,7 +261,7 @@ impl Call {
     /// A call was begun by a process that died: what is to be done with it? `None` is to make it again.
     async fn unfinished(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool) -> Result<Option<Gave>> {
         // It is recorded already if it was finished.
-        if self.node.run.replay().hooks.contains_key(key) {
+        if self.node.run.fold().hooks.contains_key(key) {
             return Ok(None);
         }
         let unknown = || {

@@ -1,0 +1,287 @@
+//! What the records of a run add up to: its state, what each hook returns when its node is run again, and whether it waits.
+//!
+//! A [`Fold`] takes the records one after the other. Its driver keeps one beside the journal and writes it as a snapshot from
+//! time to time, so that others begin there ([`FoldReader`](super::FoldReader)) and a run is read in the time that its state
+//! and a few records take. What only visits need that were left is dropped: nothing runs them again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use headwater_protocol::{
+    AttemptId, AttemptRetracted, AttemptStarted, Event, Origin, Record, RequestId, RunState, RunStatus,
+    ToolInputAvailable, Usage,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Answer, Begun, Effect, Outcome, Park, RecordedWalk, Visit, Wait, Walked, entry::Emitted};
+use crate::{Error, Result, error::ErrorKind, usage};
+
+/// What the records of a run add up to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Fold {
+    pub(crate) begun: Option<Arc<Begun>>,
+    pub(crate) state: RunState,
+    /// How many records it has at least, if it is a copy that is whole.
+    pub(crate) copied: u64,
+    pub(crate) walk: RecordedWalk,
+    /// The workflow that was entered last, with its version.
+    pub(crate) workflow: String,
+    /// The visits that were entered and not left, in that order.
+    pub(crate) position: Vec<Visit>,
+    /// The workflow state that visits left behind.
+    pub(crate) workflow_state: Map<String, Value>,
+    pub(crate) hooks: HashMap<String, HookRecord>,
+    /// What was begun and not done.
+    pub(crate) began: BTreeSet<String>,
+    pub(crate) asked: HashMap<String, Wait>,
+    pub(crate) answers: HashMap<RequestId, Answer>,
+    pub(crate) emits: Emits,
+    /// Saved state of parked visits, by visit.
+    pub(crate) parks: HashMap<String, Arc<Park>>,
+    /// The attempts that were under way, with the structured streams that they had begun.
+    pub(crate) open_attempts: Vec<OpenAttempt>,
+    pub(crate) tool_calls: BTreeSet<String>,
+    /// How many attempts were begun.
+    pub(crate) attempts: u64,
+    pub(crate) usage: Usage,
+    /// When the run began to wait, if it does: `None` as soon as it has a driver again.
+    pub(crate) waiting_since: Option<u64>,
+    /// The record by which it last reported that it waits.
+    pub(crate) last_wait: Option<u64>,
+    /// Whether readers were told that the message is complete.
+    pub(crate) message_finished: bool,
+    pub(crate) ended: bool,
+    /// How often it was taken over from a lost driver since its last progress.
+    pub(crate) takeovers: u32,
+    /// Whether its last driver handed it over.
+    pub(crate) handed_over: bool,
+    /// The bytes of all records.
+    pub(crate) bytes: u64,
+    #[serde(skip)]
+    pub(crate) last: u64,
+    /// The newest snapshot, its size, and the bytes of the records after it.
+    #[serde(skip)]
+    pub(crate) snapshot: u64,
+    #[serde(skip)]
+    pub(crate) snapshot_bytes: usize,
+    #[serde(skip)]
+    pub(crate) tail_bytes: usize,
+    /// Whether it keeps what visits need that were left: only to replay a whole run.
+    #[serde(skip)]
+    pub(super) keeps_all: bool,
+}
+
+/// What each visit has emitted, by number.
+pub(crate) type Emits = HashMap<String, BTreeMap<usize, String>>;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HookRecord {
+    pub(crate) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OpenAttempt {
+    pub(crate) attempt: AttemptId,
+    pub(crate) origin: Origin,
+    pub(crate) streams: Vec<String>,
+}
+
+impl Fold {
+    /// Adds an event. `emit` is which emit of a node it is, with its [`fingerprint`].
+    ///
+    /// # Errors
+    /// When the state cannot take it: then nothing has changed.
+    pub(super) fn event(
+        &mut self,
+        record: &Record,
+        emit: Option<(&Emitted, String)>,
+        has_effect: bool,
+    ) -> Result<()> {
+        self.state.apply(record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
+        match &record.event {
+            Event::BlockDelta(_) | Event::ToolInputDelta(_) => {}
+            Event::RunWaiting(_) => {
+                (self.waiting_since, self.last_wait) = (Some(record.time), Some(record.seq));
+            }
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
+                self.attempts += 1;
+                self.open_attempts.push(OpenAttempt {
+                    attempt: attempt.clone(),
+                    origin: record.origin.clone(),
+                    streams: Vec::new(),
+                });
+            }
+            // What an attempt said counts once its pass is done. One that ended before that, for another to go on from
+            // it, is said anew with the whole pass.
+            Event::AttemptFinished { .. } if has_effect => {
+                self.open_attempts.retain(|open| open.origin.operation != record.origin.operation);
+            }
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
+                self.open_attempts.retain(|open| open.attempt != *attempt);
+            }
+            Event::MessageFinished { .. } => self.message_finished = true,
+            Event::Structured(update) => {
+                let attempt = record.origin.attempt.as_ref();
+                for open in self.open_attempts.iter_mut().filter(|open| Some(&open.attempt) == attempt) {
+                    if !open.streams.contains(&update.stream) {
+                        open.streams.push(update.stream.clone());
+                    }
+                }
+            }
+            Event::ToolInputStart(tool) | Event::ToolInputAvailable(ToolInputAvailable { tool, .. }) => {
+                self.tool_calls.insert(tool.call.to_string());
+            }
+            event => self.ended |= event.kind().ends_run(),
+        }
+        if let Some((emitted, fingerprint)) = emit {
+            emitted.clone().note(&mut self.emits, fingerprint);
+        }
+        Ok(())
+    }
+
+    /// Adds an effect.
+    pub(super) fn effect(&mut self, effect: Effect) {
+        // Progress is what the next driver does not do again.
+        match &effect {
+            Effect::HandedOver => self.handed_over = true,
+            // A run that was handed over has lost no driver, however often its process is restarted.
+            Effect::TakenOver => self.takeovers += u32::from(!std::mem::take(&mut self.handed_over)),
+            Effect::Done { .. } | Effect::Left(_) | Effect::Failed { .. } | Effect::Answered { .. } => {
+                self.takeovers = 0;
+            }
+            _ => {}
+        }
+        match effect {
+            Effect::Begun(begun) => drop(self.begun.get_or_insert_with(|| Arc::new(*begun))),
+            Effect::HandedOver => {}
+            Effect::TakenOver => self.waiting_since = None,
+            Effect::Entered { visit } => {
+                self.workflow.clone_from(&visit.workflow);
+                self.position.push(visit.clone());
+                self.walk.steps.push(Walked::Entered(visit));
+            }
+            Effect::Failed { visit, .. } => {
+                let prefix = format!("{visit}/");
+                self.hooks.retain(|key, hook| {
+                    matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix)
+                });
+                self.walk.steps.push(Walked::Failed(visit));
+            }
+            Effect::Parked(parked) => {
+                let park = Park::new(*parked, &self.hooks, &self.asked);
+                self.parks.insert(park.visit(), Arc::new(park));
+            }
+            Effect::Left(left) => {
+                self.position.retain(|open| *open != left.visit);
+                self.workflow_state.extend(left.workflow_state.clone());
+                self.forget(&left.visit);
+                self.walk.steps.push(Walked::Left(left));
+            }
+            Effect::Done { key, kind, fingerprint, outcome } => {
+                self.began.remove(&key);
+                if let ("pass", Outcome::Value(said)) = (&*kind, &outcome) {
+                    self.pass(said);
+                }
+                self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });
+            }
+            Effect::Began { key } => drop(self.began.insert(key)),
+            Effect::Asked { key, wait } => drop(self.asked.insert(key, *wait)),
+            Effect::Answered { request, answer } => drop(self.answers.insert(request, answer)),
+            Effect::Copied { total, .. } => self.copied = total,
+        }
+    }
+
+    /// Adds what a model said in one pass.
+    fn pass(&mut self, said: &Value) {
+        let used = said.get("usage").and_then(|used| Usage::deserialize(used).ok());
+        usage::add(&mut self.usage, &used.unwrap_or_default());
+        // Calls that no reader was shown have no event.
+        let parts = said.get("parts").and_then(Value::as_array).into_iter().flatten();
+        let calls = parts.filter_map(|part| part.get("call")?.as_str());
+        self.tool_calls.extend(calls.map(str::to_owned));
+    }
+
+    /// Drops what only a visit needs that was left. Questions stay: they can be asked about until the run is deleted.
+    fn forget(&mut self, visit: &Visit) {
+        if self.keeps_all {
+            return;
+        }
+        let name = visit.to_string();
+        let prefix = format!("{name}/");
+        self.hooks.retain(|key, _| !key.starts_with(&prefix));
+        self.began.retain(|key| !key.starts_with(&prefix));
+        self.emits.remove(&name);
+        self.parks.remove(&name);
+    }
+
+    /// What was asked and not answered.
+    pub(crate) fn open_waits(&self) -> impl Iterator<Item = &Wait> {
+        self.asked.values().filter(|wait| !self.answers.contains_key(&wait.request))
+    }
+
+    /// Whether the run waits: it has reported so, no driver has it, and something that it asked for is not answered.
+    ///
+    /// This is what the journal says. Answers that were sent and that no driver has taken yet lie in the run's inbox.
+    pub(crate) fn waits(&self) -> bool {
+        self.state.run().status == RunStatus::Waiting
+            && self.waiting_since.is_some()
+            && self.open_waits().next().is_some()
+    }
+
+    /// The workflows that the run needs to go on, each with its version.
+    pub(crate) fn workflows(&self) -> BTreeSet<&str> {
+        let visits = self.walk.steps.iter().filter_map(|walked| match walked {
+            Walked::Entered(visit) => Some(visit.workflow.as_str()),
+            _ => None,
+        });
+        visits.chain(self.walk.base.iter().map(|base| base.workflow.as_str())).collect()
+    }
+
+    pub(crate) fn begun(&self, run: &str) -> Result<Arc<Begun>> {
+        self.begun.clone().ok_or_else(|| {
+            let message = format!("run {run} never began: its journal has no record of what was asked for");
+            Error::new(ErrorKind::UnknownRun, message)
+        })
+    }
+
+    /// Notes that a record was read or appended.
+    pub(super) fn count(&mut self, seq: u64, size: usize) {
+        self.last = seq;
+        self.bytes += size as u64;
+        self.tail_bytes += size;
+    }
+
+    /// Notes that the record counted last is a snapshot.
+    pub(super) fn count_snapshot(&mut self, size: usize) {
+        (self.snapshot, self.snapshot_bytes, self.tail_bytes) = (self.last, size, 0);
+    }
+
+    /// The first part in which two folds of the same records differ.
+    pub(super) fn difference(&self, other: &Self) -> Result<Option<String>> {
+        let json = |fold: &Self| {
+            serde_json::to_value(fold).map_err(|error| {
+                Error::new(ErrorKind::State, format!("the state of a run does not serialise: {error}"))
+            })
+        };
+        let (one, other) = (json(self)?, json(other)?);
+        // A driver may replace the steps of the walk by where they led. Calls that no reader saw and that were retracted
+        // are known to their driver alone, and so is when a store took a record.
+        let differs = |key: &&String| {
+            !matches!(key.as_str(), "walk" | "toolCalls" | "waitingSince") && one.get(key) != other.get(key)
+        };
+        let keys = one.as_object().into_iter().flat_map(Map::keys);
+        Ok(keys.into_iter().find(differs).cloned())
+    }
+}
+
+/// What an emit must be again when its node is run again.
+pub(crate) fn fingerprint(event: &Event) -> String {
+    serde_json::to_string(event).unwrap_or_default()
+}
