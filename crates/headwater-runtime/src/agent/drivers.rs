@@ -439,7 +439,7 @@ impl AgentInner {
     async fn put_away(self: &Arc<Self>, shared: &RunShared, end: RunEnd) -> Result<bool> {
         let RunEnd { told, trace } = end;
         // Questions are closed one by one.
-        let known = shared.journal.is_drained() && shared.replay().asked.is_empty();
+        let known = shared.journal.is_drained() && shared.fold().asked.is_empty();
         let of_turn = match shared.begun.session_key() {
             None => Some(Vec::new()),
             // Why it cannot be written is told when it is read back.
