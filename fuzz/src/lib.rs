@@ -12,7 +12,9 @@ use headwater_models::{
 use headwater_protocol::{
     FrameReader, Framing, RunState, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate,
 };
+use headwater_runtime::{RecordReader, state_after};
 use headwater_server::{Authenticator as _, Jwt};
+use headwater_store::{Class, Record, Time};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
@@ -260,4 +262,23 @@ pub fn tokens(bytes: &[u8]) {
             "{claims}"
         );
     }
+}
+
+/// Reads the bytes as the records of a run, each with its length before it: alone, one after the other, and as a whole.
+pub fn journal(bytes: &[u8]) {
+    let (mut records, mut rest) = (Vec::new(), bytes);
+    while let Some((&length, after)) = rest.split_first() {
+        let (body, next) = after.split_at(usize::from(length).min(after.len()));
+        let (seq, body) = (records.len() as u64 + 1, body.to_vec().into());
+        records.push(Record { seq, epoch: 1, time: Time(1), class: Class::Fact, body });
+        rest = next;
+    }
+    let mut reader = RecordReader::default();
+    let mut readable = true;
+    for record in &records {
+        let _ = RecordReader::default().read(record);
+        readable &= reader.entry(record).is_ok();
+    }
+    // What adds up to a state was readable record by record.
+    assert!(state_after(&records).is_err() || readable, "a record was folded that cannot be read");
 }

@@ -9,6 +9,7 @@ mod reader;
 mod record;
 #[cfg(test)]
 mod tests;
+mod text_ref;
 mod walk;
 mod writer;
 

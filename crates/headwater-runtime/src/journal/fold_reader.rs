@@ -8,6 +8,7 @@ use super::{
     fold::fingerprint,
     reader::{RecordReader, StoredRecord},
     record::{self, unreadable},
+    text_ref,
 };
 use crate::{Error, Result, error::ErrorKind};
 
@@ -131,7 +132,10 @@ impl Folding {
                 added.map_err(|error| disagrees(record.seq, error.message()))?;
             }
         }
-        if let Some(effect) = effect {
+        if let Some(mut effect) = effect {
+            self.settle()?;
+            text_ref::expand(&mut effect, &self.fold.state)
+                .map_err(|part| disagrees(record.seq, &format!("there is no text `{part}`")))?;
             self.fold.effect(effect);
         }
         Ok(())

@@ -11,7 +11,7 @@ use headwater_protocol::{Event, Origin, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Effect, Fold, entry::Emitted, record::RecordEncoder};
+use super::{Effect, Fold, entry::Emitted, record::RecordEncoder, text_ref};
 use crate::{Error, Result, error::ErrorKind};
 
 /// A snapshot is written when the records since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
@@ -212,7 +212,9 @@ impl Journal {
         let mut inner = self.inner();
         let seq = inner.fold.last + 1;
         let emitted = emit.as_ref().map(|(emitted, _)| *emitted);
-        let (body, base) = inner.encoder.event(seq, &mut event, origin, emitted, effect.as_ref())?;
+        let shorter = effect.as_ref().and_then(|effect| text_ref::shorten(effect, &inner.fold.state));
+        let stored = shorter.as_ref().or(effect.as_ref());
+        let (body, base) = inner.encoder.event(seq, &mut event, origin, emitted, stored)?;
         inner.takes(body.len())?;
         let known = std::mem::take(&mut inner.origin);
         let origin = if known == *origin { known } else { origin.clone() };
