@@ -52,12 +52,15 @@ pub(crate) const PYTHON: &[Tool] = &[Tool {
 /// The servers that the stores for several machines are tested on.
 const REDIS: &[Tool] =
     &[Tool { part: Some("redis"), service: true, ..Tool::new("redis-server", "redis-server") }];
-const POSTGRES: &[Tool] = &[Tool {
-    part: Some("postgres"),
-    versions: Some("/usr/lib/postgresql"),
-    service: true,
-    ..Tool::new("postgres", "postgresql")
-}];
+const POSTGRES: &[Tool] = &[
+    Tool {
+        part: Some("postgres"),
+        versions: Some("/usr/lib/postgresql"),
+        service: true,
+        ..Tool::new("postgres", "postgresql")
+    },
+    Tool { part: Some("postgres"), service: true, ..Tool::new("pgbouncer", "pgbouncer") },
+];
 
 /// What gives a node another time of day.
 const FAKETIME: &[Tool] = &[Tool { part: Some("clocks"), ..Tool::new("faketime", "faketime") }];

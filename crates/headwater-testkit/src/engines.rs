@@ -16,12 +16,14 @@
 
 mod certificates;
 mod folder;
+mod pgbouncer;
 mod postgres;
 mod process;
 mod redis;
 mod resp;
 
 pub use self::{
+    pgbouncer::PgBouncer,
     postgres::{PostgresOptions, PostgresServer},
     redis::{RedisOptions, RedisServer},
 };

@@ -65,6 +65,10 @@ pub(super) fn opening(server: &str, error: &tokio_postgres::Error) -> Error {
         "53100" => (ErrorKind::Unavailable, "give the database more disk space"),
         "53300" => (ErrorKind::Unavailable, "raise max_connections, each process of Headwater uses six"),
         "57P03" => (ErrorKind::Unavailable, "the server is starting or stopping: try again"),
+        "08P01" if message.contains("startup parameter") => (
+            ErrorKind::Rejected,
+            "a pooler is in between: see Connections and poolers in docs/store-postgres.md",
+        ),
         _ => (ErrorKind::Unavailable, "see the server's log"),
     };
     Error::new(

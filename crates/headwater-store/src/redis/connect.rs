@@ -23,6 +23,9 @@ use crate::{
 /// How long a write waits for replicas or the disk before it is sent again.
 const WAIT_MILLISECONDS: u64 = 2_000;
 
+/// How often a cluster may point elsewhere while a store is opened. It does so once, unless a slot is being moved.
+const REDIRECTS: usize = 5;
+
 /// Which connection a request goes over. A write that waits for replicas or the disk holds up what follows on its
 /// connection, so reads have their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,20 @@ impl Connections {
         *self.node.lock().unwrap_or_else(PoisonError::into_inner) = node;
     }
 
+    /// Points to the node of a cluster that an answer names, if it names one.
+    fn follow_redirect(&self, error: &RedisError) -> bool {
+        // The driver gives the address as one text, and the number of the slot.
+        let named = error.redirect_node().and_then(|(address, _slot)| address.rsplit_once(':'));
+        let Some((host, Ok(port))) = named.map(|(host, port)| (host, port.parse())) else { return false };
+        // A node that does not know the address of another leaves it out: it is the host that was asked.
+        let host = match host {
+            "" => self.node().map_or_else(|| self.url.host(), |(asked, _)| asked),
+            host => host.to_owned(),
+        };
+        self.point_to(Some((host, port)));
+        true
+    }
+
     fn client(&self) -> RedisResult<redis::Client> {
         let unusable =
             |error: Error| RedisError::from((redis::ErrorKind::InvalidClientConfig, "", error.to_string()));
@@ -89,6 +106,21 @@ impl Connections {
             self.point_to(None);
         }
         connected
+    }
+
+    /// Connects to the node of a cluster that has a key; any other node says which one that is. A server of its own has
+    /// all keys.
+    pub(super) async fn connect_to_owner(&self, key: &[u8]) -> RedisResult<MultiplexedConnection> {
+        let mut redirects = 0;
+        loop {
+            let mut connection = self.connect().await?;
+            let asked: RedisResult<Reply> = redis::cmd("EXISTS").arg(key).query_async(&mut connection).await;
+            match asked {
+                Err(error) if redirects < REDIRECTS && self.follow_redirect(&error) => redirects += 1,
+                Err(error) => return Err(error),
+                Ok(_) => return Ok(connection),
+            }
+        }
     }
 
     pub(super) async fn listen(&self, channel: &str) -> RedisResult<PubSub> {
@@ -156,9 +188,7 @@ impl Connections {
         let (generation, mut connection) = self.connection(slot).await?;
         let sent = self.send_over(&mut connection, lane, doing, command).await;
         if let Err(SendError::Failed(error)) = &sent {
-            if let Some((host, port)) = error.redirect_node() {
-                self.point_to(Some((host.to_owned(), port)));
-            }
+            self.follow_redirect(error);
             // A lost connection, or a server that is no longer the one that takes writes: the next request connects anew.
             if error.code().is_none() || matches!(code_of(error), "READONLY" | "MOVED" | "NOAUTH") {
                 self.forget(slot, generation).await;

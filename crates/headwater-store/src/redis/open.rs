@@ -20,7 +20,7 @@ pub(super) async fn check(connections: &Connections, scripts: &Scripts, keys: &K
     let server = connections.url.server();
     let failed = |error: redis::RedisError| opening(&server, &error);
     let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
-    let mut connection = connections.connect().await.map_err(failed)?;
+    let mut connection = connections.connect_to_owner(keys.format.as_bytes()).await.map_err(failed)?;
     let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(failed)?;
     let (name, version) = version(&info);
     if version < OLDEST {

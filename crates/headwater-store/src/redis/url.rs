@@ -109,6 +109,14 @@ impl RedisUrl {
         self.info.addr().to_string()
     }
 
+    /// The host without its port.
+    pub(super) fn host(&self) -> String {
+        match self.info.addr() {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host.clone(),
+            _ => String::new(),
+        }
+    }
+
     /// A client for the server, or for the node of a cluster that the server named instead.
     pub(super) fn client(&self, node: Option<&(String, u16)>) -> Result<Client> {
         let mut info = self.info.clone();

@@ -5,9 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use headwater_store::Store;
+use headwater_store::{Store, remote::Options};
 use headwater_testkit::{
-    engines::{PostgresServer, RedisServer},
+    engines::{PgBouncer, PostgresServer, RedisServer},
     store::{Opening, Setup, behaviour, reopening},
 };
 
@@ -46,6 +46,21 @@ fn postgres() -> Option<PostgresServer> {
 async fn postgres_shows_the_behaviour_of_every_store() {
     let Some(server) = postgres() else { return };
     behaves::<PostgresServer>(|case| format!("{}?schema=case_{case}", server.url())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_behind_pgbouncer_shows_the_behaviour_of_every_store() {
+    let Some(server) = postgres() else { return };
+    let pooler = PgBouncer::start(&server);
+    let direct = server.url();
+    let pooled = direct.replace(&server.address().to_string(), &pooler.address().to_string());
+    let refused = PostgresServer::connect(pooled.clone(), Options::default()).await.err().unwrap();
+    assert!(refused.to_string().contains("a pooler is in between"), "{refused}");
+    let listen = direct.replace(':', "%3A").replace('/', "%2F").replace('@', "%40").replace('?', "%3F");
+    behaves::<PostgresServer>(|case| {
+        format!("{pooled}?schema=case_{case}&statement_timeout=0&listen_url={listen}")
+    })
+    .await;
 }
 
 #[tokio::test]

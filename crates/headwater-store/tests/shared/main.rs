@@ -14,4 +14,5 @@ mod behaviour;
 mod engine;
 mod nodes;
 mod outages;
+mod redis_cluster;
 mod refusals;
