@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
 use serde_json::Value;
 
-/// An object is sent again when it has grown by this share: all that is sent of one is at most `SHARE + 1` times its size.
+/// An object is sent again when it has grown to so many quarters of what was sent last. All that is sent of one while it
+/// grows is then at most 1.8 times its size, and 2.8 times with the end.
+const QUARTERS: usize = 9;
+/// Where it grows slowly, it is sent again after [`LONG_PAUSE`] when it has grown by this share, so that it is seen to grow.
 const SHARE: usize = 4;
-/// Up to this size it is also sent again after [`PAUSE`], so that a short object is seen to grow.
+/// Up to this size it is sent again after [`PAUSE`], however little it has grown.
 const SMALL: usize = 4 << 10;
 /// In milliseconds.
 const PAUSE: u64 = 250;
+const LONG_PAUSE: u64 = 1_000;
 
 /// An object to be sent, whole.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +34,8 @@ impl GrownObject<'_> {
 
 /// Follows structured streams, and says when an object is worth sending again.
 ///
-/// What is sent stays linear in the size of the object: it is sent when it has grown by a quarter, when it is small and
-/// some time has passed, and once at its end.
+/// What is sent stays linear in the size of the object: it is sent when it has more than doubled, when it has grown by a
+/// quarter and a second has passed, when it is small and a moment has passed, and once at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GrowingObjects {
     streams: StructuredStreams,
@@ -59,8 +63,12 @@ impl GrowingObjects {
         let due = match growth.time {
             None => true,
             Some(_) if complete => true,
-            Some(_) if unsent * SHARE >= growth.size => true,
-            Some(sent) => unsent > 0 && growth.size <= SMALL && time.saturating_sub(sent) >= PAUSE,
+            Some(_) if growth.size * 4 >= growth.sent * QUARTERS => true,
+            Some(sent) => {
+                let passed = time.saturating_sub(sent);
+                unsent > 0 && growth.size <= SMALL && passed >= PAUSE
+                    || unsent * SHARE >= growth.size && passed >= LONG_PAUSE
+            }
         };
         due.then(|| {
             *growth = Growth { size: growth.size, sent: growth.size, time: Some(time) };
