@@ -6,13 +6,16 @@ use std::collections::HashMap;
 use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
 use serde_json::Value;
 
-/// An object is sent again when it has grown by this fraction (a quarter), so at most `SHARE + 1` times its
-/// size is sent.
+/// An object is sent again when it has grown to this many quarters of its last size. While it grows, at most 1.8
+/// times its size is sent, and 2.8 times with the end.
+const QUARTERS: usize = 9;
+/// An object that grows slowly is sent again after [`LONG_PAUSE`] if it has grown by this fraction (a quarter).
 const SHARE: usize = 4;
-/// Below this size it is also sent again after [`PAUSE`], so that small objects visibly grow.
+/// Up to this size an object is sent again after [`PAUSE`], however little it has grown.
 const SMALL: usize = 4 << 10;
 /// In milliseconds.
 const PAUSE: u64 = 250;
+const LONG_PAUSE: u64 = 1_000;
 
 /// An object to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +35,8 @@ impl GrownObject<'_> {
 
 /// Tracks structured streams and decides when an object is sent again.
 ///
-/// The bytes sent stay linear in the size of the object: it is sent when it has grown by a quarter, when it
-/// is small and some time has passed, and once at its end.
+/// The bytes sent stay linear in the size of the object: it is sent when it has more than doubled, when it has
+/// grown by a quarter and a second has passed, when it is small and [`PAUSE`] has passed, and once at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GrowingObjects {
     streams: StructuredStreams,
@@ -62,8 +65,12 @@ impl GrowingObjects {
         let due = match growth.time {
             None => true,
             Some(_) if complete => true,
-            Some(_) if unsent * SHARE >= growth.size => true,
-            Some(sent) => unsent > 0 && growth.size <= SMALL && time.saturating_sub(sent) >= PAUSE,
+            Some(_) if growth.size * 4 >= growth.sent * QUARTERS => true,
+            Some(sent) => {
+                let passed = time.saturating_sub(sent);
+                unsent > 0 && growth.size <= SMALL && passed >= PAUSE
+                    || unsent * SHARE >= growth.size && passed >= LONG_PAUSE
+            }
         };
         due.then(|| {
             *growth = Growth { size: growth.size, sent: growth.size, time: Some(time) };

@@ -4,7 +4,9 @@
 mod activity;
 mod io;
 
-use std::{io as std_io, num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn, io as std_io, num::NonZeroUsize, pin::pin, sync::Arc, task::Poll, time::Duration,
+};
 
 use axum::Router;
 use hyper::server::conn::{http1, http2};
@@ -227,9 +229,23 @@ impl Connection {
         http1.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
         let stream = TokioIo::new(Progressing::new(stream, limits.stall));
         let mut connection = pin!(http1.serve_connection(stream, routes));
-        tokio::select! {
-            served = connection.as_mut() => return served,
-            () = stop(&mut stopped) => {}
+        let changed = stopped.clone();
+        let mut stop = pin!(stop(&mut stopped));
+        let mut armed = false;
+        // A stream is polled for each of its pieces, and to poll what all connections wait for takes a lock. It is polled once,
+        // to know this task, and when the server stops.
+        let served = poll_fn(|cx| {
+            if let Poll::Ready(served) = connection.as_mut().poll(cx) {
+                return Poll::Ready(Some(served));
+            }
+            if armed && !changed.has_changed().unwrap_or(true) {
+                return Poll::Pending;
+            }
+            armed = true;
+            stop.as_mut().poll(cx).map(|()| None)
+        });
+        if let Some(served) = served.await {
+            return served;
         }
         connection.as_mut().graceful_shutdown();
         connection.await

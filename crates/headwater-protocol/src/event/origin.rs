@@ -6,6 +6,7 @@ use super::{BlockDelta, Event};
 use crate::{
     id::{AttemptId, MessageId},
     json_struct::json_struct,
+    structured::StructuredOp,
 };
 
 json_struct! {
@@ -95,25 +96,28 @@ impl Record {
         }
     }
 
-    /// Adds a later delta of the same block, from the same place. The record takes the place of the later one.
+    /// Adds a later delta of the same block, structured object or tool call, from the same place. The record takes the place of
+    /// the later one.
     ///
     /// # Errors
     ///
     /// Returns `next` if it is something else; this record is unchanged then.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Record, StructuredOp, StructuredUpdate};
+    ///
+    /// let update = |text: &str| Event::Structured(StructuredUpdate::new("s", "email", StructuredOp::text("body", text)));
+    /// let mut record = Record::new(1, update("he"));
+    /// record.merge(Record::new(2, update("llo"))).unwrap();
+    /// assert_eq!(record, Record::new(2, update("hello")));
+    /// ```
     #[expect(clippy::result_large_err, reason = "what is returned is the argument")]
-    pub fn merge(&mut self, next: Self) -> Result<(), Self> {
-        match (&mut self.event, &next.event) {
-            (Event::BlockDelta(block), Event::BlockDelta(more))
-                if self.origin == next.origin
-                    && (block.kind, &block.id) == (more.kind, &more.id)
-                    && block.metadata.is_none()
-                    && more.metadata.is_none() =>
-            {
-                self.grow(&more.delta, next.seq, next.time);
-                Ok(())
-            }
-            _ => Err(next),
+    pub fn merge(&mut self, mut next: Self) -> Result<(), Self> {
+        if self.origin != next.origin || !self.event.merge(&mut next.event) {
+            return Err(next);
         }
+        (self.seq, self.time) = (next.seq, next.time);
+        Ok(())
     }
 }
 
@@ -122,5 +126,37 @@ impl Event {
     #[must_use]
     pub fn may_grow(&self) -> bool {
         matches!(self, Self::BlockDelta(BlockDelta { metadata: None, .. }))
+    }
+
+    /// Whether a later delta may be added to it.
+    #[must_use]
+    pub fn may_merge(&self) -> bool {
+        match self {
+            Self::ToolInputDelta(_) => true,
+            Self::Structured(update) => {
+                matches!(update.op, StructuredOp::TextDelta { .. } | StructuredOp::Append { .. })
+            }
+            _ => self.may_grow(),
+        }
+    }
+
+    /// Adds a later delta, if it is more of the same. Gives whether it was; the later one has nothing left then.
+    fn merge(&mut self, next: &mut Self) -> bool {
+        match (self, next) {
+            (Self::BlockDelta(block), Self::BlockDelta(more))
+                if (block.kind, &block.id) == (more.kind, &more.id)
+                    && block.metadata.is_none()
+                    && more.metadata.is_none() =>
+            {
+                block.delta.push_str(&more.delta);
+                true
+            }
+            (Self::ToolInputDelta(input), Self::ToolInputDelta(more)) if input.call == more.call => {
+                input.delta.push_str(&more.delta);
+                true
+            }
+            (Self::Structured(update), Self::Structured(more)) => update.merge(more),
+            _ => false,
+        }
     }
 }

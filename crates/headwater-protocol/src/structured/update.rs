@@ -129,6 +129,28 @@ impl StructuredUpdate {
             node: None,
         }
     }
+
+    /// Adds the next update of the same stream, if both add to the end of the same text or list. Gives whether they do; the
+    /// next one has nothing left then.
+    pub(crate) fn merge(&mut self, next: &mut Self) -> bool {
+        let is_same = (&self.stream, &self.data_type, &self.id, &self.schema_id)
+            == (&next.stream, &next.data_type, &next.id, &next.schema_id)
+            && (&self.schema_version, &self.node) == (&next.schema_version, &next.node)
+            && self.op.path() == next.op.path();
+        match (&mut self.op, &mut next.op) {
+            (StructuredOp::TextDelta { delta, .. }, StructuredOp::TextDelta { delta: more, .. })
+                if is_same =>
+            {
+                delta.push_str(more);
+                true
+            }
+            (StructuredOp::Append { items, .. }, StructuredOp::Append { items: more, .. }) if is_same => {
+                items.append(more);
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 impl StructuredOp {

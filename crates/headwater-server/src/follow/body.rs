@@ -2,6 +2,8 @@
 
 use std::{
     pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
     time::{Duration, SystemTime},
 };
 
@@ -10,6 +12,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use headwater_dialects::KeepAlive;
 use headwater_protocol::{FrameWriter, Framing, Heartbeat};
+use hyper::body::{Body as HttpBody, Frame};
 use tokio::{
     sync::watch,
     time::{Instant, Sleep},
@@ -77,10 +80,40 @@ struct Following {
     padding: Option<Bytes>,
     /// What was read before the answer began.
     first: Option<Bytes>,
-    /// Ends when the reader must reconnect: the server stops, or its token has expired. Kept, so that it is not waited for anew with each frame.
-    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+    closing: Closing,
+    /// The task that the end and the heartbeat wake, once both know it.
+    armed: Option<Waker>,
     /// Kept until the stream is over.
     stream: OpenStream,
+}
+
+/// Ends when the reader must reconnect: the server stops, or its token has expired.
+struct Closing {
+    server: watch::Receiver<bool>,
+    expiry: Option<SystemTime>,
+    /// Kept, so that it is not waited for anew with each frame.
+    wait: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Closing {
+    fn new(server: watch::Receiver<bool>, expiry: Option<SystemTime>) -> Self {
+        let closing = server.clone();
+        let wait: Pin<Box<dyn Future<Output = ()> + Send>> = match expiry {
+            None => Box::pin(let_go(closing)),
+            Some(time) => Box::pin(async move {
+                tokio::select! {
+                    () = let_go(closing) => {}
+                    () = expired(time) => {}
+                }
+            }),
+        };
+        Self { server, expiry, wait }
+    }
+
+    /// Whether it may have ended. Reads one number that all streams share, and locks nothing.
+    fn may_be_over(&self) -> bool {
+        self.expiry.is_some() || self.server.has_changed().unwrap_or(true)
+    }
 }
 
 /// The body of a response that follows a run or a session.
@@ -93,7 +126,7 @@ pub(crate) fn body(
 ) -> Result<Body, ApiError> {
     let Options { heartbeat, padding, .. } = *server.options();
     let closing = server.streams().closing();
-    let state = Following {
+    let mut state = Following {
         source,
         sign_of_life: sign_of_life(keep_alive, framing),
         heartbeat,
@@ -101,19 +134,10 @@ pub(crate) fn body(
         spoke: Instant::now(),
         padding: (padding > 0).then(|| pad(keep_alive, framing, padding)),
         first: None,
-        closing: match stream.expiry() {
-            None => Box::pin(let_go(closing)),
-            Some(time) => Box::pin(async move {
-                tokio::select! {
-                    () = let_go(closing) => {}
-                    () = expired(time) => {}
-                }
-            }),
-        },
+        closing: Closing::new(closing, stream.expiry()),
+        armed: None,
         stream,
     };
-    // In a box: it is moved for each frame.
-    let mut state = Box::new(state);
     // What cannot be read at all has an answer of its own, rather than a stream that is cut before it begins.
     if let Some(first) = state.source.next().now_or_never() {
         match first? {
@@ -121,16 +145,9 @@ pub(crate) fn body(
             None => state.source = Source::Over,
         }
     }
-    Ok(Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
-        let Some(next) = state.next().await.transpose() else {
-            state.stream.end();
-            return None;
-        };
-        if let Ok(bytes) = &next {
-            state.stream.sends(bytes);
-        }
-        Some((next, state))
-    })))
+    let next = Slot::default();
+    let sending = Box::pin(state.send(next.clone()));
+    Ok(Body::new(StreamBody { sending, next, over: false }))
 }
 
 async fn let_go(mut closing: watch::Receiver<bool>) {
@@ -146,38 +163,123 @@ async fn expired(time: SystemTime) {
     }
 }
 
+/// Where the next piece of a body is put.
+#[derive(Clone, Default)]
+struct Slot(Arc<Mutex<Option<Result<Bytes, std::io::Error>>>>);
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Option<Result<Bytes, std::io::Error>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a piece there, and waits until the body is asked for another one.
+    async fn send(&self, piece: Result<Bytes, std::io::Error>) {
+        *self.lock() = Some(piece);
+        let mut sent = false;
+        // Nothing has to wake it: the body gives the piece away, and is asked again.
+        std::future::poll_fn(|_| {
+            if std::mem::replace(&mut sent, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// A body that one future writes, from its first piece to its last. A future for each piece would be set up, moved and
+/// dropped with each.
+struct StreamBody {
+    sending: Pin<Box<dyn Future<Output = ()> + Send>>,
+    next: Slot,
+    over: bool,
+}
+
+impl HttpBody for StreamBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        self.over = self.sending.as_mut().poll(cx).is_ready();
+        match self.next.lock().take() {
+            Some(piece) => Poll::Ready(Some(piece.map(Frame::data))),
+            None if self.over => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}
+
 impl Following {
-    async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
+    /// Sends everything, to the end.
+    async fn send(mut self, next: Slot) {
         if let Some(padding) = self.padding.take() {
-            return Ok(Some(padding));
+            self.give(padding, &next).await;
         }
         if let Some(first) = self.first.take() {
-            return Ok(Some(first));
+            self.give(first, &next).await;
         }
-        let Self { source, sign_of_life, closing, heartbeat, silence, spoke, .. } = self;
         loop {
-            tokio::select! {
-                biased;
-                next = source.next() => {
+            match self.next().await {
+                Ok(Some(bytes)) => self.give(bytes, &next).await,
+                Ok(None) => return self.stream.end(),
+                Err(error) => return *next.lock() = Some(Err(error)),
+            }
+        }
+    }
+
+    async fn give(&mut self, bytes: Bytes, next: &Slot) {
+        self.stream.sends(&bytes);
+        next.send(Ok(bytes)).await;
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
+        let Self { source, sign_of_life, closing, heartbeat, silence, spoke, armed, .. } = self;
+        // Right after a piece was sent, the end and the heartbeat need not be polled: they know which task to wake.
+        let mut just_sent = true;
+        loop {
+            let mut reading = std::pin::pin!(source.next());
+            let woken = std::future::poll_fn(|cx| {
+                if let Poll::Ready(next) = reading.as_mut().poll(cx) {
+                    return Poll::Ready(Woken::Read(next));
+                }
+                if std::mem::take(&mut just_sent)
+                    && armed.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()))
+                    && !closing.may_be_over()
+                    && !silence.is_elapsed()
+                {
+                    return Poll::Pending;
+                }
+                *armed = Some(cx.waker().clone());
+                if closing.wait.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Woken::Closing);
+                }
+                silence.as_mut().poll(cx).map(|()| Woken::Silence)
+            })
+            .await;
+            match woken {
+                Woken::Read(Ok(next)) => {
                     *spoke = Instant::now();
-                    let error = match next {
-                        Ok(next) => return Ok(next),
-                        Err(error) => error,
-                    };
+                    return Ok(next);
+                }
+                Woken::Read(Err(error)) => {
                     tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
                     // Failing the body now would also drop bytes already queued, so flush first.
                     tokio::time::sleep(FLUSH).await;
                     return Err(std::io::Error::other(error.message().to_owned()));
                 }
-                // The end without an end: whoever reads it comes back.
-                () = closing.as_mut() => return Ok(None),
-                () = silence.as_mut() => {
+                // The end without an end: the reader reconnects.
+                Woken::Closing => return Ok(None),
+                Woken::Silence => {
                     let now = Instant::now();
                     let silent = now.duration_since(*spoke) >= *heartbeat;
                     if silent {
                         *spoke = now;
                     }
                     silence.as_mut().reset(*spoke + *heartbeat);
+                    *armed = None;
                     if silent {
                         return Ok(Some(sign_of_life.clone()));
                     }
@@ -185,6 +287,13 @@ impl Following {
             }
         }
     }
+}
+
+/// Why a stream goes on.
+enum Woken {
+    Read(Result<Option<Bytes>, ApiError>),
+    Closing,
+    Silence,
 }
 
 /// A sign of life that the reader tolerates.

@@ -77,7 +77,7 @@ impl Reader {
         let mut failed = None;
         loop {
             let given = match &mut self.source {
-                Source::Alone(alone) => alone.next(&self.run).await?,
+                Source::Alone(alone) => Box::pin(alone.next(&self.run)).await?,
                 Source::Shared { shared, next, after, epoch } => {
                     let given = shared.next(&self.run, *next).await?;
                     if let Given::Batch(batch) = &given {
@@ -105,7 +105,8 @@ impl Reader {
                     let waited = self.run.agent().store().wait(&self.journal, after).await;
                     failed = waited.err().map(ApiError::from);
                 }
-                Given::Behind => self.fall_behind().await?,
+                // In a box: it is rare, and would make every reader larger.
+                Given::Behind => Box::pin(self.fall_behind()).await?,
                 Given::Over => return Ok(None),
             }
         }

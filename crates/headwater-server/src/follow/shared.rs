@@ -146,7 +146,7 @@ impl Known {
             ending,
             since: pen.since(),
             ring: StdMutex::new(ring),
-            source: Mutex::new(Source { pen, fresh: whole }),
+            source: Mutex::new(Source { pen, fresh: whole, caught_up: false }),
         });
         let mut all = self.all();
         if all.len() >= 64 && all.len().is_power_of_two() {
@@ -187,6 +187,8 @@ struct Source {
     pen: Pen,
     /// There is something to write, even if the journal has nothing new.
     fresh: bool,
+    /// All was written that the journal had at the last look: whoever wants more may wait for it without looking again.
+    caught_up: bool,
 }
 
 /// What was written last.
@@ -234,13 +236,12 @@ impl Shared {
         let mut ring = self.ring();
         let Some(at) = next.checked_sub(ring.first) else { return Some(Given::Behind) };
         let at = usize::try_from(at).unwrap_or(usize::MAX);
-        if let Some(batch) = ring.batches.get(at).cloned() {
-            if Arc::strong_count(self) == 1 {
-                ring.forget(at + 1);
-            }
-            return Some(Given::Batch(batch));
+        // What only one reader wants is given away, not copied.
+        let batch = if Arc::strong_count(self) == 1 { ring.take(at) } else { ring.batches.get(at).cloned() };
+        match batch {
+            Some(batch) => Some(Given::Batch(batch)),
+            None => ring.over.then_some(Given::Over),
         }
-        ring.over.then_some(Given::Over)
     }
 
     /// The batch of a number, if it can be had now.
@@ -254,7 +255,10 @@ impl Shared {
             if let Some(given) = self.kept(next) {
                 return Ok(given);
             }
-            let Source { pen, fresh } = &mut *source;
+            let Source { pen, fresh, caught_up } = &mut *source;
+            if std::mem::take(caught_up) {
+                return Ok(Given::Nothing(pen.after));
+            }
             let Some(page) = pen.next_page(run).await? else { continue };
             if page.records.is_empty() && !*fresh && !page.tail.closed {
                 return Ok(Given::Nothing(pen.after.min(page.tail.last)));
@@ -263,6 +267,7 @@ impl Shared {
             *fresh = true;
             let over = pen.write_page(run, &page, self.ending).await?;
             *fresh = false;
+            *caught_up = !over && pen.after == page.tail.last;
             self.ring().push(Batch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }, over);
         }
     }
@@ -291,6 +296,18 @@ impl Ring {
         while self.bytes > KEPT && self.batches.len() > 1 {
             self.forget(1);
         }
+    }
+
+    /// Takes a batch out, if it is there, and lets go of those before it.
+    fn take(&mut self, at: usize) -> Option<Batch> {
+        if at >= self.batches.len() {
+            return None;
+        }
+        self.forget(at);
+        let batch = self.batches.pop_front()?;
+        self.first += 1;
+        self.bytes -= batch.bytes.len();
+        Some(batch)
     }
 
     /// Lets go of the oldest.

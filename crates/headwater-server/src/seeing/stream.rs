@@ -1,16 +1,19 @@
 //! What is counted of an open stream.
 
-use std::time::SystemTime;
+use std::{sync::LazyLock, time::SystemTime};
 
 use bytes::Bytes;
 use headwater_protocol::Framing;
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr_iter, memmem::Finder};
 use metrics::{Counter, Gauge, counter, gauge};
 
 use crate::{
     follow::{Attached, presence::Presence},
     limits::Permit,
 };
+
+/// Finds the end of a frame. To build it takes longer than to search a short frame.
+static FRAME_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n\n"));
 
 /// Counts a stream for as long as it is open, and what is sent in it.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl OpenStream {
     /// Takes note of what is about to be sent.
     pub(crate) fn sends(&self, sent: &Bytes) {
         let frames = match self.framing {
-            Framing::Sse => memmem::find_iter(sent, b"\n\n").count(),
+            Framing::Sse => FRAME_END.find_iter(sent).count(),
             Framing::Ndjson => memchr_iter(b'\n', sent).count(),
         };
         self.bytes.increment(sent.len() as u64);
