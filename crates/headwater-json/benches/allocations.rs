@@ -1,6 +1,7 @@
-//! How often memory is asked for, in the second half of a document that comes in pieces of 16 bytes.
+//! Number of allocations while reading the second half of a document in pieces of 16 bytes.
 //!
-//! It is apart from the other bench because counting slows down what is counted. Prints one line of JSON per document.
+//! A separate benchmark, because counting allocations slows down the measured code. Prints one line of JSON
+//! per document.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench is not a library")]
 
 #[path = "json/documents.rs"]

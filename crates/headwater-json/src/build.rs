@@ -1,20 +1,20 @@
-//! Builds values while they arrive.
+//! Builds a [`Value`] while its text arrives.
 
 use serde_json::{Map, Value};
 
 use crate::parser::number;
-use crate::visit::Visit;
+use crate::visit::Visitor;
 
-/// The containers that are open, each without the one that is open within it.
+/// A value under construction, kept as one entry per open container.
 ///
-/// That keeps every step in constant time. [`fold`](Self::fold) puts the open ones into each other to be looked at, and
-/// the next step takes them apart again.
+/// A container is not nested in its parent before it closes, so every step takes constant time.
+/// [`fold`](Self::fold) nests them so that the value can be read; the next step takes them apart again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Builder {
-    open: Vec<Open>,
-    /// The string that is open.
+    open: Vec<OpenContainer>,
+    /// The string being read.
     text: Option<String>,
-    /// The whole value, or all that there is of it while it is folded.
+    /// The finished value, or the folded value so far.
     root: Option<Value>,
     fold: Fold,
 }
@@ -23,14 +23,14 @@ pub(crate) struct Builder {
 enum Fold {
     #[default]
     Apart,
-    /// Everything is in the root, with the open string if there is one.
+    /// Everything is in `root`; `text` if that includes an unfinished string.
     Folded { text: bool },
 }
 
 #[derive(Debug, Clone)]
-enum Open {
+enum OpenContainer {
     Array(Vec<Value>),
-    /// The entries, and the key that waits for its value.
+    /// The entries, and the key whose value is being read.
     Object(Map<String, Value>, String),
 }
 
@@ -38,42 +38,46 @@ impl Builder {
     #[inline]
     pub(crate) fn begin(&mut self, array: bool) {
         self.unfold();
-        self.open.push(if array { Open::Array(Vec::new()) } else { Open::Object(Map::new(), String::new()) });
+        self.open.push(if array {
+            OpenContainer::Array(Vec::new())
+        } else {
+            OpenContainer::Object(Map::new(), String::new())
+        });
     }
 
     #[inline]
     pub(crate) fn set_key(&mut self, key: &str) {
         self.unfold();
-        if let Some(Open::Object(_, waiting)) = self.open.last_mut() {
+        if let Some(OpenContainer::Object(_, waiting)) = self.open.last_mut() {
             *waiting = key.to_owned();
         }
     }
 
-    /// Takes out the innermost container, which is whole now.
+    /// Removes and returns the innermost container, which is complete now.
     #[inline]
     pub(crate) fn end(&mut self) -> Value {
         self.unfold();
         match self.open.pop() {
-            Some(Open::Array(items)) => Value::Array(items),
-            Some(Open::Object(entries, _)) => Value::Object(entries),
+            Some(OpenContainer::Array(items)) => Value::Array(items),
+            Some(OpenContainer::Object(entries, _)) => Value::Object(entries),
             None => Value::Null,
         }
     }
 
-    /// Puts a whole value where it belongs.
+    /// Adds a complete value to the innermost container.
     #[inline]
     pub(crate) fn add(&mut self, value: Value) {
         self.unfold();
         match self.open.last_mut() {
-            Some(Open::Array(items)) => items.push(value),
-            Some(Open::Object(entries, key)) => {
+            Some(OpenContainer::Array(items)) => items.push(value),
+            Some(OpenContainer::Object(entries, key)) => {
                 entries.insert(std::mem::take(key), value);
             }
             None => self.root = Some(value),
         }
     }
 
-    /// All that there is so far.
+    /// The value so far.
     pub(crate) fn fold(&mut self) -> Option<&Value> {
         if self.fold == Fold::Apart && (self.text.is_some() || !self.open.is_empty()) {
             self.fold = Fold::Folded { text: self.text.is_some() };
@@ -115,8 +119,8 @@ impl Builder {
     }
 }
 
-impl Open {
-    /// The container as a value, with what is open within it; its key stays here.
+impl OpenContainer {
+    /// The container as a value that includes its unfinished child. The key stays here.
     fn with(&mut self, inner: Option<Value>) -> Value {
         match self {
             Self::Array(items) => {
@@ -137,7 +141,7 @@ impl Open {
         }
     }
 
-    /// Takes the container back, and gives out what is open within it.
+    /// Undoes [`with`](Self::with): restores the container and returns the unfinished child.
     fn without_last(&mut self, value: Value, inner: bool) -> Option<Value> {
         match (self, value) {
             (Self::Array(items), Value::Array(all)) => {
@@ -146,7 +150,7 @@ impl Open {
             }
             (Self::Object(entries, key), Value::Object(all)) => {
                 *entries = all;
-                // The entry keeps its place until it comes back.
+                // Taken, not removed: the entry must keep its position among the keys.
                 if inner { entries.get_mut(key.as_str()).map(Value::take) } else { None }
             }
             _ => None,
@@ -154,7 +158,7 @@ impl Open {
     }
 }
 
-impl Visit for Builder {
+impl Visitor for Builder {
     #[inline]
     fn begin_object(&mut self) {
         self.begin(false);

@@ -1,55 +1,55 @@
-//! What an extractor emits.
+//! Updates that an extractor emits.
 
 use serde_json::Value;
 
 use crate::fields::FieldKind;
 
-/// One update of the object that is being received: what to do, where, with what.
+/// One update of the object being received.
 ///
-/// The path is concrete: wildcards have become keys and indexes, which are spelled as [`Segment`](crate::Segment) says.
-/// Applied in their order, chunks build the declared parts of the document: what they write on the way is created, as
-/// an array where the next segment is an index and as an object otherwise.
+/// The path is concrete: wildcards are resolved to keys and indexes, spelled as in
+/// [`Segment`](crate::Segment). Applied in order, chunks build the declared parts of the document. A missing
+/// parent is created: an array if the next segment is an index, an object otherwise.
 ///
 /// ```
 /// use headwater_json::{Chunk, Extractor, Fields};
 ///
 /// let mut extractor = Extractor::new(Fields::builder().text("body").build()?);
-/// let mut said = Vec::new();
+/// let mut texts = Vec::new();
 /// extractor.push(r#"{"body":"Hi te"#, |chunk| match chunk {
-///     Chunk::Text { path, delta } => said.push(format!("{path}: {delta}")),
-///     other => panic!("only text was declared, and this is {other:?}"),
+///     Chunk::Text { path, delta } => texts.push(format!("{path}: {delta}")),
+///     other => panic!("unexpected chunk: {other:?}"),
 /// })?;
-/// assert_eq!(said, ["body: Hi te"]);
+/// assert_eq!(texts, ["body: Hi te"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk<'a> {
-    /// Write a value, whatever was there.
+    /// Write a value, replacing any earlier one.
     Set {
-        /// Where.
+        /// Path of the value.
         path: &'a str,
-        /// What. Nothing at all takes away what earlier chunks wrote there and below: the document has said the same key
-        /// again, and the later one counts.
+        /// The value. `None` removes everything that earlier chunks wrote at or below the path, because the
+        /// document repeats a key and the last one wins.
         value: Option<Value>,
     },
-    /// Add to the end of a string, or create it.
+    /// Append to a string, or create it.
     Text {
-        /// Where the string is.
+        /// Path of the string.
         path: &'a str,
-        /// What to add; empty only if the whole string is.
+        /// Text to append; empty only if the whole string is empty.
         delta: &'a str,
     },
-    /// Add to the end of an array, or create it.
+    /// Append to an array, or create it.
     Append {
-        /// Where the array is.
+        /// Path of the array.
         path: &'a str,
-        /// What to add; empty only if the whole array is.
+        /// Items to append; empty only if the whole array is empty.
         items: Vec<Value>,
     },
 }
 
 impl Chunk<'_> {
-    /// Where it writes.
+    /// The path that the chunk writes to.
     ///
     /// ```
     /// use headwater_json::Chunk;
@@ -62,7 +62,7 @@ impl Chunk<'_> {
         }
     }
 
-    /// What it does.
+    /// The kind of update.
     ///
     /// ```
     /// use headwater_json::Chunk;

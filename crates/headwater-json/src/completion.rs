@@ -1,8 +1,8 @@
-//! What a text has come to when it ends.
+//! The verdict on a text at its end.
 
 use crate::error::Error;
 
-/// The verdict on a text that has ended.
+/// Whether a text that has ended is a complete JSON value.
 ///
 /// ```
 /// use headwater_json::{Completion, PartialValue};
@@ -19,22 +19,22 @@ use crate::error::Error;
 /// assert_eq!(error.offset(), 5);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a text that was cut must not pass for a whole one"]
+#[must_use = "a truncated text must not be used as a complete one"]
 pub enum Completion {
-    /// The value is whole.
+    /// The value is complete.
     Complete,
-    /// The text could have gone on, and ended here.
+    /// The text is a valid beginning of a value, but ended too early.
     Truncated(Error),
-    /// The text is not JSON, and this is where it stops being it.
+    /// The text is not JSON.
     Invalid(Error),
 }
 
 impl Completion {
-    /// The same as a result, for whoever does not care why a value is not whole.
+    /// Turns both failures into an error.
     ///
     /// # Errors
     ///
-    /// Unless the value is whole.
+    /// If the value is incomplete or the text is not JSON.
     ///
     /// ```
     /// use headwater_json::PartialValue;

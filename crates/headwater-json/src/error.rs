@@ -1,8 +1,8 @@
-//! What is wrong with a text, and where.
+//! Syntax errors and their position.
 
 use std::fmt;
 
-/// Why a text was refused, and the place.
+/// Why a text was refused, and at which position.
 ///
 /// ```
 /// use headwater_json::{ErrorKind, PartialValue};
@@ -23,7 +23,7 @@ pub struct Error {
     column: u64,
 }
 
-/// What is wrong, to decide by.
+/// The cause of an [`Error`].
 ///
 /// ```
 /// use headwater_json::{ErrorKind, PartialValue};
@@ -33,39 +33,39 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A byte that cannot stand where it stands.
+    /// A byte that is not allowed here.
     Unexpected,
-    /// A character below U+0020 within a string; JSON wants it escaped.
+    /// A character below U+0020 in a string; JSON requires an escape.
     ControlCharacter,
-    /// A backslash with something after it that is no escape.
+    /// A backslash that does not begin a valid escape.
     InvalidEscape,
-    /// A `\u` escape for half of a surrogate pair, without the other half.
+    /// A `\u` escape for one half of a surrogate pair without the other half.
     LoneSurrogate,
     /// Bytes that are not UTF-8.
     InvalidUtf8,
-    /// A number beyond what a 64-bit float can hold, such as `1e400`.
+    /// A number outside the range of a 64-bit float, such as `1e400`.
     NumberOutOfRange,
-    /// More containers within each other than [`Limits::max_depth`](crate::Limits::max_depth).
+    /// Containers nested deeper than [`Limits::max_depth`](crate::Limits::max_depth).
     TooDeep,
     /// More bytes than [`Limits::max_bytes`](crate::Limits::max_bytes).
     TooLarge,
-    /// Something other than white space after the value.
+    /// Something other than whitespace after the value.
     Trailing,
-    /// The text ended before the value did, or before it began.
+    /// The text ended before the value was complete.
     Truncated,
 }
 
-/// What went wrong at a byte, before the place is known.
+/// A fault at a byte of the current piece, before line and column are computed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fault {
+pub(crate) struct ParseFault {
     pub(crate) kind: ErrorKind,
     pub(crate) expected: &'static str,
     pub(crate) found: Option<u8>,
-    /// Where, within the piece.
+    /// Offset within the piece.
     pub(crate) at: usize,
 }
 
-impl Fault {
+impl ParseFault {
     pub(crate) fn new(kind: ErrorKind, at: usize) -> Self {
         Self { kind, expected: "", found: None, at }
     }
@@ -77,12 +77,12 @@ impl Fault {
 }
 
 impl Error {
-    pub(crate) fn new(fault: Fault, offset: u64, line: u64, column: u64) -> Self {
-        let Fault { kind, expected, found, at: _ } = fault;
+    pub(crate) fn new(fault: ParseFault, offset: u64, line: u64, column: u64) -> Self {
+        let ParseFault { kind, expected, found, at: _ } = fault;
         Self { kind, expected, found, offset, line, column }
     }
 
-    /// What is wrong.
+    /// The cause.
     ///
     /// ```
     /// use headwater_json::{ErrorKind, PartialValue};
@@ -93,7 +93,7 @@ impl Error {
         self.kind
     }
 
-    /// How many bytes of the whole text come before the place.
+    /// Byte offset of the error in the whole text.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -107,7 +107,7 @@ impl Error {
         self.offset
     }
 
-    /// The line of the place; the first is 1.
+    /// Line of the error, from 1.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -118,7 +118,7 @@ impl Error {
         self.line
     }
 
-    /// The column of the place, in bytes; the first is 1.
+    /// Column of the error in bytes, from 1.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -138,18 +138,18 @@ impl fmt::Display for Error {
                 match self.found {
                     Some(found @ b'!'..=b'~') => write!(f, ", found `{}`", char::from(found))?,
                     Some(found) => write!(f, ", found byte 0x{found:02x}")?,
-                    None => write!(f, ", found a character that is not ASCII")?,
+                    None => write!(f, ", found a non-ASCII character")?,
                 }
                 write!(f, ",")?;
             }
-            ErrorKind::ControlCharacter => write!(f, "a control character in a string must be escaped,")?,
-            ErrorKind::InvalidEscape => write!(f, "this escape is not one of JSON's,")?,
-            ErrorKind::LoneSurrogate => write!(f, "half of a surrogate pair without the other half,")?,
+            ErrorKind::ControlCharacter => write!(f, "unescaped control character in a string,")?,
+            ErrorKind::InvalidEscape => write!(f, "invalid escape,")?,
+            ErrorKind::LoneSurrogate => write!(f, "lone surrogate in a `\\u` escape,")?,
             ErrorKind::InvalidUtf8 => write!(f, "the bytes are not UTF-8")?,
-            ErrorKind::NumberOutOfRange => write!(f, "the number is beyond what a 64-bit float can hold,")?,
-            ErrorKind::TooDeep => write!(f, "the value nests deeper than the limit allows")?,
-            ErrorKind::TooLarge => write!(f, "the text is longer than the limit allows")?,
-            ErrorKind::Trailing => write!(f, "there is something after the value,")?,
+            ErrorKind::NumberOutOfRange => write!(f, "the number is out of range for a 64-bit float,")?,
+            ErrorKind::TooDeep => write!(f, "the value is nested deeper than the limit")?,
+            ErrorKind::TooLarge => write!(f, "the text is longer than the limit")?,
+            ErrorKind::Trailing => write!(f, "unexpected text after the value,")?,
             ErrorKind::Truncated => write!(f, "the text ends {},", self.expected)?,
         }
         write!(f, " at line {} column {}", self.line, self.column)

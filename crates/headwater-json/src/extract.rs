@@ -1,6 +1,6 @@
 //! Emits declared fields while the document arrives.
 
-mod seen;
+mod repeated_keys;
 mod walk;
 
 use crate::chunk::Chunk;
@@ -9,23 +9,25 @@ use crate::error::Error;
 use crate::fields::Fields;
 use crate::options::Options;
 use crate::parser::Parser;
-use walk::{Walk, Walker};
+use walk::{WalkState, Walker};
 
-/// Finds the declared [`Fields`] of a document that comes in pieces, and emits each as a [`Chunk`] as soon as it is known.
+/// Reads a document in pieces and emits each declared [field](Fields) as a [`Chunk`] as early as possible.
 ///
-/// - A *set* field is emitted once, when its value is complete: a string with its closing quote, an object or an array
-///   with its bracket, `true`, `false` and `null` with their last letter, a number with the byte after it.
-/// - A *text* field is emitted as the string grows, never half a character; at most once for each piece.
-/// - An *append* field is emitted when items are complete; those that complete within one piece go together, unless
-///   something else is emitted between them. An item of which something was emitted on its own, because there is
-///   also a field within it, is `set` at its index instead, so that the array never gets it twice.
-/// - A value of another type than the field asks for is not emitted, nor is what no field matches. An empty string and an
-///   empty array are emitted as one empty chunk.
-/// - A key that comes again counts, as everywhere; if chunks of the earlier one cannot simply be replaced, a `set`
-///   without a value takes them away first.
+/// - A *set* field is emitted once, when its value is complete: a string at its closing quote, an object or
+///   an array at its closing bracket, `true`, `false` and `null` at the last letter, a number at the byte
+///   after it.
+/// - A *text* field is emitted as the string grows, at most once per piece, never half a character.
+/// - An *append* field is emitted as items complete. Items that complete in one piece are emitted together,
+///   unless another chunk comes between them. If a nested field already emitted part of an item, the item is
+///   `set` at its index instead, so that the array never receives it twice.
+/// - A value of the wrong type is not emitted, nor is a value that no field matches. An empty string or array
+///   is emitted as one empty chunk.
+/// - If a key is repeated, the last value wins. Chunks of the earlier value that cannot simply be replaced
+///   are removed first by a `set` without a value.
 ///
-/// Chunks come in the order of the document. At one place `text` and `append` come before `set`; what is within a value
-/// comes before the value. How the document is cut into pieces changes nothing but how text and items are cut.
+/// Chunks come in document order. At one path, `text` and `append` come before `set`, and nested values
+/// before their container. Splitting the document differently changes only where text deltas and item groups
+/// are split.
 ///
 /// ```
 /// use headwater_json::{Chunk, Completion, Extractor, Fields};
@@ -51,11 +53,11 @@ use walk::{Walk, Walker};
 pub struct Extractor {
     parser: Parser,
     fields: Fields,
-    walk: Walk,
+    walk: WalkState,
 }
 
 impl Extractor {
-    /// An extractor that skips what comes before the document and ignores what comes after it.
+    /// An extractor that skips prose before the document and ignores text after it.
     ///
     /// ```
     /// use headwater_json::{Extractor, Fields};
@@ -70,7 +72,7 @@ impl Extractor {
         Self::with(fields, Options::lenient())
     }
 
-    /// An extractor that reads in another way.
+    /// An extractor with other [`Options`].
     ///
     /// ```
     /// use headwater_json::{Extractor, Fields, Options};
@@ -80,15 +82,15 @@ impl Extractor {
     /// # Ok::<(), headwater_json::FieldError>(())
     /// ```
     pub fn with(fields: Fields, options: Options) -> Self {
-        Self { parser: Parser::new(options), fields, walk: Walk::default() }
+        Self { parser: Parser::new(options), fields, walk: WalkState::default() }
     }
 
-    /// Reads the next piece, and emits what has become known by it.
+    /// Reads the next piece and emits the fields that it completes or extends.
     ///
     /// # Errors
     ///
-    /// When the text cannot be the beginning of a document, or goes over a limit. All that came before the place has been
-    /// emitted then.
+    /// If the text cannot be the beginning of a document, or exceeds a limit. Everything before the error has
+    /// been emitted.
     ///
     /// ```
     /// use headwater_json::{Extractor, Fields};
@@ -107,7 +109,7 @@ impl Extractor {
         read
     }
 
-    /// Reads the next piece, which need not begin or end between two characters.
+    /// Reads the next piece, which may begin or end inside a UTF-8 character.
     ///
     /// # Errors
     ///
@@ -136,7 +138,7 @@ impl Extractor {
         read
     }
 
-    /// Ends the text and says whether the document is whole. Nothing is emitted at the end.
+    /// Ends the text and reports whether the document is complete. Emits nothing.
     ///
     /// ```
     /// use headwater_json::{Completion, Extractor, Fields};
@@ -148,11 +150,12 @@ impl Extractor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(&mut self) -> Completion {
-        // Only a number can end with the text, and then it is the whole document, which no path leads to.
+        // Only a number can be completed by the end of the text. It is then the whole document, which no path
+        // matches.
         self.parser.finish(&mut ())
     }
 
-    /// Whether the document is whole.
+    /// Whether the document is complete.
     ///
     /// ```
     /// use headwater_json::{Extractor, Fields};
@@ -166,7 +169,7 @@ impl Extractor {
         self.parser.is_complete()
     }
 
-    /// Where something other than white space begins after the document, if it has come and is ignored.
+    /// Offset of the first ignored byte after the document that is not whitespace.
     ///
     /// ```
     /// use headwater_json::{Extractor, Fields};

@@ -1,4 +1,4 @@
-//! The fields that are wanted, and in which way.
+//! Declarations of the fields to extract.
 
 mod automaton;
 mod error;
@@ -13,18 +13,18 @@ pub(crate) use automaton::{Automaton, DEAD, ROOT};
 
 use automaton::Pattern;
 
-/// The declared fields, ready to be looked for. A clone is cheap and shares them.
+/// The declared fields, compiled for matching. Cloning is cheap: clones share the data.
 ///
-/// A path is segments with dots between them:
+/// A path consists of segments separated by dots:
 ///
-/// - a name is a key of an object;
-/// - digits are an index of an array, or a key of an object that reads the same;
-/// - `*` is any one key or index;
-/// - what a name cannot say is escaped as in [`Segment`](crate::Segment): `v1~10` is the key `v1.0`, `~:7` the key `7` and
-///   no index, `~:` the empty key, `~2` the key `*`.
+/// - a name matches that key of an object;
+/// - digits match that index of an array, or that key of an object;
+/// - `*` matches any one key or index;
+/// - special keys are escaped as in [`Segment`](crate::Segment): `v1~10` is the key `v1.0`, `~:7` only the
+///   key `7` and not the index, `~:` the empty key, `~2` the key `*`.
 ///
-/// All fields are looked for in one walk, whose cost does not grow with their number. A place that several fields match
-/// is emitted once in each of their ways.
+/// All fields are matched in one pass whose cost does not depend on their number. A value that several fields
+/// match is emitted once per kind.
 ///
 /// ```
 /// use headwater_json::Fields;
@@ -39,7 +39,7 @@ pub struct Fields {
     automaton: Arc<Automaton>,
 }
 
-/// In which way a field is wanted.
+/// How a field is emitted.
 ///
 /// ```
 /// use headwater_json::FieldKind;
@@ -48,16 +48,16 @@ pub struct Fields {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldKind {
-    /// Once, when the value is complete, whatever its type.
+    /// Once, when the value is complete. Any type.
     Set,
-    /// A string, as it grows. A value that is no string is not emitted.
+    /// A string as it grows. Other types are not emitted.
     Text,
-    /// An array, by complete items. A value that is no array is not emitted.
+    /// An array as its items complete. Other types are not emitted.
     Append,
 }
 
 impl FieldKind {
-    /// Its name on the wire.
+    /// The name used in JSON: `set`, `text-delta` or `append`.
     ///
     /// ```
     /// use headwater_json::FieldKind;
@@ -89,7 +89,7 @@ impl FromStr for FieldKind {
 }
 
 impl Fields {
-    /// Declares fields one by one.
+    /// A builder to declare fields one by one.
     ///
     /// ```
     /// use headwater_json::Fields;
@@ -107,7 +107,7 @@ impl Fields {
     }
 }
 
-/// Collects declarations, and checks them at the end.
+/// Collects field declarations; [`build`](Self::build) checks them.
 ///
 /// ```
 /// use headwater_json::{FieldKind, Fields};
@@ -119,13 +119,13 @@ impl Fields {
 /// assert!(builder.build().is_ok());
 /// ```
 #[derive(Debug, Clone, Default)]
-#[must_use = "nothing is declared before it is built"]
+#[must_use = "call `build` to get the fields"]
 pub struct FieldsBuilder {
     fields: Vec<(FieldKind, String)>,
 }
 
 impl FieldsBuilder {
-    /// Wants the value at `path` once it is complete.
+    /// Declares the value at `path`, emitted when it is complete.
     ///
     /// ```
     /// # use headwater_json::Fields;
@@ -135,7 +135,7 @@ impl FieldsBuilder {
         self.field(FieldKind::Set, path)
     }
 
-    /// Wants the string at `path` as it grows.
+    /// Declares the string at `path`, emitted as it grows.
     ///
     /// ```
     /// # use headwater_json::Fields;
@@ -145,7 +145,7 @@ impl FieldsBuilder {
         self.field(FieldKind::Text, path)
     }
 
-    /// Wants the array at `path` by its items.
+    /// Declares the array at `path`, emitted item by item.
     ///
     /// ```
     /// # use headwater_json::Fields;
@@ -155,7 +155,7 @@ impl FieldsBuilder {
         self.field(FieldKind::Append, path)
     }
 
-    /// Wants `path` in the given way.
+    /// Declares `path` with the given kind.
     ///
     /// ```
     /// # use headwater_json::{FieldKind, Fields};
@@ -166,12 +166,11 @@ impl FieldsBuilder {
         self
     }
 
-    /// Checks the paths and makes them ready.
+    /// Checks and compiles the declared paths.
     ///
     /// # Errors
     ///
-    /// When a path is empty or has an empty segment, or when so many wildcards overlap that what they match together
-    /// has more than 10,000 states.
+    /// If a path or a segment is empty, or if overlapping wildcards need more than 10,000 states.
     ///
     /// ```
     /// use headwater_json::{FieldErrorKind, Fields};

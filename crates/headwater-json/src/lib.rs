@@ -1,13 +1,13 @@
-//! JSON while it arrives.
+//! Incremental JSON: reads documents while they arrive.
 //!
-//! Models stream JSON: the arguments of tools, structured answers. This crate reads it piece by piece and looks at every
-//! byte once, however small the pieces are and wherever they are cut.
+//! Models stream JSON as tool arguments and structured answers. This crate reads it piece by piece and looks
+//! at every byte once, wherever the text is split.
 //!
-//! - [`Extractor`] emits the fields that you declare, by path, as they become known.
-//! - [`PartialValue`] has the value so far at any time, and says at the end whether it is whole.
-//! - [`Parser`] is what both are built on.
-//! - [`InputLimits`] bound the depth and the number of values of JSON from outside, before it is parsed or stored.
-//! - [`Surrogates`] joins the halves of surrogate pairs that JavaScript cut apart, which no Rust string can hold.
+//! - [`Extractor`] emits declared fields as they become complete or grow.
+//! - [`PartialValue`] holds the value so far, and reports at the end whether it is complete.
+//! - [`Parser`] is the push parser below both.
+//! - [`InputLimits`] bounds the depth and size of untrusted JSON before it is parsed or stored.
+//! - [`Surrogates`] joins surrogate pairs that JavaScript split between two frames.
 //!
 //! ```
 //! use headwater_json::{Chunk, Extractor, Fields};
@@ -26,23 +26,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is accepted
+//! # Accepted input
 //!
-//! Exactly RFC 8259, to the letter: invalid JSON is an [`Error`] with its offset, line and column, and nothing is mended
-//! or guessed. [`Options`] say whether prose or a Markdown fence before the value is skipped and whether what follows it is
-//! ignored. Four points that the RFC leaves open are decided as `serde_json` decides them:
+//! Exactly RFC 8259. Invalid JSON is an [`Error`] with offset, line and column; nothing is repaired or
+//! guessed. [`Options`] control whether prose or a Markdown fence before the value is skipped and whether
+//! text after it is ignored. Four points that the RFC leaves open follow `serde_json`:
 //!
-//! - Integers of 64 bits are exact; all other numbers, `-0` among them, are the nearest 64-bit float. A number that is too
-//!   large for that, such as `1e400`, is an error; one that is too small is zero.
-//! - Half of a surrogate pair on its own, as `"\ud83d"`, is an error: no Rust string can hold it.
-//! - A key may come twice. The later value counts, in the place of the earlier one.
-//! - Nesting is limited, here to 120 levels unless [`Limits`] say otherwise.
+//! - 64-bit integers are exact; all other numbers, including `-0`, become the nearest 64-bit float. A number
+//!   too large for a float, such as `1e400`, is an error; one too small is zero.
+//! - A lone surrogate such as `"\ud83d"` is an error: a Rust string cannot hold it.
+//! - If a key is repeated, the last value wins and keeps the position of the first.
+//! - Nesting is limited to 120 levels by default, see [`Limits`].
 //!
-//! The same documents are accepted whatever fields are declared.
+//! The declared fields do not change which documents are accepted.
 //!
 //! # Paths
 //!
-//! See [`Fields`] for what can be declared, and [`Segment`] for how paths say keys with dots, of digits, or empty.
+//! See [`Fields`] for the patterns to declare, and [`Segment`] for escaping keys that contain dots or only
+//! digits, or are empty.
 
 mod build;
 mod chunk;
@@ -70,5 +71,5 @@ pub use parser::Parser;
 pub use partial::PartialValue;
 pub use path::Segment;
 pub use present::present;
-pub use surrogate::{Mended, Surrogates, without_halves};
-pub use visit::Visit;
+pub use surrogate::{FrameText, Surrogates, without_halves};
+pub use visit::Visitor;

@@ -1,7 +1,8 @@
-//! Limits on JSON that others wrote, checked before it is parsed or stored.
+//! Limits on untrusted JSON, checked before it is parsed or stored.
 //!
-//! A parsed value takes many times the memory of its text, and a value that is nested too deeply cannot be read back
-//! once it is stored inside something else. So the text is scanned first: one pass over the bytes, nothing allocated.
+//! A parsed value takes many times the memory of its text, and a value nested too deeply cannot be read back
+//! after it is embedded in a record. So the text is scanned first: one pass over the bytes, without
+//! allocating.
 
 use std::fmt;
 
@@ -9,13 +10,13 @@ use serde_json::{Map, Value};
 
 use crate::parser::plain_end;
 
-/// The first key of an object that `serde_json` reads as a `RawValue`.
+/// `serde_json` treats an object with this first key as a `RawValue` and parses the string behind it.
 const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 
-/// Limits on JSON from outside: request bodies, answers, outputs of models and tools.
+/// Limits on JSON from outside: request bodies, answers, model and tool output.
 ///
-/// The same limits apply to text ([`check`](Self::check)) and to a value that is parsed already
-/// ([`check_value`](Self::check_value)); both give the same verdict on the same JSON.
+/// The same limits apply to text ([`check`](Self::check)) and to parsed values
+/// ([`check_value`](Self::check_value)), with the same verdict.
 ///
 /// ```
 /// use headwater_json::{InputLimits, LimitKind};
@@ -35,16 +36,16 @@ const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct InputLimits {
-    /// How many containers may be open within each other: 64. Far below the 128 levels that `serde_json` reads, so that
-    /// a value can be stored inside a record and read back.
+    /// Maximum nesting depth: 64. Far below the 128 levels that `serde_json` reads, so that a value can be
+    /// embedded in a record and read back.
     pub depth: usize,
-    /// How many values there may be, each container, string, number and literal counted: 50,000.
+    /// Maximum number of values, counting containers and scalars: 50,000.
     pub values: usize,
-    /// How many bytes a string may have, without its quotes and with its escapes resolved: 4 MiB.
+    /// Maximum bytes of one string, unescaped and without quotes: 4 MiB.
     pub string: usize,
-    /// The same for a key: 4 KiB.
+    /// Maximum bytes of one key, counted like a string: 4 KiB.
     pub key: usize,
-    /// How many bytes all strings and keys may have together: 4 MiB.
+    /// Maximum bytes of all strings and keys together: 4 MiB.
     pub text: usize,
 }
 
@@ -54,7 +55,7 @@ impl Default for InputLimits {
     }
 }
 
-/// Which limit is exceeded, and where.
+/// The exceeded limit and its location.
 ///
 /// ```
 /// use headwater_json::InputLimits;
@@ -68,14 +69,14 @@ impl Default for InputLimits {
 pub struct LimitExceeded {
     kind: LimitKind,
     limit: usize,
-    place: Place,
+    place: LimitLocation,
 }
 
-/// Which of the [`InputLimits`].
+/// One of the [`InputLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
-    /// Too many containers within each other.
+    /// Nested too deeply.
     Depth,
     /// Too many values.
     Values,
@@ -83,23 +84,23 @@ pub enum LimitKind {
     String,
     /// A key is too long.
     Key,
-    /// A key that `serde_json` gives a meaning of its own: the string behind it would be parsed as JSON, past all limits.
+    /// A key that makes `serde_json` parse the string behind it as JSON, bypassing the limits.
     ReservedKey,
     /// All strings and keys together are too long.
     Text,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    /// Bytes before it.
+enum LimitLocation {
+    /// Byte offset.
     Offset(usize),
-    /// Keys and indexes that lead to it, the innermost first.
+    /// Keys and indexes from the root, innermost first.
     Path(Vec<String>),
 }
 
 impl LimitKind {
-    /// The last part of an error code: `too-deep`, `too-many-values`, `string-too-long`, `key-too-long`, `reserved-key`,
-    /// `too-large`.
+    /// Suffix of the error code: `too-deep`, `too-many-values`, `string-too-long`, `key-too-long`,
+    /// `reserved-key` or `too-large`.
     ///
     /// ```
     /// use headwater_json::LimitKind;
@@ -119,26 +120,26 @@ impl LimitKind {
 }
 
 impl LimitExceeded {
-    /// Which limit.
+    /// The exceeded limit.
     pub fn kind(&self) -> LimitKind {
         self.kind
     }
 
-    /// What the limit is.
+    /// The limit's value.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
     fn offset(kind: LimitKind, limit: usize, at: usize) -> Self {
-        Self { kind, limit, place: Place::Offset(at) }
+        Self { kind, limit, place: LimitLocation::Offset(at) }
     }
 
     fn here(kind: LimitKind, limit: usize) -> Self {
-        Self { kind, limit, place: Place::Path(Vec::new()) }
+        Self { kind, limit, place: LimitLocation::Path(Vec::new()) }
     }
 
     fn within(mut self, step: impl FnOnce() -> String) -> Self {
-        if let Place::Path(path) = &mut self.place {
+        if let LimitLocation::Path(path) = &mut self.place {
             path.push(step());
         }
         self
@@ -157,11 +158,11 @@ impl fmt::Display for LimitExceeded {
             LimitKind::Text => write!(f, "more than {limit} bytes of strings and keys"),
         }?;
         match &self.place {
-            Place::Offset(at) => write!(f, ", at byte {at}"),
-            Place::Path(path) if path.is_empty() => Ok(()),
-            Place::Path(path) => {
+            LimitLocation::Offset(at) => write!(f, ", at byte {at}"),
+            LimitLocation::Path(path) if path.is_empty() => Ok(()),
+            LimitLocation::Path(path) => {
                 write!(f, ", at ")?;
-                // The path is as long as the sender likes: its beginning is enough to find the place.
+                // The sender controls the length of the path; its beginning is enough to find the value.
                 const STEPS: usize = 8;
                 for step in path.iter().rev().take(STEPS) {
                     let shown: String = step.chars().take(32).collect();
@@ -181,17 +182,17 @@ impl fmt::Display for LimitExceeded {
 impl std::error::Error for LimitExceeded {}
 
 impl InputLimits {
-    /// Checks a JSON text without parsing it. Whether it is JSON at all is left to the parser: of other bytes the verdict
-    /// means nothing.
+    /// Checks a JSON text without parsing it. The verdict is meaningless for invalid JSON, which the parser
+    /// rejects later.
     ///
     /// # Errors
-    /// The first limit that the text exceeds, and the offset of the byte.
+    /// The first exceeded limit and its byte offset.
     pub fn check(&self, json: &[u8]) -> Result<(), LimitExceeded> {
         self.count(json).map(drop)
     }
 
-    /// Checks a JSON text as [`check`](Self::check) does, and returns how many values it has: what it takes once it is
-    /// parsed depends on them more than on its bytes.
+    /// Like [`check`](Self::check), and returns the number of values: memory use after parsing depends on it
+    /// more than on the number of bytes.
     ///
     /// ```
     /// # use headwater_json::InputLimits;
@@ -199,7 +200,7 @@ impl InputLimits {
     /// ```
     ///
     /// # Errors
-    /// The first limit that the text exceeds, and the offset of the byte.
+    /// The first exceeded limit and its byte offset.
     pub fn count(&self, json: &[u8]) -> Result<usize, LimitExceeded> {
         let mut tally = Tally::new(self);
         let mut depth = 0_usize;
@@ -223,7 +224,7 @@ impl InputLimits {
                     let next = json.get(end..).and_then(|rest| rest.iter().find(|byte| !is_space(**byte)));
                     if next == Some(&b':') {
                         tally.key(length).map_err(placed)?;
-                        // Escapes are resolved only where the length fits.
+                        // Unescaping allocates, so only keys of the right length are unescaped.
                         if length == RESERVED_KEY.len() && is_reserved(json.get(at..end)) {
                             return Err(placed((LimitKind::ReservedKey, 0)));
                         }
@@ -243,64 +244,64 @@ impl InputLimits {
         Ok(tally.values)
     }
 
-    /// Checks a value that is parsed already.
+    /// Checks a parsed value.
     ///
     /// # Errors
-    /// The first limit that it exceeds, and the keys and indexes that lead there.
+    /// The first exceeded limit and its path.
     pub fn check_value(&self, value: &Value) -> Result<(), LimitExceeded> {
         Tally::new(self).walk(value, 0)
     }
 
-    /// Checks an object that is parsed already, as [`check_value`](Self::check_value) does.
+    /// Checks a parsed object like [`check_value`](Self::check_value).
     ///
     /// # Errors
-    /// The first limit that it exceeds, and the keys and indexes that lead there.
+    /// The first exceeded limit and its path.
     pub fn check_object(&self, object: &Map<String, Value>) -> Result<(), LimitExceeded> {
         Tally::new(self).object(object, 0)
     }
 }
 
-/// What has been counted so far.
+/// Running totals.
 struct Tally<'a> {
     limits: &'a InputLimits,
     values: usize,
     text: usize,
 }
 
-type Counted = Result<(), (LimitKind, usize)>;
+type CountResult = Result<(), (LimitKind, usize)>;
 
 impl<'a> Tally<'a> {
     fn new(limits: &'a InputLimits) -> Self {
         Self { limits, values: 0, text: 0 }
     }
 
-    fn value(&mut self) -> Counted {
+    fn value(&mut self) -> CountResult {
         self.values += 1;
         within(LimitKind::Values, self.values, self.limits.values)
     }
 
-    fn container(&mut self, depth: usize) -> Counted {
+    fn container(&mut self, depth: usize) -> CountResult {
         within(LimitKind::Depth, depth, self.limits.depth)?;
         self.value()
     }
 
-    fn string(&mut self, length: usize) -> Counted {
+    fn string(&mut self, length: usize) -> CountResult {
         within(LimitKind::String, length, self.limits.string)?;
         self.text(length)?;
         self.value()
     }
 
-    fn key(&mut self, length: usize) -> Counted {
+    fn key(&mut self, length: usize) -> CountResult {
         within(LimitKind::Key, length, self.limits.key)?;
         self.text(length)
     }
 
-    fn text(&mut self, length: usize) -> Counted {
+    fn text(&mut self, length: usize) -> CountResult {
         self.text = self.text.saturating_add(length);
         within(LimitKind::Text, self.text, self.limits.text)
     }
 
-    /// Recursive, and never deeper than the limit.
+    /// The recursion is bounded by the depth limit.
     fn walk(&mut self, value: &Value, depth: usize) -> Result<(), LimitExceeded> {
         match value {
             Value::Object(object) => self.object(object, depth),
@@ -331,12 +332,12 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// Whether a key is the reserved one, whatever of it is escaped.
+/// Whether a key equals the reserved one after unescaping.
 fn is_reserved(key: Option<&[u8]>) -> bool {
     key.and_then(|key| serde_json::from_slice::<String>(key).ok()).is_some_and(|key| key == RESERVED_KEY)
 }
 
-fn within(kind: LimitKind, count: usize, limit: usize) -> Counted {
+fn within(kind: LimitKind, count: usize, limit: usize) -> CountResult {
     if count > limit { Err((kind, limit)) } else { Ok(()) }
 }
 
@@ -352,7 +353,7 @@ fn ends_scalar(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b'"' | b',' | b':') || is_space(byte)
 }
 
-/// The length of the string that begins at a place, with its escapes resolved, and where the text goes on.
+/// Unescaped length of the string that begins at `from`, and the offset after it.
 fn string(json: &[u8], from: usize) -> (usize, usize) {
     let (mut at, mut length) = (from, 0);
     loop {
@@ -366,7 +367,7 @@ fn string(json: &[u8], from: usize) -> (usize, usize) {
                 length += match digits {
                     [b'0', b'0', b'0'..=b'7', _] => 1,
                     [b'0', b'0'..=b'7', ..] => 2,
-                    // Half of a pair: the pair has four bytes.
+                    // One half of a surrogate pair; the pair takes four bytes of UTF-8.
                     [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..] => 2,
                     _ => 3,
                 };
@@ -376,7 +377,7 @@ fn string(json: &[u8], from: usize) -> (usize, usize) {
                 length += 1;
                 at = (plain + 2).min(json.len());
             }
-            // A control character, which the parser refuses.
+            // A control character; the parser rejects it later.
             Some(_) => {
                 length += 1;
                 at = plain + 1;

@@ -1,9 +1,9 @@
-//! What a parser skips, ignores and allows.
+//! Options for reading a text.
 
 /// How to read a text.
 ///
-/// The default is strict: the text is one JSON value with nothing around it but white space. Models like to say
-/// something first, so [`Extractor`](crate::Extractor) begins with [`Options::lenient`] instead.
+/// The default is strict: one JSON value, surrounded only by whitespace. Models often write prose around it,
+/// so [`Extractor`](crate::Extractor) defaults to [`Options::lenient`].
 ///
 /// ```
 /// use headwater_json::{Options, PartialValue};
@@ -19,16 +19,16 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// What may come before the value.
+    /// What may precede the value.
     pub lead_in: LeadIn,
-    /// What may come after it.
+    /// What may follow the value.
     pub trailing: Trailing,
-    /// How large it may be.
+    /// Size limits.
     pub limits: Limits,
 }
 
 impl Options {
-    /// Skips what comes before the value and ignores what comes after it.
+    /// Skips text before the value and ignores text after it.
     ///
     /// ```
     /// use headwater_json::{LeadIn, Options, Trailing};
@@ -41,7 +41,7 @@ impl Options {
     }
 }
 
-/// What may come before the value.
+/// What may precede the value.
 ///
 /// ```
 /// use headwater_json::{LeadIn, Options, PartialValue, Trailing};
@@ -57,19 +57,19 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum LeadIn {
-    /// White space only; the value may be of any type.
+    /// Only whitespace. The value may have any type.
     #[default]
     Refuse,
-    /// A byte order mark, prose, a Markdown code fence; the value must be an object or an array.
+    /// A byte order mark, prose or a Markdown code fence. The value must be an object or an array.
     ///
-    /// The value begins at the first bracket if nothing but white space is before it. Otherwise it begins at the
-    /// first bracket that cannot be taken for prose: a `{` before a `"`, or a `[` before a `{` or a `"`. A bracket
-    /// that is the first on its line may also be followed by anything else that JSON allows there. So neither
-    /// `[1]` nor `[x](y)` nor `- [ ]` nor `{name}` within a sentence is taken for the value.
+    /// After nothing but whitespace, the first bracket begins the value. After prose, the value begins at the
+    /// first bracket that cannot be prose: `{` before `"`, or `[` before `{` or `"`. If the bracket is the
+    /// first character of its line, anything that JSON allows may follow it. So `[1]`, `[x](y)`, `- [ ]` and
+    /// `{name}` inside a sentence are skipped.
     Skip,
 }
 
-/// What may come after the value.
+/// What may follow the value.
 ///
 /// ```
 /// use headwater_json::{Completion, Options, PartialValue, Trailing};
@@ -85,14 +85,14 @@ pub enum LeadIn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Trailing {
-    /// White space only; all else is an error.
+    /// Only whitespace; anything else is an error.
     #[default]
     Refuse,
-    /// Anything. Where it begins can be asked for, what it is is not looked at.
+    /// Anything. It is not parsed; `trailing_offset` reports where it begins.
     Ignore,
 }
 
-/// Bounds on what a text can make a parser hold.
+/// Size limits of a parser.
 ///
 /// ```
 /// use headwater_json::{ErrorKind, Options, PartialValue};
@@ -105,11 +105,11 @@ pub enum Trailing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many containers may be open within each other. The default, 120, stays below the 128 levels that
-    /// `serde_json` reads. Much larger values can exhaust the stack when such a value is dropped.
+    /// Maximum nesting depth. The default of 120 stays below the 128 levels that `serde_json` reads. Dropping
+    /// a value nested much deeper can overflow the stack.
     pub max_depth: usize,
-    /// How many bytes the text may have, with what comes before the value and without what comes after it.
-    /// Default 64 MiB.
+    /// Maximum number of bytes, including skipped text before the value, excluding text after it. Default 64
+    /// MiB.
     pub max_bytes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The push parser: looks at every byte once, whatever the pieces are.
+//! The push parser. It looks at every byte once, wherever the text is split.
 //!
-//! Between two pieces all that is kept is what the parser waits for, one bit per open container, and the part of a key,
-//! a number or an escape that has been read. Within a piece keys, numbers and strings are lent from it.
+//! Between pieces it keeps only the expected token, one flag per open container, and the unfinished key,
+//! number or escape. Within a piece, keys, numbers and strings are borrowed.
 
 mod lead;
 pub(crate) mod number;
@@ -10,25 +10,25 @@ mod scan;
 mod string;
 
 use crate::completion::Completion;
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, ErrorKind, ParseFault};
 use crate::options::{LeadIn, Options};
-use crate::visit::Visit;
+use crate::visit::Visitor;
 use lead::Lead;
 use number::Digits;
 use string::Escape;
 
 pub(crate) use scan::plain_end;
 
-/// Reads a JSON text that comes in pieces, cut anywhere, and tells a [`Visit`] what is in it.
+/// Parses a JSON text in pieces, split anywhere, and reports its tokens to a [`Visitor`].
 ///
-/// Most want [`Extractor`](crate::Extractor) or [`PartialValue`](crate::PartialValue), which are built on it.
+/// Most callers want [`Extractor`](crate::Extractor) or [`PartialValue`](crate::PartialValue) instead.
 ///
 /// ```
-/// use headwater_json::{Completion, Parser, Visit};
+/// use headwater_json::{Completion, Parser, Visitor};
 ///
 /// struct Texts(String);
 ///
-/// impl Visit for Texts {
+/// impl Visitor for Texts {
 ///     fn text(&mut self, part: &str) {
 ///         self.0.push_str(part);
 ///     }
@@ -46,43 +46,43 @@ pub(crate) use scan::plain_end;
 #[derive(Debug, Clone)]
 pub struct Parser {
     options: Options,
-    expect: Expect,
-    /// Whether each open container is an object, the innermost last.
+    expect: ParseState,
+    /// One flag per open container, innermost last: whether it is an object.
     stack: Vec<bool>,
-    /// The part of a key or a number that came in earlier pieces; text of a string that waits for the end of the piece.
+    /// The unfinished key or number from earlier pieces, or string text held until the piece ends.
     held: String,
-    /// The bytes of a character that came in earlier pieces.
-    cut: Cut,
-    /// The depth of the object whose current value nobody wants.
+    /// An unfinished UTF-8 character from earlier pieces.
+    cut: PartialChar,
+    /// Depth of the object whose current value the visitor skips.
     skip: Option<usize>,
-    /// Whether text of a string is held although it could be lent, because more of the same piece follows.
+    /// Whether string text is held although it could be borrowed, because the same piece continues.
     join: bool,
-    /// How many bytes came before the current piece.
+    /// Bytes before the current piece.
     base: u64,
-    /// The offset that a piece must stay below to need no second look: the first beyond the limit, or none if the last
-    /// piece ended within a character, or something failed, or the rest is ignored.
+    /// A piece that ends below this offset takes the fast path. It is the first offset beyond the size limit,
+    /// or 0 if the last piece ended inside a character, parsing failed or the rest is ignored.
     ready: u64,
     line: u64,
-    /// The offset of the first byte of the line.
+    /// Offset of the first byte of the current line.
     line_start: u64,
     trailing: Option<u64>,
-    /// What went wrong within the current piece.
-    fault: Option<Fault>,
+    /// The fault found in the current piece.
+    fault: Option<ParseFault>,
     failed: Option<Error>,
 }
 
-/// A fault has been noted. It is empty so that the functions on the hot path return in registers.
+/// A fault was stored in `Parser::fault`. Empty, so that the hot functions return in registers.
 #[derive(Debug)]
-struct Faulty;
+struct FaultMarker;
 
-/// What may come next.
+/// The token that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expect {
+enum ParseState {
     Lead(Lead),
     Value,
-    /// A value, or the end of the array that has just begun.
+    /// A value, or the end of an empty array.
     FirstItem,
-    /// A key, or the end of the object that has just begun.
+    /// A key, or the end of an empty object.
     FirstKey,
     Key,
     Colon,
@@ -90,31 +90,31 @@ enum Expect {
     AfterItem,
     /// A comma, or the end of the object.
     AfterEntry,
-    /// More of a string, which may be a key.
+    /// The rest of a string or a key.
     Text {
         key: bool,
         escape: Escape,
     },
     Number(Digits),
-    /// More of `true`, `false` or `null`.
-    Word {
-        word: Word,
+    /// The rest of `true`, `false` or `null`.
+    Literal {
+        word: Literal,
         read: u8,
     },
-    /// Nothing more; `glued` right after a number or a word.
+    /// The end of the text. `glued` if the value was a number or a literal and no byte followed it yet.
     End {
         glued: bool,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum Literal {
     True,
     False,
     Null,
 }
 
-impl Word {
+impl Literal {
     fn first(byte: u8) -> Option<Self> {
         match byte {
             b't' => Some(Self::True),
@@ -133,9 +133,9 @@ impl Word {
     }
 }
 
-/// The first bytes of a character.
+/// The first bytes of a UTF-8 character.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cut {
+struct PartialChar {
     bytes: [u8; 4],
     len: usize,
 }
@@ -147,7 +147,7 @@ impl Default for Parser {
 }
 
 impl Parser {
-    /// A parser that has seen nothing.
+    /// A parser that has read nothing.
     ///
     /// ```
     /// use headwater_json::{Completion, Options, Parser};
@@ -159,15 +159,15 @@ impl Parser {
     /// ```
     pub fn new(options: Options) -> Self {
         let expect = match options.lead_in {
-            LeadIn::Refuse => Expect::Value,
-            LeadIn::Skip => Expect::Lead(Lead::Blank),
+            LeadIn::Refuse => ParseState::Value,
+            LeadIn::Skip => ParseState::Lead(Lead::Blank),
         };
         Self {
             options,
             expect,
             stack: Vec::new(),
             held: String::new(),
-            cut: Cut::default(),
+            cut: PartialChar::default(),
             skip: None,
             join: false,
             base: 0,
@@ -184,8 +184,8 @@ impl Parser {
     ///
     /// # Errors
     ///
-    /// When the text cannot be the beginning of a value, or goes over a limit. All that came before the place has been
-    /// told to the visitor then, and every later piece gives the same error.
+    /// If the text cannot be the beginning of a value, or exceeds a limit. The visitor has seen everything
+    /// before the error, and every later piece returns the same error.
     ///
     /// ```
     /// use headwater_json::Parser;
@@ -198,12 +198,12 @@ impl Parser {
     /// # Ok::<(), headwater_json::Error>(())
     /// ```
     #[inline]
-    pub fn push<V: Visit>(&mut self, piece: &str, visitor: &mut V) -> Result<(), Error> {
+    pub fn push<V: Visitor>(&mut self, piece: &str, visitor: &mut V) -> Result<(), Error> {
         if self.base + piece.len() as u64 >= self.ready {
             return self.push_bytes(piece.as_bytes(), visitor);
         }
-        // Most pieces of a long string are nothing but text.
-        if let Expect::Text { key: false, escape: Escape::None } = self.expect
+        // Fast path: most pieces of a long string contain only text.
+        if let ParseState::Text { key: false, escape: Escape::None } = self.expect
             && scan::plain_end(piece.as_bytes(), 0) == piece.len()
             && !piece.is_empty()
         {
@@ -218,7 +218,7 @@ impl Parser {
         read
     }
 
-    /// Reads the next piece, which need not begin or end between two characters.
+    /// Reads the next piece, which may begin or end inside a UTF-8 character.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl Parser {
     /// assert_eq!((error.kind(), error.offset()), (ErrorKind::InvalidUtf8, 1));
     /// # Ok::<(), headwater_json::Error>(())
     /// ```
-    pub fn push_bytes<V: Visit>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
+    pub fn push_bytes<V: Visitor>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -260,7 +260,7 @@ impl Parser {
     /// assert_eq!(parser.finish(&mut ()), Completion::Complete);
     /// # Ok::<(), headwater_json::Error>(())
     /// ```
-    pub fn finish<V: Visit>(&mut self, visitor: &mut V) -> Completion {
+    pub fn finish<V: Visitor>(&mut self, visitor: &mut V) -> Completion {
         if let Some(error) = self.failed {
             return match error.kind() {
                 ErrorKind::Truncated => Completion::Truncated(error),
@@ -268,7 +268,7 @@ impl Parser {
             };
         }
         let whole = |digits: Digits| digits.is_whole_number() && self.stack.is_empty() && self.cut.len == 0;
-        if let Expect::Number(digits) = self.expect
+        if let ParseState::Number(digits) = self.expect
             && whole(digits)
         {
             let held = std::mem::take(&mut self.held);
@@ -277,27 +277,29 @@ impl Parser {
                 return Completion::Invalid(self.fail_noted());
             }
         }
-        if matches!(self.expect, Expect::End { .. }) {
+        if matches!(self.expect, ParseState::End { .. }) {
             return Completion::Complete;
         }
         let within = match self.expect {
-            Expect::Lead(_) => "before any value began",
-            Expect::Value if self.stack.is_empty() => "before any value began",
-            Expect::Value => "before a value",
-            Expect::FirstItem | Expect::AfterItem => "within an array",
-            Expect::FirstKey | Expect::Key | Expect::AfterEntry => "within an object",
-            Expect::Colon => "after a key",
-            Expect::Text { key: true, .. } => "within a key",
-            Expect::Text { key: false, .. } => "within a string",
-            Expect::Number(_) => "within a number",
-            Expect::Word { .. } => "within a word",
-            Expect::End { .. } => "after the value",
+            ParseState::Lead(_) => "before any value began",
+            ParseState::Value if self.stack.is_empty() => "before any value began",
+            ParseState::Value => "before a value",
+            ParseState::FirstItem | ParseState::AfterItem => "within an array",
+            ParseState::FirstKey | ParseState::Key | ParseState::AfterEntry => "within an object",
+            ParseState::Colon => "after a key",
+            ParseState::Text { key: true, .. } => "within a key",
+            ParseState::Text { key: false, .. } => "within a string",
+            ParseState::Number(_) => "within a number",
+            ParseState::Literal { .. } => "within a literal",
+            ParseState::End { .. } => "after the value",
         };
-        let fault = Fault { kind: ErrorKind::Truncated, expected: within, found: None, at: self.cut.len };
+        let fault =
+            ParseFault { kind: ErrorKind::Truncated, expected: within, found: None, at: self.cut.len };
         Completion::Truncated(self.fail(fault))
     }
 
-    /// Whether the value is whole. A number that nothing follows is not whole before [`finish`](Self::finish).
+    /// Whether the value is complete. A number is complete only when a byte follows it or at
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// use headwater_json::Parser;
@@ -308,10 +310,10 @@ impl Parser {
     /// # Ok::<(), headwater_json::Error>(())
     /// ```
     pub fn is_complete(&self) -> bool {
-        matches!(self.expect, Expect::End { .. }) && self.failed.is_none()
+        matches!(self.expect, ParseState::End { .. }) && self.failed.is_none()
     }
 
-    /// How many bytes have been read; with [`Trailing::Ignore`], up to the piece in which the value ended.
+    /// Number of bytes read; with [`Trailing::Ignore`], up to the piece in which the value ended.
     ///
     /// ```
     /// use headwater_json::Parser;
@@ -325,7 +327,7 @@ impl Parser {
         self.base + self.cut.len as u64
     }
 
-    /// Where something other than white space begins after the value, if it has come and is ignored.
+    /// Offset of the first ignored byte after the value that is not whitespace.
     ///
     /// ```
     /// use headwater_json::{Options, Parser};
@@ -339,12 +341,12 @@ impl Parser {
         self.trailing
     }
 
-    /// Whether nothing that comes can matter any more.
+    /// Whether all further input is ignored.
     fn ignores_all(&self) -> bool {
         self.trailing.is_some()
     }
 
-    /// How many bytes may still come.
+    /// Number of bytes still allowed by the limit.
     fn remaining(&self) -> u64 {
         if self.ignores_all() {
             return u64::MAX;
@@ -357,11 +359,11 @@ impl Parser {
         if self.ignores_all() {
             return Ok(());
         }
-        let fault = Fault::new(ErrorKind::TooLarge, self.cut.len);
+        let fault = ParseFault::new(ErrorKind::TooLarge, self.cut.len);
         Err(self.fail(fault))
     }
 
-    fn read_bytes<V: Visit>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
+    fn read_bytes<V: Visitor>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
         let mut rest = piece;
         if self.cut.len > 0 {
             self.join = true;
@@ -381,12 +383,13 @@ impl Parser {
         if self.ignores_all() {
             return Ok(());
         }
-        if !matches!(self.expect, Expect::Text { escape: Escape::None, .. } | Expect::Lead(_)) {
-            // Whatever character it is going to be, it cannot stand here.
+        if !matches!(self.expect, ParseState::Text { escape: Escape::None, .. } | ParseState::Lead(_)) {
+            // No non-ASCII character is valid here, so the error can be reported before the character is
+            // complete.
             return self.read("\u{80}", visitor);
         }
         if wrong.error_len().is_some() {
-            return Err(self.fail(Fault::new(ErrorKind::InvalidUtf8, 0)));
+            return Err(self.fail(ParseFault::new(ErrorKind::InvalidUtf8, 0)));
         }
         for (kept, byte) in self.cut.bytes.iter_mut().zip(after) {
             *kept = *byte;
@@ -395,15 +398,15 @@ impl Parser {
         Ok(())
     }
 
-    /// Completes the character that the last piece ended in, if there is enough.
-    fn read_cut<V: Visit>(&mut self, rest: &mut &[u8], visitor: &mut V) -> Result<(), Error> {
+    /// Completes the character that the previous piece split, if enough bytes have come.
+    fn read_cut<V: Visitor>(&mut self, rest: &mut &[u8], visitor: &mut V) -> Result<(), Error> {
         while let Some((&byte, after)) = rest.split_first() {
-            let Cut { bytes, len } = &mut self.cut;
+            let PartialChar { bytes, len } = &mut self.cut;
             if let Some(next) = bytes.get_mut(*len) {
                 *next = byte;
                 *len += 1;
             }
-            let Cut { bytes, len } = self.cut;
+            let PartialChar { bytes, len } = self.cut;
             match std::str::from_utf8(bytes.get(..len).unwrap_or_default()) {
                 Ok(char) => {
                     *rest = after;
@@ -412,7 +415,7 @@ impl Parser {
                 }
                 Err(wrong) if wrong.error_len().is_some() => {
                     self.cut.len = 0;
-                    return Err(self.fail(Fault::new(ErrorKind::InvalidUtf8, 0)));
+                    return Err(self.fail(ParseFault::new(ErrorKind::InvalidUtf8, 0)));
                 }
                 Err(_) => *rest = after,
             }
@@ -420,10 +423,10 @@ impl Parser {
         Ok(())
     }
 
-    /// Tells the text of a string that was put together from the piece that ends here.
+    /// Reports the string text that was held until the end of the piece.
     #[inline]
-    fn lend_held<V: Visit>(&mut self, visitor: &mut V) {
-        if let Expect::Text { key: false, .. } = self.expect
+    fn lend_held<V: Visitor>(&mut self, visitor: &mut V) {
+        if let ParseState::Text { key: false, .. } = self.expect
             && !self.held.is_empty()
         {
             if self.skip.is_none() {
@@ -434,30 +437,30 @@ impl Parser {
     }
 
     #[inline]
-    fn read<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Error> {
+    fn read<V: Visitor>(&mut self, text: &str, visitor: &mut V) -> Result<(), Error> {
         match self.run(text, visitor) {
             Ok(()) => {
                 self.base += text.len() as u64;
                 Ok(())
             }
-            Err(Faulty) => Err(self.fail_noted()),
+            Err(FaultMarker) => Err(self.fail_noted()),
         }
     }
 
     #[cold]
-    fn note(&mut self, fault: Fault) -> Faulty {
+    fn note(&mut self, fault: ParseFault) -> FaultMarker {
         self.fault = Some(fault);
-        Faulty
+        FaultMarker
     }
 
     #[cold]
     fn fail_noted(&mut self) -> Error {
-        let fault = self.fault.take().unwrap_or(Fault::new(ErrorKind::Unexpected, 0));
+        let fault = self.fault.take().unwrap_or(ParseFault::new(ErrorKind::Unexpected, 0));
         self.fail(fault)
     }
 
     #[cold]
-    fn fail(&mut self, fault: Fault) -> Error {
+    fn fail(&mut self, fault: ParseFault) -> Error {
         let offset = self.base + fault.at as u64;
         let error = Error::new(fault, offset, self.line, offset - self.line_start + 1);
         self.failed = Some(error);

@@ -1,4 +1,4 @@
-//! The value so far.
+//! The value of an unfinished text.
 
 use serde_json::Value;
 
@@ -8,21 +8,21 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::parser::Parser;
 
-/// A value that can be looked at while it arrives, such as the arguments of a tool call.
+/// A value that can be read while it arrives, such as the arguments of a tool call.
 ///
-/// Each piece costs what its own bytes cost, however much came before. A look costs one step for each container that is
-/// open, and copies nothing.
+/// The cost of a piece depends only on its own bytes. Reading the value takes one step per open container and
+/// copies nothing.
 ///
-/// It never shows what the text has not said:
+/// It never shows more than the text contains:
 ///
-/// | of this | there is |
+/// | element | shown |
 /// |---|---|
-/// | a string | what has come of it, up to the last whole character; an escape or a pair of surrogates counts when it is whole |
-/// | an object, an array | what has come of it |
-/// | a key | nothing before its value: `{"a` and `{"a":` are `{}` |
-/// | a number | nothing before the byte that ends it, since `12` may become `123` or `12e9` |
-/// | `true`, `false`, `null` | nothing before the last letter |
-/// | a key that comes again | the earlier value until the new one shows, in the place of the earlier one |
+/// | string | the text so far, up to the last whole character; an escape or surrogate pair when it is complete |
+/// | object, array | the entries so far |
+/// | key | only with its value: `{"a` and `{"a":` are `{}` |
+/// | number | after the byte that ends it, since `12` may become `123` or `12e9` |
+/// | `true`, `false`, `null` | at the last letter |
+/// | repeated key | the earlier value until the new one shows, at the earlier position |
 ///
 /// ```
 /// use headwater_json::{Completion, PartialValue};
@@ -46,7 +46,7 @@ pub struct PartialValue {
 }
 
 impl PartialValue {
-    /// Nothing yet, of a text that is one JSON value and nothing else.
+    /// An empty value that accepts exactly one JSON value.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -57,7 +57,7 @@ impl PartialValue {
         Self::default()
     }
 
-    /// Nothing yet, of a text that is read in another way.
+    /// An empty value with other [`Options`].
     ///
     /// ```
     /// use headwater_json::{Options, PartialValue};
@@ -75,8 +75,8 @@ impl PartialValue {
     ///
     /// # Errors
     ///
-    /// When the text cannot be the beginning of a value, or goes over a limit. What came before the place can still be
-    /// looked at.
+    /// If the text cannot be the beginning of a value, or exceeds a limit. The part before the error stays
+    /// readable.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -90,7 +90,7 @@ impl PartialValue {
         self.parser.push(piece, &mut self.builder)
     }
 
-    /// Reads the next piece, which need not begin or end between two characters.
+    /// Reads the next piece, which may begin or end inside a UTF-8 character.
     ///
     /// # Errors
     ///
@@ -111,9 +111,9 @@ impl PartialValue {
         self.parser.push_bytes(piece, &mut self.builder)
     }
 
-    /// Looks at all that there is so far; nothing if no value has begun to show.
+    /// The value so far, if any.
     ///
-    /// It wants `&mut` because the open containers are kept apart between two looks.
+    /// Takes `&mut self` because open containers are stored apart and nested only for reading.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -127,7 +127,7 @@ impl PartialValue {
         self.builder.fold()
     }
 
-    /// A copy of all that there is so far.
+    /// A copy of the value so far.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -143,7 +143,7 @@ impl PartialValue {
         self.value().cloned()
     }
 
-    /// Ends the text and says whether the value is whole.
+    /// Ends the text and reports whether the value is complete.
     ///
     /// ```
     /// use headwater_json::{Completion, PartialValue};
@@ -157,11 +157,11 @@ impl PartialValue {
         self.parser.finish(&mut self.builder)
     }
 
-    /// Ends the text and takes the value, if it is whole.
+    /// Ends the text and returns the value.
     ///
     /// # Errors
     ///
-    /// When the text was cut, or is not JSON.
+    /// If the value is incomplete or the text is not JSON.
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -174,11 +174,12 @@ impl PartialValue {
     /// ```
     pub fn into_value(mut self) -> Result<Value, Error> {
         self.finish().into_result()?;
-        // A whole value is always there.
+        // A complete value is never missing.
         Ok(self.builder.into_root().unwrap_or_default())
     }
 
-    /// Whether the value is whole. A number that nothing follows is not whole before [`finish`](Self::finish).
+    /// Whether the value is complete. A number is complete only when a byte follows it or at
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// use headwater_json::PartialValue;
@@ -192,7 +193,7 @@ impl PartialValue {
         self.parser.is_complete()
     }
 
-    /// Where something other than white space begins after the value, if it has come and is ignored.
+    /// Offset of the first ignored byte after the value that is not whitespace.
     ///
     /// ```
     /// use headwater_json::{Options, PartialValue};

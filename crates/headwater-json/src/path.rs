@@ -1,21 +1,21 @@
-//! Paths: segments with dots between them, and how a path says what it could not say otherwise.
+//! Dotted paths and their escapes.
 
 use std::borrow::Cow;
 
-/// One segment of a concrete path: where a chunk writes.
+/// One segment of a concrete path.
 ///
-/// A path is segments with dots between them. A segment of ASCII digits is an array index, any other is a key. What a
-/// key could not say that way it says with a tilde, after the manner of JSON Pointer:
+/// Segments are separated by dots. A segment of ASCII digits is an array index, any other segment is a key.
+/// Special keys are escaped with a tilde, similar to JSON Pointer:
 ///
-/// | written | stands for |
+/// | escape | meaning |
 /// |---|---|
 /// | `~0` | `~` |
 /// | `~1` | `.` |
-/// | `~2` | `*`, where a bare one would be a wildcard |
-/// | `~:` at the beginning | nothing: what follows is a key, if only of digits, and may be empty |
+/// | `~2` | `*`, which would be a wildcard if bare |
+/// | `~:` at the beginning | the rest is a key, even if it is empty or only digits |
 ///
-/// A tilde before anything else is just a tilde, so that `~user` and `a~b` need no escape. No escape contains a dot:
-/// whoever does not know them still splits a path in the right places, and sees a key that is spelled strangely.
+/// A tilde before any other character is literal, so `~user` and `a~b` need no escape. No escape contains a
+/// dot, so a client that does not know the escapes still splits a path correctly.
 ///
 /// ```
 /// use headwater_json::Segment;
@@ -27,14 +27,14 @@ use std::borrow::Cow;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Segment<'a> {
-    /// An element of an array. An index that is too large for the machine is the largest there is.
+    /// An element of an array. An index that overflows is read as `usize::MAX`.
     Index(usize),
     /// An entry of an object.
     Key(Cow<'a, str>),
 }
 
 impl<'a> Segment<'a> {
-    /// The segment for a key.
+    /// The segment of a key.
     ///
     /// ```
     /// use headwater_json::Segment;
@@ -45,7 +45,7 @@ impl<'a> Segment<'a> {
         Self::Key(Cow::Borrowed(key))
     }
 
-    /// Reads one segment; it must not contain a dot, which would be two of them.
+    /// Reads one segment, which must not contain a dot.
     ///
     /// ```
     /// use headwater_json::Segment;
@@ -66,7 +66,7 @@ impl<'a> Segment<'a> {
         Self::Key(unescape(segment))
     }
 
-    /// Appends the segment to a path.
+    /// Appends the segment to a path, with a dot if needed.
     ///
     /// ```
     /// use headwater_json::Segment;
@@ -102,7 +102,7 @@ pub(crate) fn is_digits(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a segment that is a key stands for.
+/// The key that a segment spells.
 pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     let Some(first) = segment.find('~') else {
         return Cow::Borrowed(segment);
@@ -159,13 +159,13 @@ pub(crate) fn push_index(path: &mut String, index: usize) {
 
 #[inline]
 fn push_dot(path: &mut String) {
-    // Only the root has an empty path: the empty key is escaped.
+    // Only the root has an empty path, because the empty key is escaped.
     if !path.is_empty() {
         path.push('.');
     }
 }
 
-/// Whether a key can stand in a path as it is.
+/// Whether a key needs no escape.
 #[inline]
 fn is_plain(key: &str) -> bool {
     let mut digits = true;
@@ -192,7 +192,7 @@ fn escape(path: &mut String, key: &str) {
         let next = after.as_bytes().get(1);
         path.push_str(match after.as_bytes().first() {
             Some(b'.') => "~1",
-            // Only where it would be read as an escape.
+            // Escape a tilde only where it would be read as an escape.
             _ if matches!(next, Some(b'0' | b'1' | b'2')) || (at_start && next == Some(&b':')) => "~0",
             _ => "~",
         });
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_comes_back() {
+    fn keys_survive_a_round_trip() {
         let keys = [
             "", "a", "a.b", ".", "..", "0", "007", "12", "~", "~~", "~0", "~1", "~:", "~:1", "a~:1", "~2",
             "*", "**", "~.", ".~", "~~0", "~~:", "é.😀", "0.", "0~", "-1", "１",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tilde_is_escaped_only_where_it_must_be() {
+    fn tilde_is_escaped_only_if_ambiguous() {
         for (key, written) in
             [("~user", "~user"), ("a~:b", "a~:b"), ("~:b", "~0:b"), ("a~1", "a~01"), ("~", "~")]
         {

@@ -1,9 +1,9 @@
-//! Members of an object for which `null` is a value.
+//! Optional members that may be `null`.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads an optional member for which `null` is a value: only a member that is not there is `None`. For `deserialize_with`,
-/// together with `default`.
+/// Deserializes an optional member that distinguishes `null` from a missing member: `null` is `Some`. Use it
+/// as `deserialize_with` together with `default`.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer};
 /// ```
 ///
 /// # Errors
-/// If the member is not what its type reads.
+/// If `T` cannot be deserialized.
 pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

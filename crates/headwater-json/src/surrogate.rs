@@ -1,43 +1,44 @@
-//! Halves of surrogate pairs in JSON text.
+//! Lone surrogates in JSON text.
 //!
-//! JavaScript cuts strings between UTF-16 units, so a pair may arrive as `"\ud83d"` in one chunk and
-//! `"\ude00"` in the next. A Rust string can hold neither. A half at the end of a string is kept back
-//! and joined with the other half at the beginning of a string in the next frame; any other half is
-//! read as U+FFFD.
+//! JavaScript splits strings between UTF-16 units, so a surrogate pair may arrive as `"\ud83d"` in one frame
+//! and `"\ude00"` in the next. A Rust string can hold neither half. A high surrogate at the end of a string
+//! is held back and joined with the low surrogate at the beginning of a string in the next frame; any other
+//! lone surrogate becomes U+FFFD.
 
 use std::borrow::Cow;
 
-/// Mends the frames of one stream.
+/// Joins split surrogate pairs in the frames of one stream.
 #[derive(Debug, Clone, Default)]
 pub struct Surrogates {
     pending: Option<u16>,
 }
 
-/// A frame's text without halves.
+/// The text of a frame without lone surrogates.
 #[derive(Debug)]
-pub struct Mended<'a> {
+pub struct FrameText<'a> {
     /// The text.
     pub text: Cow<'a, str>,
-    /// A half was replaced, or kept back in vain.
+    /// Whether a lone surrogate was replaced or dropped.
     pub lost: bool,
 }
 
 impl Surrogates {
-    /// Whether a half still waits for the other one.
+    /// Whether a high surrogate waits for the next frame.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Mends a frame; a half at the end of a string waits for the next frame.
-    pub fn mend<'a>(&mut self, data: &'a str) -> Mended<'a> {
+    /// Joins or replaces the surrogates of one frame; a high surrogate at the end of a string waits for the
+    /// next frame.
+    pub fn mend<'a>(&mut self, data: &'a str) -> FrameText<'a> {
         self.mend_with(data, true)
     }
 
-    fn mend_with<'a>(&mut self, data: &'a str, may_wait: bool) -> Mended<'a> {
+    fn mend_with<'a>(&mut self, data: &'a str, may_wait: bool) -> FrameText<'a> {
         let mut waiting = self.pending.take();
         if !has_surrogate(data) {
-            return Mended { text: Cow::Borrowed(data), lost: waiting.is_some() };
+            return FrameText { text: Cow::Borrowed(data), lost: waiting.is_some() };
         }
         let mut lost = false;
         let mut out = String::with_capacity(data.len() + 6);
@@ -46,7 +47,7 @@ impl Surrogates {
             let (before, escape) = rest.split_at(at);
             out.push_str(before);
             let Some(unit) = unit(escape) else {
-                // Two characters at least belong together: `\\u` is not an escape of a unit.
+                // Skip the backslash and the character after it: `\\u` is an escaped backslash, not a unit.
                 let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
                 let (pair, after) = escape.split_at(end);
                 out.push_str(pair);
@@ -84,11 +85,11 @@ impl Surrogates {
         }
         out.push_str(rest);
         lost |= waiting.is_some();
-        Mended { text: Cow::Owned(out), lost }
+        FrameText { text: Cow::Owned(out), lost }
     }
 }
 
-/// A text that stands alone: every half is U+FFFD.
+/// Replaces every lone surrogate by U+FFFD, for a text without successors.
 #[must_use]
 pub fn without_halves(data: &str) -> Cow<'_, str> {
     Surrogates::default().mend_with(data, false).text
@@ -101,13 +102,13 @@ fn has_surrogate(data: &str) -> bool {
         if matches!(escape, [b'u', b'd' | b'D', ..]) {
             return true;
         }
-        // What is escaped may be a backslash itself.
+        // Skip the escaped character, which may be a backslash.
         rest = escape.get(1..).unwrap_or_default();
     }
     false
 }
 
-/// The UTF-16 unit that the text begins with, written as an escape.
+/// The UTF-16 unit of the `\u` escape at the beginning of the text.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

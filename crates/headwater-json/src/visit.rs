@@ -1,17 +1,18 @@
-//! What a parser tells about a text.
+//! The interface between the parser and its users.
 
-/// Is told what a [`Parser`](crate::Parser) finds, in the order of the text.
+/// Receives the tokens that a [`Parser`](crate::Parser) reads, in document order.
 ///
-/// Every method does nothing unless it is given. A string comes as `begin_string`, then its parts as they arrive,
-/// then `end_string`; no part is empty, none ends within a character, and of one pushed piece there is at most one.
+/// Every method does nothing by default. A string is reported as `begin_string`, its parts as they arrive,
+/// then `end_string`. A part is never empty, never ends inside a character, and there is at most one per
+/// pushed piece.
 ///
 /// ```
-/// use headwater_json::{Parser, Visit};
+/// use headwater_json::{Parser, Visitor};
 ///
 /// #[derive(Default)]
 /// struct Depth(usize, usize);
 ///
-/// impl Visit for Depth {
+/// impl Visitor for Depth {
 ///     fn begin_array(&mut self) {
 ///         self.0 += 1;
 ///         self.1 = self.1.max(self.0);
@@ -28,7 +29,7 @@
 /// assert_eq!(depth.1, 3);
 /// # Ok::<(), headwater_json::Error>(())
 /// ```
-pub trait Visit {
+pub trait Visitor {
     /// `{`
     fn begin_object(&mut self) {}
     /// `}`
@@ -37,18 +38,18 @@ pub trait Visit {
     fn begin_array(&mut self) {}
     /// `]`
     fn end_array(&mut self) {}
-    /// A whole key, without its escapes. Says whether its value is wanted: what is not is checked like all else, but
-    /// nothing of it is told, which is faster.
+    /// A complete key, unescaped. Returns whether the value is wanted. A skipped value is still checked but
+    /// not reported, which is faster.
     fn key(&mut self, _key: &str) -> bool {
         true
     }
-    /// The opening quote of a string that is a value.
+    /// The opening quote of a string value.
     fn begin_string(&mut self) {}
-    /// The next part of it, without its escapes.
+    /// The next part of the string, unescaped.
     fn text(&mut self, _part: &str) {}
-    /// Its closing quote.
+    /// The closing quote of the string.
     fn end_string(&mut self) {}
-    /// A whole number, as it was written.
+    /// A complete number, as written.
     fn number(&mut self, _text: &str) {}
     /// `true` or `false`
     fn bool(&mut self, _value: bool) {}
@@ -56,5 +57,5 @@ pub trait Visit {
     fn null(&mut self) {}
 }
 
-/// Looks at nothing: the text is only checked.
-impl Visit for () {}
+/// Ignores all tokens, to check a text only.
+impl Visitor for () {}

@@ -1,7 +1,7 @@
-//! What an event costs: said by a script, and read from each provider's bytes.
+//! Cost of an event: emitted by a script, and decoded from each provider's bytes.
 //!
-//! `cargo bench -p headwater-models` prints one line of JSON per measurement. The time of a script is that of one poll of
-//! its stream; the time of a wire is that of one event of the provider, from its bytes.
+//! `cargo bench -p headwater-models` prints one line of JSON per measurement. A script's time is that of one
+//! poll of its stream; a wire format's time is that of one provider event, from its bytes.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench is not a library")]
 
 use std::{

@@ -1,7 +1,8 @@
-//! What reading a provider's recorded stream costs, beside the same bytes through SSE and serde_json alone.
+//! Cost of decoding a provider's recorded stream, compared with SSE and serde_json alone on the same bytes.
 //!
-//! `cargo xtask bench models` runs it. `$HEADWATER_VECTORS` names the directory that holds `fixtures/providers/`; the
-//! longest stream of each API is measured. The bytes are left in `$HEADWATER_BENCH_DIR`, for others to measure.
+//! `cargo xtask bench models` runs it. `$HEADWATER_VECTORS` names the directory with `fixtures/providers/`;
+//! the longest stream of each API is measured. The bytes are written to `$HEADWATER_BENCH_DIR` for other
+//! implementations.
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 
 /// Each figure is the best of the passes that fit in this time.
 const BUDGET: Duration = Duration::from_millis(800);
-/// How much comes over a connection at once.
+/// Bytes per read, about one TCP segment.
 const PIECE: usize = 1400;
 
 fn main() {

@@ -1,16 +1,16 @@
-//! What can go wrong when a model is asked.
+//! Errors of model calls.
 
 use std::{fmt, time::Duration};
 
 use headwater_protocol::Secrets;
 use serde::{Deserialize, Serialize};
 
-/// What went wrong when a model was asked, whether to ask again, and what the provider said.
+/// Why a model call failed, whether to retry it, and the provider's reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelError(Box<Inner>);
+pub struct ModelError(Box<ModelErrorData>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Inner {
+struct ModelErrorData {
     kind: ModelErrorKind,
     message: String,
     provider: Option<String>,
@@ -20,42 +20,42 @@ struct Inner {
     body: Option<String>,
 }
 
-/// What kind of thing went wrong.
+/// The category of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The key is missing, wrong or not allowed to do this.
+    /// The API key is missing, wrong or lacks permission.
     Auth,
-    /// Too many requests; `retry_after` may say how long to wait.
+    /// Too many requests; [`ModelError::wait`] may give a delay.
     RateLimit,
-    /// The provider has too much to do, or is down.
+    /// The provider is overloaded or down.
     Overloaded,
-    /// The provider does not take the request.
+    /// The provider rejects the request.
     InvalidRequest,
-    /// There is no such model.
+    /// The model does not exist.
     UnknownModel,
-    /// The conversation is longer than the model takes.
+    /// The conversation exceeds the model's context window.
     ContextLength,
-    /// The provider refuses to answer this.
+    /// The provider's content policy blocks the answer.
     ContentFilter,
-    /// It took too long.
+    /// A time limit was exceeded.
     Timeout,
     /// The provider cannot be reached.
     Unreachable,
     /// The answer ended before it was complete.
     Cut,
-    /// The answer is not what the provider's documents say.
+    /// The answer violates the provider's documented format.
     Malformed,
-    /// The caller gave the call up. No script can say that.
+    /// The caller cancelled the call. Scripts cannot produce it.
     #[serde(skip_deserializing)]
     Aborted,
-    /// Anything else that the provider reports.
+    /// Any other error reported by the provider.
     Provider,
 }
 
 impl ModelErrorKind {
-    /// A stable word for machines.
+    /// Stable error code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl ModelErrorKind {
         }
     }
 
-    /// Whether the same request may succeed when it is made again.
+    /// Whether retrying the same request may succeed.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
         matches!(
@@ -92,10 +92,10 @@ impl ModelErrorKind {
 }
 
 impl ModelError {
-    /// An error of a kind, with what happened and what to do.
+    /// An error with a message that explains what happened and what to do.
     #[must_use]
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ModelErrorData {
             kind,
             message: message.into(),
             provider: None,
@@ -106,45 +106,45 @@ impl ModelError {
         }))
     }
 
-    /// Says which provider it was.
+    /// Sets the provider's name.
     #[must_use]
     pub fn provider(mut self, provider: impl Into<String>) -> Self {
         self.0.provider = Some(provider.into());
         self
     }
 
-    /// Keeps the HTTP status.
+    /// Sets the HTTP status.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.0.status = Some(status);
         self
     }
 
-    /// Keeps the provider's id of the request.
+    /// Sets the provider's request id.
     #[must_use]
     pub fn request(mut self, request: impl Into<String>) -> Self {
         self.0.request = Some(request.into());
         self
     }
 
-    /// Says how long to wait before asking again.
+    /// Sets the delay before a retry.
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self
     }
 
-    /// Keeps what the provider sent, or the beginning of it.
+    /// Sets the provider's response body, or its beginning.
     #[must_use]
     pub fn body(mut self, body: impl Into<String>) -> Self {
         self.0.body = Some(body.into());
         self
     }
 
-    /// The same error without these secrets, and without what looks like one.
+    /// Removes these secrets, and anything that looks like one, from all texts.
     #[must_use]
     pub fn without(mut self, secrets: &Secrets) -> Self {
-        let Inner { message, request, body, .. } = &mut *self.0;
+        let ModelErrorData { message, request, body, .. } = &mut *self.0;
         *message = secrets.remove(message);
         for text in [request, body].into_iter().flatten() {
             *text = secrets.remove(text);
@@ -152,43 +152,43 @@ impl ModelError {
         self
     }
 
-    /// What kind of thing went wrong.
+    /// The category.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
         self.0.kind
     }
 
-    /// Whether asking again makes sense.
+    /// Whether a retry makes sense.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
     }
 
-    /// How long to wait before asking again, where the provider says it.
+    /// The delay before a retry, if the provider asked for one.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was a response.
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
         self.0.status
     }
 
-    /// The provider's id of the request, to be told to its support.
+    /// The provider's request id, for its support.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.0.request.as_deref()
     }
 
-    /// What the provider sent, or the beginning of it.
+    /// The provider's response body, or its beginning.
     #[must_use]
     pub fn provider_body(&self) -> Option<&str> {
         self.0.body.as_deref()
     }
 
-    /// What happened, without the provider's name.
+    /// The message without the provider's name.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message

@@ -1,16 +1,16 @@
-//! What a model says.
+//! Events of a model's answer.
 
 use headwater_protocol::{FinishReason, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One thing that a model says. Parts are numbered by their provider's order: text, thoughts and tool calls of one answer
-/// have different numbers, and several may be open at once.
+/// One event of a model's answer. Parts are numbered in the provider's order. All parts of an answer have
+/// distinct numbers, and several may be open at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum ModelEvent {
-    /// The provider answers.
+    /// The answer begins.
     Started {
         /// The provider's id of the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,57 +19,58 @@ pub enum ModelEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A text begins.
+    /// A text part begins.
     TextStart {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// A text grows.
+    /// Text to append to a part.
     TextDelta {
-        /// The part.
+        /// Part number.
         part: u32,
         /// The text to append.
         delta: String,
     },
-    /// A text is complete.
+    /// A text part is complete.
     TextEnd {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// What the provider said about it, and wants back with the next turn.
+        /// Provider-specific metadata, to send back with the next turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// A thought begins.
+    /// A reasoning part begins.
     ReasoningStart {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// A thought grows.
+    /// Reasoning text to append to a part.
     ReasoningDelta {
-        /// The part.
+        /// Part number.
         part: u32,
         /// The text to append.
         delta: String,
     },
-    /// A thought is complete.
+    /// A reasoning part is complete.
     ReasoningEnd {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// What the provider said about it, and wants back with the next turn: a signature, encrypted content.
+        /// Provider-specific metadata to send back with the next turn, such as a signature or encrypted
+        /// content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
     /// A tool call begins.
     ToolCallStart {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// The provider's id of the call, where it gives one.
+        /// The provider's id of the call, if it assigns one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         /// The tool's name.
@@ -77,114 +78,114 @@ pub enum ModelEvent {
         /// The provider runs the tool itself.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         provider_executed: bool,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// A tool call's input grows.
+    /// Input of a tool call to append.
     ToolCallDelta {
-        /// The part.
+        /// Part number.
         part: u32,
         /// A piece of JSON text.
         delta: String,
     },
-    /// A tool call's input is complete.
+    /// The input of a tool call is complete.
     ToolCallEnd {
-        /// The part.
+        /// Part number.
         part: u32,
-        /// What the provider said about it, and wants back with the next turn.
+        /// Provider-specific metadata, to send back with the next turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// A tool that the provider ran gave something.
+    /// The result of a tool that the provider ran.
     ToolResult {
-        /// The part of the call.
+        /// Part number of the call.
         part: u32,
-        /// What it gave.
+        /// The output.
         output: Value,
-        /// It failed.
+        /// Whether the tool failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
-    /// The answer rests on a page.
+    /// The answer cites a web page.
     SourceUrl {
-        /// Its address.
+        /// Address of the page.
         url: String,
-        /// Its title.
+        /// Title of the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// The answer rests on a document.
+    /// The answer cites a document.
     SourceDocument {
-        /// Its title.
+        /// Title of the document.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// Its media type.
+        /// Media type of the document.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         media_type: Option<String>,
-        /// Its file name.
+        /// File name of the document.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         filename: Option<String>,
-        /// The passage.
+        /// The cited passage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
     },
-    /// The model made a file.
+    /// The model produced a file.
     File {
-        /// Its media type.
+        /// Media type of the file.
         media_type: String,
-        /// Its address, or the whole of it as a data URL.
+        /// Address of the file, or its content as a data URL.
         url: String,
     },
-    /// An option was not or not wholly honoured.
+    /// A request option was ignored or changed.
     Warning(Warning),
     /// The answer is complete.
     Finished {
-        /// Why it ended.
+        /// Why the answer ended.
         reason: FinishReason,
-        /// The same in the provider's word.
+        /// The provider's own finish reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw_reason: Option<String>,
-        /// What it used.
+        /// Token usage.
         #[serde(default)]
         usage: Usage,
-        /// The same in the provider's words.
+        /// The provider's own usage object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw_usage: Option<Value>,
-        /// What else the provider said about the answer, by the provider's name.
+        /// Other metadata of the answer, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
-        /// The whole answer in the provider's own form, as it is sent without streaming; absent above 256 KiB.
+        /// The whole answer in the provider's own format, as sent without streaming; absent above 256 KiB.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw: Option<Value>,
     },
-    /// Something that we do not know.
+    /// An event that this version does not know.
     Unknown {
-        /// The provider's own name for it.
+        /// The provider's name of the event.
         name: String,
-        /// The whole of it.
+        /// The whole event.
         data: Value,
     },
 }
 
-/// An option that was not or not wholly honoured.
+/// A request option that was ignored or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
-    /// The option, in our words: `temperature`, `reasoning.effort`.
+    /// The option by its name in [`ModelRequest`](crate::ModelRequest): `temperature`, `reasoning.effort`.
     pub feature: String,
-    /// What became of it, for people.
+    /// Human-readable explanation.
     pub message: String,
 }
 
 impl Warning {
-    /// Says what became of an option.
+    /// A warning about an option.
     #[must_use]
     pub fn new(feature: impl Into<String>, message: impl Into<String>) -> Self {
         Self { feature: feature.into(), message: message.into() }

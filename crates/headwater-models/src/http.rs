@@ -1,7 +1,7 @@
-//! Models that are asked over HTTP.
+//! Models called over HTTP.
 //!
-//! A [`Provider`] knows an address, a key and a [`Wire`](crate::wire::Wire); it gives [`HttpModel`]s. Nothing runs beside the stream of an
-//! answer: whoever drops it closes the connection.
+//! A [`Provider`] combines an address, a key and a [`Wire`](crate::wire::Wire), and creates [`HttpModel`]s.
+//! No background task runs: dropping the stream of an answer closes the connection.
 
 mod answer;
 mod cassette;
@@ -13,13 +13,13 @@ use std::{fmt, sync::Arc};
 use headwater_protocol::Secrets;
 
 use crate::{Model, ModelRequest, ModelStream, wire::Settings};
-use answer::Answer;
+use answer::AnswerStream;
 
 pub use cassette::{Player, Recorder};
 pub use provider::{Key, Provider};
 pub use transport::{Retries, Timeouts, Transport};
 
-/// A model of a provider, asked over HTTP.
+/// A provider's model, called over HTTP.
 ///
 /// ```
 /// use headwater_models::{Model, http::{Provider, Transport}};
@@ -58,9 +58,9 @@ impl Model for HttpModel {
                 let decoder = self.provider.wire().decoder(&self.settings);
                 let (provider, secrets) = (Arc::clone(&self.provider), Arc::clone(&self.secrets));
                 let transport = self.transport.clone();
-                Box::pin(Answer::new(provider, secrets, transport, encoded, decoder, request.whole))
+                Box::pin(AnswerStream::new(provider, secrets, transport, encoded, decoder, request.whole))
             }
-            Err(error) => Box::pin(Answer::failed(error, Arc::clone(&self.secrets))),
+            Err(error) => Box::pin(AnswerStream::failed(error, Arc::clone(&self.secrets))),
         }
     }
 }

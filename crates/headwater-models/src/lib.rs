@@ -1,8 +1,9 @@
-//! The models that agents ask.
+//! Calls to language models.
 //!
-//! A [`Model`] takes a [`ModelRequest`] and gives a stream of [`ModelEvent`]s. Whoever drops the stream cancels the
-//! call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network;
-//! [`wire`] knows how the providers speak, and `http` (feature `providers`, on by default) asks them.
+//! A [`Model`] takes a [`ModelRequest`] and returns a stream of [`ModelEvent`]s. Dropping the stream cancels
+//! the call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network,
+//! [`wire`] implements the providers' formats, and `http` (feature `providers`, on by default) calls the
+//! providers.
 
 mod error;
 mod event;

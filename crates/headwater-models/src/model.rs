@@ -1,4 +1,4 @@
-//! What a model is.
+//! The trait of all models.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
@@ -6,16 +6,17 @@ use futures_core::Stream;
 
 use crate::{ModelError, ModelEvent, ModelRequest};
 
-/// What a model says, piece by piece. The last item is [`ModelEvent::Finished`] or an error; a stream that ends without
-/// either was cut.
+/// The events of an answer. The last item is [`ModelEvent::Finished`] or an error; a stream that ends without
+/// either was truncated.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
-/// A model that can be asked.
+/// A model that can be called.
 pub trait Model: fmt::Debug + Send + Sync + 'static {
-    /// Its name as `provider:model`, for people, journals and metrics.
+    /// Name as `provider:model`, shown to users and used in journals and metrics.
     fn name(&self) -> &str;
 
-    /// Asks it. Nothing is sent before the stream is polled; dropping the stream cancels the call.
+    /// Calls the model. The request is sent when the stream is first polled; dropping the stream cancels the
+    /// call.
     fn ask(&self, request: ModelRequest) -> ModelStream;
 }
 

@@ -1,6 +1,6 @@
-//! Finds the name that somebody probably meant.
+//! Suggestions for misspelled names.
 
-/// The name of a list that is most like `wanted`, if one is near enough to have been meant.
+/// The most similar name of a list, if it is similar enough to be a likely correction.
 ///
 /// ```
 /// assert_eq!(headwater_models::nearest("wirter", ["writer", "router"]), Some("writer"));
@@ -16,7 +16,7 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// How many characters must be added, removed, replaced or swapped with their neighbour.
+/// Edit distance: insertions, deletions, substitutions and swaps of neighbours.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut above_that: Vec<usize> = Vec::new();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_must_be_changed() {
+    fn distance_counts_edits() {
         let cases =
             [("", "", 0), ("text", "text", 0), ("txet", "text", 1), ("tex", "text", 1), ("", "abc", 3)];
         for (left, right, expected) in cases {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_only_what_is_near() {
+    fn nearest_suggests_only_similar_names() {
         let known = ["text", "reasoning", "tool"];
         assert_eq!(nearest("resoning", known), Some("reasoning"));
         assert_eq!(nearest("tols", known), Some("tool"));

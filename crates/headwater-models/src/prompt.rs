@@ -1,8 +1,8 @@
-//! From a conversation to what a model is asked: the `ModelMessage`s of the AI SDK.
+//! Conversion of a conversation to a model's prompt, the `ModelMessage`s of the AI SDK.
 //!
-//! A page's message is one bubble; a model wants turns. Each step of an answer becomes an assistant's
-//! turn and, if the agent or the page ran tools in it, a tool's turn. What only the page needs, data and
-//! sources, is left out.
+//! A message of a chat page holds a whole answer; a model wants turns. Each step of an answer becomes an
+//! assistant turn and, if the agent or the page ran tools in it, a tool turn. Parts that only the page needs,
+//! such as data and sources, are dropped.
 
 mod convert;
 
@@ -30,27 +30,27 @@ pub use convert::{PromptOptions, to_model_messages};
 #[serde(tag = "role", rename_all = "lowercase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum ModelMessage {
-    /// The operator's instructions.
+    /// Instructions of the operator.
     System {
         /// The text.
         content: String,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// The person's turn.
+    /// A turn of the user.
     User {
         /// Texts and files.
         content: Vec<ContentPart>,
     },
-    /// The model's turn.
+    /// A turn of the model.
     Assistant {
-        /// What it said and which tools it called, with the outputs of tools that its provider ran.
+        /// Texts, reasoning and tool calls, with the outputs of tools that the provider ran.
         content: Vec<ContentPart>,
     },
-    /// The outputs of the tools of the turn before.
+    /// Outputs of the tools called in the previous turn.
     Tool {
-        /// Outputs and decisions.
+        /// Outputs and approval decisions.
         content: Vec<ContentPart>,
     },
 }
@@ -64,129 +64,129 @@ pub enum ContentPart {
     Text {
         /// The text.
         text: String,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// Thoughts.
+    /// Reasoning of the model.
     Reasoning {
-        /// The thoughts.
+        /// The reasoning text.
         text: String,
-        /// What is said to single providers: often a signature.
+        /// Options for single providers, often a signature.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
     /// A file.
     File {
-        /// Its media type.
+        /// Media type of the file.
         media_type: String,
-        /// Its name.
+        /// Name of the file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         filename: Option<String>,
-        /// Where it is.
+        /// Location or content of the file.
         data: FileData,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// A file that belongs to the thoughts.
+    /// A file that is part of the reasoning.
     ReasoningFile {
-        /// Where it is.
+        /// Location or content of the file.
         data: FileData,
-        /// Its media type.
+        /// Media type of the file.
         media_type: String,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// Something of a provider's own.
+    /// A provider-specific part.
     Custom {
         /// `provider.type` by convention.
         kind: String,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// The model called a tool.
+    /// A tool call of the model.
     ToolCall {
-        /// The call.
+        /// Id of the call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// Its input.
+        /// Input of the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
-        /// The provider ran it.
+        /// Whether the provider ran the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_executed: Option<bool>,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
-    /// A person was asked whether the call may be made.
+    /// A request to the user to approve a tool call.
     ToolApprovalRequest {
-        /// The request.
+        /// Id of the approval request.
         approval_id: ApprovalId,
-        /// The call.
+        /// Id of the call to approve.
         tool_call_id: ToolCallId,
         /// Binds the request to the call and its input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
-        /// A policy answers, not a person.
+        /// Whether a policy decides instead of the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_automatic: Option<bool>,
-        /// Why it was asked.
+        /// Why approval was requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The input as the tool's schema takes it.
+        /// The input as the tool's schema accepts it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_schema_input: Option<Value>,
     },
-    /// The person answered.
+    /// The user's decision on an approval request.
     ToolApprovalResponse {
-        /// The request.
+        /// Id of the approval request.
         approval_id: ApprovalId,
-        /// The decision.
+        /// Whether the call was approved.
         approved: bool,
-        /// Why.
+        /// Reason for the decision.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The provider runs the call.
+        /// Whether the provider runs the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_executed: Option<bool>,
     },
-    /// What a tool gave.
+    /// The result of a tool call.
     ToolResult {
-        /// The call.
+        /// Id of the call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
         /// The output.
         output: ToolResultOutput,
-        /// What is said to single providers.
+        /// Options for single providers, keyed by provider name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_options: Option<Value>,
     },
 }
 
-/// Where a file is.
+/// Location of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum FileData {
-    /// At an address, which may be a `data:` URL.
+    /// At a URL, which may be a `data:` URL.
     Url {
-        /// The address.
+        /// The URL.
         url: String,
     },
-    /// With the providers, by the name that each of them gave it.
+    /// Uploaded to providers.
     Reference {
-        /// The names, by provider.
+        /// The file's ids, keyed by provider name.
         reference: Value,
     },
 }
 
-/// The output of a tool, as a model reads it.
+/// The output of a tool as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -196,24 +196,24 @@ pub enum ToolResultOutput {
         /// The text.
         value: String,
     },
-    /// Anything else.
+    /// Any JSON value.
     Json {
         /// The output.
         value: Value,
     },
-    /// Why there is none.
+    /// An error message instead of an output.
     ErrorText {
-        /// What happened.
+        /// The message.
         value: String,
     },
-    /// The failure of a tool that the provider ran.
+    /// The error of a tool that the provider ran.
     ErrorJson {
-        /// What happened.
+        /// The error.
         value: Value,
     },
-    /// A person refused, and nobody has told the model yet.
+    /// The user denied the call, and the model has not been told yet.
     ExecutionDenied {
-        /// Why.
+        /// Reason for the denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! Models by name.
+//! A registry of models by name.
 
 #[cfg(feature = "providers")]
 use std::sync::OnceLock;
@@ -8,8 +8,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::http::{Player, Provider, Recorder, Transport};
 use crate::{Model, ModelError, ModelErrorKind, nearest::nearest};
 
-/// Models by name. A model is found by the name that it was added with, and by its own. With the feature `providers`,
-/// `provider:model` of a known provider is found too, with the key that the environment has for it.
+/// A registry of models. A model is found by the name that it was added under and by its own name. With the
+/// feature `providers`, `provider:model` of a built-in provider is found too, with the key from the
+/// environment.
 ///
 /// ```
 /// use headwater_models::{Models, scripted::{Script, ScriptedModel}};
@@ -33,19 +34,19 @@ pub struct Models {
 }
 
 impl Models {
-    /// No models.
+    /// An empty registry.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a model under a name. The last one of a name counts.
+    /// Adds a model under a name, replacing an earlier one of that name.
     #[must_use]
     pub fn add(self, name: impl Into<String>, model: impl Model) -> Self {
         self.add_shared(name, Arc::new(model))
     }
 
-    /// Adds a model that others hold too. The last one of a name counts.
+    /// Adds a shared model under a name, replacing an earlier one of that name.
     #[must_use]
     pub fn add_shared(mut self, name: impl Into<String>, model: Arc<dyn Model>) -> Self {
         self.own.insert(model.name().to_owned(), Arc::clone(&model));
@@ -53,7 +54,7 @@ impl Models {
         self
     }
 
-    /// Asks providers over this transport, instead of one with the usual waits.
+    /// Calls providers over this transport instead of the default one.
     #[cfg(feature = "providers")]
     #[must_use]
     pub fn transport(mut self, transport: Transport) -> Self {
@@ -61,29 +62,29 @@ impl Models {
         self
     }
 
-    /// Keeps what goes between here and the providers in files of a folder, without keys. Models that were added are
-    /// asked as before: those that follow a script need no cassette.
+    /// Records all traffic with providers in a folder, without keys. Models that were added are not recorded:
+    /// scripted models need no cassette.
     ///
     /// # Errors
-    /// If the folder cannot be made, or this system's TLS cannot be set up.
+    /// If the folder cannot be created, or TLS cannot be set up on this system.
     #[cfg(feature = "providers")]
     pub fn recording(self, folder: impl AsRef<std::path::Path>) -> Result<Self, ModelError> {
-        let transport = self.opened()?.clone().recording(Recorder::new(folder)?);
+        let transport = self.shared_transport()?.clone().recording(Recorder::new(folder)?);
         Ok(self.transport(transport))
     }
 
-    /// Answers for the providers with what was kept in a folder; with `timed`, at the pace at which it came.
+    /// Answers for the providers from a cassette folder; with `timed`, at the recorded pace.
     ///
     /// # Errors
-    /// If the folder has no exchanges that can be read, or this system's TLS cannot be set up.
+    /// If the folder has no readable exchanges, or TLS cannot be set up on this system.
     #[cfg(feature = "providers")]
     pub fn playing(self, folder: impl AsRef<std::path::Path>, timed: bool) -> Result<Self, ModelError> {
         let player = Player::new(folder)?;
-        let transport = self.opened()?.clone().playing(if timed { player.timed() } else { player });
+        let transport = self.shared_transport()?.clone().playing(if timed { player.timed() } else { player });
         Ok(self.transport(transport))
     }
 
-    /// Finds providers' models also where the environment has no key for them, for those who do not ask them.
+    /// Finds providers' models even without a key in the environment, for callers that never call them.
     #[must_use]
     pub fn without_keys(self) -> Self {
         #[cfg(feature = "providers")]
@@ -92,11 +93,11 @@ impl Models {
         self
     }
 
-    /// The model of a name.
+    /// Looks up a model.
     ///
     /// # Errors
-    /// If there is none; the error lists the names, and the one that was probably meant. If it is a provider's and the
-    /// environment has no key for it; the error says which variable to set.
+    /// If the name is unknown; the error suggests a similar name. If the environment has no key for the
+    /// provider; the error names the variable to set.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(found) = self.added.get(name).or_else(|| self.own.get(name)) {
             return Ok(Arc::clone(found));
@@ -106,8 +107,8 @@ impl Models {
             && Provider::names().any(|known| known == provider)
             && !model.is_empty()
         {
-            let (provider, transport) = (Provider::new(provider)?.with_env(), self.opened()?);
-            // Whoever is not asked needs no key.
+            let (provider, transport) = (Provider::new(provider)?.with_env(), self.shared_transport()?);
+            // A provider that is not called needs no key.
             if !transport.is_playing() && !self.keyless {
                 provider.check()?;
             }
@@ -116,9 +117,9 @@ impl Models {
         Err(self.unknown(name))
     }
 
-    /// The transport, which is made when it is first needed.
+    /// The transport, created on first use.
     #[cfg(feature = "providers")]
-    fn opened(&self) -> Result<&Transport, ModelError> {
+    fn shared_transport(&self) -> Result<&Transport, ModelError> {
         if let Some(transport) = self.transport.get() {
             return Ok(transport);
         }
@@ -126,7 +127,7 @@ impl Models {
         Ok(self.transport.get_or_init(|| made))
     }
 
-    /// All names, in order.
+    /// All names in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.own.keys().filter(|name| !self.added.contains_key(*name));
         self.added.keys().chain(own).map(String::as_str)
@@ -140,8 +141,7 @@ impl Models {
         {
             return match Provider::new(provider) {
                 Ok(_) => {
-                    let message =
-                        format!("`{name}` names no model: write `{provider}:` and the model's name");
+                    let message = format!("`{name}` has no model name: write `{provider}:MODEL`");
                     ModelError::new(ModelErrorKind::UnknownModel, message)
                 }
                 Err(error) => {
@@ -153,10 +153,13 @@ impl Models {
         let known: Vec<_> = self.names().collect();
         let message = match nearest(name, known.iter().copied()) {
             Some(meant) => {
-                format!("there is no model `{name}`: did you mean `{meant}`? known are {}", known.join(", "))
+                format!(
+                    "there is no model `{name}`: did you mean `{meant}`? known models: {}",
+                    known.join(", ")
+                )
             }
-            None if known.is_empty() => format!("there is no model `{name}`: none was added"),
-            None => format!("there is no model `{name}`: known are {}", known.join(", ")),
+            None if known.is_empty() => format!("there is no model `{name}`: no models were added"),
+            None => format!("there is no model `{name}`: known models: {}", known.join(", ")),
         };
         ModelError::new(ModelErrorKind::UnknownModel, message)
     }

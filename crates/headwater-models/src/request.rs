@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use headwater_protocol::ToolSpec;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{ContentPart, ModelMessage};
 
-/// What a model is asked: the conversation, the tools, and how to answer.
+/// A request to a model: the conversation, the tools, and options for the answer.
 ///
 /// ```
 /// use headwater_models::ModelRequest;
@@ -18,61 +18,61 @@ use crate::{ContentPart, ModelMessage};
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// The conversation, the system's message first, if there is one.
+    /// The conversation; a system message comes first.
     pub messages: Vec<ModelMessage>,
-    /// The tools that it may call.
+    /// Tools that the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Which of them it shall call.
+    /// Whether and which tools the model must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// What form its answer has.
+    /// Format of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// How freely it chooses its words.
+    /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How long its answer may be.
+    /// Maximum number of tokens of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Words at which it stops.
+    /// Texts that end the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// How much it thinks.
+    /// How much the model reasons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<ReasoningOptions>,
-    /// What only one provider understands, by the provider's name.
+    /// Options for single providers, keyed by provider name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub provider_options: Map<String, Value>,
-    /// Whether the answer is wanted in one piece, instead of as it grows.
+    /// Whether to request the answer without streaming.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// How often this was asked before, because an attempt failed. No provider is told.
+    /// Number of failed attempts before this one. Not sent to providers.
     #[serde(skip_serializing_if = "is_zero")]
     pub attempt: u32,
 }
 
-// `skip_serializing_if` takes a reference.
+// The signature that `skip_serializing_if` requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
 impl ModelRequest {
-    /// Asks for an answer to a text.
+    /// A request with one user message.
     #[must_use]
     pub fn new(input: impl Into<String>) -> Self {
         let content = vec![ContentPart::Text { text: input.into(), provider_options: None }];
         Self { messages: vec![ModelMessage::User { content }], ..Self::default() }
     }
 
-    /// Asks for the next message of a conversation.
+    /// A request that continues a conversation.
     #[must_use]
     pub fn of(messages: Vec<ModelMessage>) -> Self {
         Self { messages, ..Self::default() }
     }
 
-    /// Puts a system message before everything else.
+    /// Inserts a system message at the beginning.
     #[must_use]
     pub fn system(mut self, content: impl Into<String>) -> Self {
         let message = ModelMessage::System { content: content.into(), provider_options: None };
@@ -81,23 +81,23 @@ impl ModelRequest {
     }
 }
 
-/// Which tools a model shall call.
+/// Whether and which tools a model must call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolChoice {
-    /// Those that it wants.
+    /// The model decides.
     #[default]
     Auto,
-    /// None, although there are some.
+    /// The model must not call tools.
     None,
-    /// Some tool.
+    /// The model must call some tool.
     Required,
-    /// This one.
+    /// The model must call this tool.
     Tool(String),
 }
 
 impl ToolChoice {
-    /// Reads a choice as pages and providers write it: a word, or an object that names a tool.
+    /// Parses a tool choice as pages and providers write it: a word, or an object that names a tool.
     ///
     /// ```
     /// use headwater_models::ToolChoice;
@@ -110,7 +110,7 @@ impl ToolChoice {
     /// ```
     ///
     /// # Errors
-    /// If it is neither; the error says what it may be.
+    /// If the value is neither; the error lists the valid forms.
     pub fn parse(value: &Value) -> Result<Self, String> {
         let word = value.as_str().or_else(|| value.get("type")?.as_str());
         let name = ["toolName", "tool_name", "name"]
@@ -123,62 +123,62 @@ impl ToolChoice {
             (Some("required" | "any"), None) => Ok(Self::Required),
             (Some("tool" | "function"), Some(name)) if !name.is_empty() => Ok(Self::Tool(name.to_owned())),
             _ => Err(format!(
-                "{value} is no choice of tools: write \"auto\", \"none\", \"required\", or \
+                "invalid tool choice {value}: write \"auto\", \"none\", \"required\", or \
                  {{\"type\": \"tool\", \"toolName\": \"…\"}}"
             )),
         }
     }
 }
 
-/// What form an answer has.
+/// Format of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum ResponseFormat {
     /// Any text.
     #[default]
     Text,
-    /// JSON, of some schema if one is given.
+    /// JSON, following a schema if one is given.
     Json {
         /// The JSON Schema.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schema: Option<Value>,
-        /// What the schema is called.
+        /// Name of the schema.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
 }
 
-/// How much a model thinks.
+/// How much a model reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReasoningOptions {
-    /// In a word.
+    /// As a level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
-    /// In tokens.
+    /// As a maximum number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 
-/// How much a model thinks, in a word.
+/// Reasoning level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ReasoningEffort {
-    /// Not at all.
+    /// No reasoning.
     None,
-    /// As little as it can.
+    /// As little as the model supports.
     Minimal,
-    /// A little.
+    /// Little.
     Low,
-    /// As usual.
+    /// The usual amount.
     Medium,
     /// Much.
     High,
 }
 
 impl ReasoningEffort {
-    /// The word.
+    /// The name of the level.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,7 +1,8 @@
-//! A model that follows a script: no network, no key, and the same answer to the same request every time (but for rules
-//! with `call`).
+//! A model that follows a script: no network, no key, and the same answer to the same request every time
+//! (except for rules with `call`).
 //!
-//! A [`Script`] has rules. The first whose conditions hold says its steps. It is written in Rust, or in YAML:
+//! A [`Script`] has rules. The first rule whose conditions hold answers with its steps. Scripts are written
+//! in Rust or YAML:
 //!
 //! ```
 //! # use headwater_models::scripted::{Script, ScriptedModel};
@@ -50,32 +51,32 @@
 //! # Ok::<(), headwater_models::scripted::ScriptError>(())
 //! ```
 //!
-//! | `when` | holds if |
+//! | `when` | condition |
 //! |---|---|
-//! | `input`, `input_contains`, `input_starts_with` | the person's last message is, contains, begins with this text |
+//! | `input`, `input_contains`, `input_starts_with` | the user's last message equals, contains or begins with this text |
 //! | `system_contains` | the system messages contain it |
-//! | `attempt` | the same was asked this often before; 0 is the first attempt |
-//! | `pass` | the model has answered the person's last message this often; 1 after the first tools |
-//! | `turn` | it is the person's n-th message, from 1 |
-//! | `call` | this model was asked this often before, whatever it was; for a script that repeats one run |
-//! | `after_tool`, with `result_contains` | the tool gave a result since the model spoke last, with this text in it |
-//! | `schema` | an answer in JSON is wanted (`true`) or not (`false`) |
+//! | `attempt` | number of failed attempts before this one; 0 is the first attempt |
+//! | `pass` | how often the model has answered the user's last message; 1 after the first tools |
+//! | `turn` | number of the user's message, from 1 |
+//! | `call` | how often this model was called before, with any request; for a script that repeats one run |
+//! | `after_tool`, with `result_contains` | the tool returned a result since the model's last answer, with this text in it |
+//! | `schema` | whether the request asks for a JSON answer |
 //! | `tool` | a tool of this name is offered |
 //!
-//! | step | says |
+//! | step | emits |
 //! |---|---|
-//! | `text`, `reasoning` | a text or a thought; `{ text, metadata }` adds what a provider wants back |
+//! | `text`, `reasoning` | text or reasoning; `{ text, metadata }` adds provider metadata to send back |
 //! | `json` | a value, as text |
 //! | `tool` | `{ name, input, id, metadata }`; `raw` instead of `input` need not be JSON; with `output` the provider ran it |
-//! | `tools` | several calls whose pieces take turns |
+//! | `tools` | several calls whose deltas are interleaved |
 //! | `source` | `{ url, title }`, or a document: `{ title, media_type, filename, text }` |
 //! | `file` | `{ media_type, url }` |
 //! | `warning` | `{ feature, message }` |
-//! | `delay` | nothing, for so many milliseconds |
-//! | `fault` | `stall`, `cut`, `malformed`, or `{ error, message, retry_after, status }`; `error` is a [`ModelErrorKind`] in words |
+//! | `delay` | nothing; waits for this many milliseconds |
+//! | `fault` | `stall`, `cut`, `malformed`, or `{ error, message, retry_after, status }`; `error` is a [`ModelErrorKind`] in snake case |
 //!
-//! In texts, and in the strings of JSON values, `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` stand for parts of the
-//! request. Words are counted as tokens, unless a rule has `usage`.
+//! In texts and in the strings of JSON values, `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` are
+//! replaced by parts of the request. Token usage is estimated by counting words, unless a rule has `usage`.
 //!
 //! Delays and paces need a Tokio runtime; a script without them runs anywhere.
 
@@ -97,7 +98,7 @@ use std::{
 };
 
 use crate::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
-use play::Play;
+use play::ScriptedAnswer;
 use situation::Situation;
 
 pub use fault::Fault;
@@ -105,10 +106,10 @@ pub use script::{Call, Rule, Script};
 pub use when::When;
 pub use yaml::ScriptError;
 
-/// How many requests are kept for [`ScriptedModel::calls`].
+/// Number of requests kept for [`ScriptedModel::calls`].
 const KEPT_CALLS: usize = 256;
 
-/// A model that follows a script. Clones are the same model.
+/// A model that follows a script. Clones share the same model.
 ///
 /// ```
 /// use headwater_models::{Model, ModelRequest, scripted::{Rule, Script, ScriptedModel}};
@@ -119,9 +120,9 @@ const KEPT_CALLS: usize = 256;
 /// # drop(stream);
 /// ```
 #[derive(Clone)]
-pub struct ScriptedModel(Arc<Inner>);
+pub struct ScriptedModel(Arc<ScriptedModelInner>);
 
-struct Inner {
+struct ScriptedModelInner {
     name: String,
     script: Script,
     asked: AtomicU64,
@@ -129,10 +130,10 @@ struct Inner {
 }
 
 impl ScriptedModel {
-    /// A model named `scripted:` and the script's name.
+    /// A model named `scripted:` plus the script's name.
     #[must_use]
     pub fn new(script: Script) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ScriptedModelInner {
             name: format!("scripted:{}", script.name()),
             script,
             asked: AtomicU64::new(0),
@@ -140,13 +141,13 @@ impl ScriptedModel {
         }))
     }
 
-    /// What it was asked, the oldest first: the last 256 requests.
+    /// The last 256 requests, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<Arc<ModelRequest>> {
         self.0.calls.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// How often it was asked.
+    /// Number of calls so far.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.0.asked.load(Ordering::Relaxed)
@@ -159,7 +160,7 @@ impl Model for ScriptedModel {
     }
 
     fn ask(&self, request: ModelRequest) -> ModelStream {
-        Box::pin(Play::new(Arc::clone(&self.0), request))
+        Box::pin(ScriptedAnswer::new(Arc::clone(&self.0), request))
     }
 }
 
@@ -169,8 +170,8 @@ impl fmt::Debug for ScriptedModel {
     }
 }
 
-impl Inner {
-    /// Keeps a request for [`ScriptedModel::calls`], and returns how many there were before it.
+impl ScriptedModelInner {
+    /// Stores a request for [`ScriptedModel::calls`] and returns the number of earlier calls.
     fn note(&self, request: &Arc<ModelRequest>) -> u64 {
         let before = self.asked.fetch_add(1, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,9 +191,9 @@ impl Inner {
     fn no_rule(&self, situation: &Situation<'_>) -> ModelError {
         let rules = self.script.rules().iter().enumerate();
         let rules: Vec<_> = rules.map(|(index, rule)| format!("{}. {}", index + 1, rule.when)).collect();
-        let known = if rules.is_empty() { "the script has none".to_owned() } else { rules.join("; ") };
+        let known = if rules.is_empty() { "none".to_owned() } else { rules.join("; ") };
         let message = format!(
-            "no rule matches the input {:?} (turn {}, pass {}, attempt {}). the rules: {known}. add a rule without \
+            "no rule matches the input {:?} (turn {}, pass {}, attempt {}); rules: {known}. Add a rule without \
              conditions to answer everything else",
             situation.input(),
             situation.turn(),

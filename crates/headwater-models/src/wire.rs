@@ -1,9 +1,9 @@
-//! The languages of the providers, without any I/O.
+//! Wire formats of the providers, without I/O.
 //!
-//! A [`Wire`] turns a request into the parts of an HTTP request ([`Wire::encode`]), and the bytes of the answer into
-//! events ([`Wire::decoder`]). Streams and whole answers take the same way. What an answer wants back with the next turn
-//! is in the metadata of its parts, under the provider's name, and is read from the `provider_options` of the next
-//! request's parts.
+//! A [`Wire`] turns a request into the parts of an HTTP request ([`Wire::encode`]) and the bytes of the
+//! answer into events ([`Wire::decoder`]). Streamed and whole answers use the same code. Data that a provider
+//! wants back with the next turn is in the metadata of its parts, keyed by provider name, and is read from
+//! the `provider_options` of the next request's parts.
 
 mod anthropic;
 mod decoder;
@@ -19,82 +19,82 @@ mod sink;
 use serde_json::Value;
 
 use crate::{ModelError, ModelRequest, Warning};
-use decoder::Body;
+use decoder::AnswerBody;
 
 pub use decoder::Decoder;
 pub use failure::failure;
 pub use openai_chat::Dialect;
 
-/// The language of a provider.
+/// The wire format of a provider.
 #[derive(Debug, Clone, Copy)]
-pub struct Wire(Kind);
+pub struct Wire(WireKind);
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum WireKind {
     Responses,
     Chat(&'static Dialect),
     Anthropic,
     Google,
 }
 
-/// Who is asked, and for which model.
+/// The provider and model to call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The provider's name, under which its options and metadata are kept.
+    /// The provider's name, which is the key of its options and metadata.
     pub provider: String,
-    /// The model's name, as the provider knows it.
+    /// The provider's name of the model.
     pub model: String,
 }
 
 impl Settings {
-    /// A model of a provider.
+    /// Settings for a model of a provider.
     #[must_use]
     pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
         Self { provider: provider.into(), model: model.into() }
     }
 }
 
-/// A request as a provider takes it: a POST of a JSON body. The key and the address are the transport's business.
+/// A request in a provider's format: a POST with a JSON body. The transport adds key and address.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Encoded {
-    /// The path below the provider's address, with the query.
+pub struct EncodedRequest {
+    /// Path below the base URL, with query.
     pub path: String,
-    /// Headers beside the content type and the key.
+    /// Headers other than content type and key.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Value,
-    /// Options that are not or not wholly honoured.
+    /// Options that were ignored or changed.
     pub warnings: Vec<Warning>,
 }
 
 impl Wire {
-    /// OpenAI's responses.
-    pub const RESPONSES: Self = Self(Kind::Responses);
-    /// Anthropic's messages.
-    pub const ANTHROPIC: Self = Self(Kind::Anthropic);
-    /// Google's generateContent.
-    pub const GOOGLE: Self = Self(Kind::Google);
+    /// OpenAI's Responses API.
+    pub const RESPONSES: Self = Self(WireKind::Responses);
+    /// Anthropic's Messages API.
+    pub const ANTHROPIC: Self = Self(WireKind::Anthropic);
+    /// Google's generateContent API.
+    pub const GOOGLE: Self = Self(WireKind::Google);
 
-    /// OpenAI's chat completions, as somebody speaks them.
+    /// OpenAI's chat completions in the dialect of a provider.
     #[must_use]
     pub const fn chat(dialect: &'static Dialect) -> Self {
-        Self(Kind::Chat(dialect))
+        Self(WireKind::Chat(dialect))
     }
 
-    /// What the provider calls this API.
+    /// The provider's name of this API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Kind::Responses => "responses",
-            Kind::Chat(_) => "chat completions",
-            Kind::Anthropic => "messages",
-            Kind::Google => "generateContent",
+            WireKind::Responses => "responses",
+            WireKind::Chat(_) => "chat completions",
+            WireKind::Anthropic => "messages",
+            WireKind::Google => "generateContent",
         }
     }
 
-    /// Writes a request.
+    /// Encodes a request.
     ///
     /// ```
     /// use headwater_models::{ModelRequest, wire::{Dialect, Settings, Wire}};
@@ -107,24 +107,25 @@ impl Wire {
     /// ```
     ///
     /// # Errors
-    /// If the conversation has something that this wire cannot say at all, such as a file of a kind that it does not take.
-    pub fn encode(self, request: &ModelRequest, settings: &Settings) -> Result<Encoded, ModelError> {
+    /// If the conversation contains something that this format cannot express, such as an unsupported file
+    /// type.
+    pub fn encode(self, request: &ModelRequest, settings: &Settings) -> Result<EncodedRequest, ModelError> {
         match self.0 {
-            Kind::Responses => openai_responses::encode(request, settings),
-            Kind::Chat(dialect) => openai_chat::encode(dialect, request, settings),
-            Kind::Anthropic => anthropic::encode(request, settings),
-            Kind::Google => google::encode(request, settings),
+            WireKind::Responses => openai_responses::encode(request, settings),
+            WireKind::Chat(dialect) => openai_chat::encode(dialect, request, settings),
+            WireKind::Anthropic => anthropic::encode(request, settings),
+            WireKind::Google => google::encode(request, settings),
         }
     }
 
-    /// Reads an answer.
+    /// A decoder for one answer.
     #[must_use]
     pub fn decoder(self, settings: &Settings) -> Decoder {
         let body = match self.0 {
-            Kind::Responses => Body::Responses(openai_responses::Answer::default()),
-            Kind::Chat(_) => Body::Chat(openai_chat::Answer::default()),
-            Kind::Anthropic => Body::Anthropic(anthropic::Answer::default()),
-            Kind::Google => Body::Google(google::Answer::default()),
+            WireKind::Responses => AnswerBody::Responses(openai_responses::ResponsesAnswer::default()),
+            WireKind::Chat(_) => AnswerBody::Chat(openai_chat::ChatAnswer::default()),
+            WireKind::Anthropic => AnswerBody::Anthropic(anthropic::AnthropicAnswer::default()),
+            WireKind::Google => AnswerBody::Google(google::GoogleAnswer::default()),
         };
         Decoder::new(&settings.provider, body)
     }

@@ -1,7 +1,7 @@
-//! A TCP balancer that a test controls: it spreads connections over nodes, and does to them what networks do.
+//! A TCP load balancer that a test controls, including network failures.
 //!
-//! In front of several nodes it is their load balancer. With one target it is the wire between a node and its engine:
-//! cut it, stall it, and open it again.
+//! In front of several nodes it is their load balancer. With one target it is the connection between a node
+//! and its database, which a test can cut, stall and restore.
 
 use std::{
     io,
@@ -22,16 +22,16 @@ use tokio::{
     sync::watch,
 };
 
-/// What happens to the bytes between the balancer and one target.
+/// The state of the connection to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// They pass.
+    /// Bytes pass.
     Open,
-    /// They pass on connections that are there; no new one is made, as for a node that is being taken out.
+    /// Existing connections work; no new ones are made, as for a node that is being removed.
     Draining,
-    /// Nothing passes, and nothing is closed: as behind a firewall that drops packets.
+    /// Nothing passes and nothing is closed, as behind a firewall that drops packets.
     Stalled,
-    /// Every connection is reset, and no new one is made.
+    /// Every connection is reset, and no new ones are made.
     Cut,
 }
 
@@ -39,19 +39,19 @@ pub enum Link {
 struct Target {
     address: SocketAddr,
     link: watch::Sender<Link>,
-    /// Counts how often the connections were reset.
+    /// Number of resets.
     resets: watch::Sender<u64>,
     open: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct BalancerState {
     targets: Mutex<Vec<Target>>,
     next: AtomicUsize,
 }
 
-/// What a connection to a target needs to know while it is open.
-struct Route {
+/// What an open connection needs to know about its target.
+struct BalancerRoute {
     number: usize,
     address: SocketAddr,
     link: watch::Receiver<Link>,
@@ -59,7 +59,7 @@ struct Route {
     open: Arc<AtomicUsize>,
 }
 
-/// A balancer on a port that the system picks. Dropping it closes every connection.
+/// A balancer on a free port. Dropping it closes every connection.
 ///
 /// ```no_run
 /// use headwater_testkit::balancer::{Balancer, Link};
@@ -70,52 +70,52 @@ struct Route {
 /// ```
 #[derive(Debug)]
 pub struct Balancer {
-    shared: Arc<Shared>,
+    shared: Arc<BalancerState>,
     address: SocketAddr,
-    /// Only `None` while it is dropped.
+    /// `None` only during the drop.
     runtime: Option<Runtime>,
 }
 
 impl Balancer {
-    /// Starts a balancer in front of these targets, in turn from the first.
+    /// Starts a balancer that distributes connections over these targets in turn.
     ///
     /// # Errors
-    /// When no port or thread can be had.
+    /// If no port or thread is available.
     pub fn start(targets: &[SocketAddr]) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
         let address = listener.local_addr()?;
         let targets = targets.iter().map(|address| Target::new(*address)).collect();
-        let shared = Arc::new(Shared { targets: Mutex::new(targets), next: AtomicUsize::new(0) });
+        let shared = Arc::new(BalancerState { targets: Mutex::new(targets), next: AtomicUsize::new(0) });
         let accepting = shared.clone();
         runtime.spawn(async move {
             loop {
-                // Out of descriptors, say: the next connection may work.
+                // For example out of descriptors; the next connection may work.
                 let Ok((client, _)) = listener.accept().await else {
                     tokio::task::yield_now().await;
                     continue;
                 };
-                // The turn is decided here, so that connections are spread in the order of their coming.
+                // The target is chosen here, so that connections are distributed in order of arrival.
                 tokio::spawn(serve(accepting.clone(), accepting.routes(), client));
             }
         });
         Ok(Self { shared, address, runtime: Some(runtime) })
     }
 
-    /// Where clients connect.
+    /// The address that clients connect to.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Moves a target: a node that was started again has another port.
+    /// Changes the address of a target: a restarted node has another port.
     pub fn set_target(&self, number: usize, address: SocketAddr) {
         if let Some(target) = self.shared.targets().get_mut(number) {
             target.address = address;
         }
     }
 
-    /// Changes what happens to the bytes of a target.
+    /// Changes the state of the connection to a target.
     pub fn set_link(&self, number: usize, link: Link) {
         if let Some(target) = self.shared.targets().get(number) {
             target.link.send_replace(link);
@@ -125,14 +125,14 @@ impl Balancer {
         }
     }
 
-    /// Resets the connections of a target that are open now. Clients that come back are served.
+    /// Resets the open connections of a target. New connections are served.
     pub fn reset(&self, number: usize) {
         if let Some(target) = self.shared.targets().get(number) {
             target.resets.send_modify(|resets| *resets += 1);
         }
     }
 
-    /// How many connections a target has.
+    /// Number of open connections of a target.
     #[must_use]
     pub fn connections(&self, number: usize) -> usize {
         self.shared.targets().get(number).map_or(0, |target| target.open.load(Ordering::Relaxed))
@@ -142,7 +142,7 @@ impl Balancer {
 impl Drop for Balancer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Waiting for it would not be allowed inside another runtime.
+            // Waiting is not allowed inside another runtime.
             runtime.shutdown_background();
         }
     }
@@ -155,20 +155,20 @@ impl Target {
     }
 }
 
-impl Shared {
+impl BalancerState {
     fn targets(&self) -> MutexGuard<'_, Vec<Target>> {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The targets that may get a connection, from the one whose turn it is.
-    fn routes(&self) -> Vec<Route> {
+    /// The targets that may get a connection, beginning with the next in turn.
+    fn routes(&self) -> Vec<BalancerRoute> {
         let targets = self.targets();
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let turn = (0..targets.len()).map(|number| (first + number) % targets.len());
         let routes = turn.filter_map(|number| {
             let target = targets.get(number)?;
             let accepts = matches!(*target.link.borrow(), Link::Open | Link::Stalled);
-            accepts.then(|| Route {
+            accepts.then(|| BalancerRoute {
                 number,
                 address: target.address,
                 link: target.link.subscribe(),
@@ -180,11 +180,11 @@ impl Shared {
     }
 }
 
-/// Serves a client from the first target that accepts it, and closes its connection if none does.
-async fn serve(shared: Arc<Shared>, routes: Vec<Route>, mut client: TcpStream) {
+/// Connects a client to the first target that accepts, or closes its connection if none does.
+async fn serve(shared: Arc<BalancerState>, routes: Vec<BalancerRoute>, mut client: TcpStream) {
     for mut route in routes {
         if *route.link.borrow() == Link::Stalled {
-            // A handshake whose packets are dropped.
+            // Simulates a handshake whose packets are dropped.
             tokio::select! {
                 _ = route.link.wait_for(|link| *link != Link::Stalled) => {}
                 _ = route.resets.changed() => {}
@@ -193,10 +193,10 @@ async fn serve(shared: Arc<Shared>, routes: Vec<Route>, mut client: TcpStream) {
                 continue;
             }
         }
-        // It may have moved while the link was stalled.
+        // The target may have moved while the link was stalled.
         let address = shared.targets().get(route.number).map_or(route.address, |target| target.address);
         let Ok(mut server) = TcpStream::connect(address).await else { continue };
-        // Events are small, and waiting for more of them would be measured as latency.
+        // Events are small, and Nagle's delay would show up as latency.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         route.open.fetch_add(1, Ordering::Relaxed);
         let reset = tokio::select! {
@@ -205,7 +205,7 @@ async fn serve(shared: Arc<Shared>, routes: Vec<Route>, mut client: TcpStream) {
         };
         route.open.fetch_sub(1, Ordering::Relaxed);
         if reset {
-            // A connection that closes without lingering is reset: its peer sees an error and no end of the stream.
+            // Closing without linger sends a reset: the peer sees an error, not the end of the stream.
             let _ = (client.set_zero_linger(), server.set_zero_linger());
         }
         return;
@@ -218,7 +218,7 @@ async fn exchange(client: &mut TcpStream, server: &mut TcpStream, link: &watch::
     tokio::join!(pump(from_client, to_server, link.clone()), pump(from_server, to_client, link.clone()));
 }
 
-/// Passes bytes on in one direction until its source ends.
+/// Copies bytes in one direction until the source ends.
 async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Receiver<Link>) {
     let mut buffer = vec![0; 16 << 10];
     loop {
@@ -226,7 +226,7 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Re
             Ok(0) | Err(_) => break,
             Ok(read) => read,
         };
-        // Bytes that arrive on a stalled link are delivered when it opens, as TCP does by sending them again.
+        // Bytes that arrive on a stalled link are delivered when it opens, like TCP retransmissions.
         if link.wait_for(|link| *link != Link::Stalled).await.is_err() {
             break;
         }

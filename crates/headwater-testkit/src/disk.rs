@@ -1,8 +1,7 @@
-//! A disk in memory that forgets what was not made durable, as a real one does when the power is cut, and that fails
-//! when told to.
+//! A disk in memory that loses unsynced data at a power cut, and that fails on demand.
 //!
-//! It knows what a program may rely on and nothing more: a file's bytes are durable after its `sync`, names after
-//! `sync_names`. All else is decided by a seed, so that the same seed always forgets the same.
+//! It guarantees only what a program may rely on: a file's bytes are durable after its `sync`, names after
+//! `sync_names`. Everything else depends on a seed, so that the same seed always loses the same data.
 
 mod file;
 mod powercut;
@@ -18,7 +17,7 @@ use headwater_store::embedded::{File, Files, Guard};
 use self::file::{Handle, Inode};
 use crate::random::Random;
 
-/// A disk. Its clones are the same disk.
+/// A disk. Clones share it.
 ///
 /// ```
 /// use headwater_store::embedded::Files;
@@ -36,40 +35,41 @@ use crate::random::Random;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Disk(Arc<Mutex<State>>);
+pub struct Disk(Arc<Mutex<DiskState>>);
 
-/// What goes wrong, once, at the next operation that it can happen to.
+/// A fault that happens once, at the next operation that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A write takes only a part of the bytes and says so.
+    /// A write writes only part of the bytes and reports that.
     ShortWrite,
-    /// A write fails; a part of the bytes may have been written.
+    /// A write fails; part of the bytes may have been written.
     WriteError,
-    /// The disk is full: this write fails, and so do all that follow, until [`Disk::make_room`].
+    /// The disk is full: this and all later writes fail, until [`Disk::make_room`].
     NoSpace,
-    /// Making a file durable fails. As on Linux, any part of what was written since may be durable, the rest never will be,
-    /// and the next sync succeeds as if nothing had happened.
+    /// A sync fails. As on Linux, any part of the unsynced data may be durable, the rest never will be, and
+    /// the next sync succeeds.
     SyncError,
-    /// Making the names durable fails.
+    /// Syncing the names fails.
     NamesError,
-    /// A new file cannot be made.
+    /// A new file cannot be created.
     CreateError,
     /// A read fails.
     ReadError,
-    /// The process has no descriptor left: nothing can be opened or made, until [`Disk::free_descriptors`].
+    /// The process has no file descriptor left: nothing can be opened or created, until
+    /// [`Disk::free_descriptors`].
     NoDescriptors,
-    /// The process dies in the middle of the operation: it fails, and so does every later one of this process.
+    /// The process dies during the operation, which fails, as does every later one of this process.
     Death,
 }
 
-struct State {
+struct DiskState {
     random: Random,
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
     unsynced_names: Vec<NameChange>,
-    /// Which process: what an earlier one has opened does nothing any more.
+    /// Number of the current process; handles of earlier ones no longer work.
     process: u64,
     dead: bool,
     locked: bool,
@@ -88,7 +88,7 @@ enum NameChange {
     Rename(String, String),
 }
 
-/// What an operation is, as far as faults go.
+/// The kind of an operation, for selecting faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Write,
@@ -115,10 +115,10 @@ impl Fault {
 }
 
 impl Disk {
-    /// An empty disk that forgets by this seed.
+    /// An empty disk with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(DiskState {
             random: Random::new(seed),
             inodes: BTreeMap::new(),
             next_inode: 0,
@@ -137,17 +137,17 @@ impl Disk {
         })))
     }
 
-    /// Lets a fault happen: `skip` operations that it could happen to go well, the next one does not.
+    /// Arms a fault: it skips `skip` operations that it applies to and happens at the next one.
     pub fn arm(&self, fault: Fault, skip: u64) {
         self.state().armed.push((fault, skip));
     }
 
-    /// Takes back the faults that have not happened yet.
+    /// Removes the faults that have not happened yet.
     pub fn disarm(&self) {
         self.state().armed.clear();
     }
 
-    /// The faults that have happened since this was last asked.
+    /// The faults that have happened since the last call.
     pub fn fired(&self) -> Vec<Fault> {
         std::mem::take(&mut self.state().fired)
     }
@@ -158,13 +158,13 @@ impl Disk {
         self.state().dead
     }
 
-    /// How many operations there were.
+    /// Number of operations so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// Whether [`Fault::NoSpace`] has happened and is not over.
+    /// Whether [`Fault::NoSpace`] is in effect.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.state().full
@@ -180,29 +180,29 @@ impl Disk {
         self.state().no_descriptors = false;
     }
 
-    /// From now on the disk says that bytes are durable when they are not: to show that a test would notice.
+    /// From now on, syncs report success without making data durable, to show that a test would notice.
     pub fn lie_about_sync(&self) {
         self.state().lies_about_sync = true;
     }
 
-    /// Ends the process that uses the disk, by itself: what it wrote is there, durable or not.
+    /// Kills the process that uses the disk. Its written data stays, synced or not.
     pub fn kill(&self) {
         self.state().begin_process();
     }
 
-    /// Cuts the power: of what was not durable any part may be left.
+    /// Cuts the power: any part of the unsynced data may be lost.
     pub fn cut_power(&self) {
         self.state().cut_power();
     }
 
-    /// Turns one bit of a file around, durably. False if the file has no such byte.
+    /// Flips one durable bit of a file. Returns false if the file has no such byte.
     pub fn flip(&self, name: &str, offset: u64, bit: u8) -> bool {
         let mut state = self.state();
         let inode = state.names.get(name).copied();
         inode.and_then(|inode| state.inodes.get_mut(&inode)).is_some_and(|inode| inode.flip(offset, bit))
     }
 
-    /// The names of all files and their sizes.
+    /// The names and sizes of all files.
     #[must_use]
     pub fn sizes(&self) -> BTreeMap<String, u64> {
         let state = self.state();
@@ -210,12 +210,12 @@ impl Disk {
         state.names.iter().map(|(name, inode)| (name.clone(), size(inode))).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins an operation of the process that runs now.
-    fn begin(&self, operation: Operation) -> io::Result<MutexGuard<'_, State>> {
+    /// Begins an operation of the current process.
+    fn begin(&self, operation: Operation) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.state();
         state.begin(operation)?;
         Ok(state)
@@ -226,8 +226,8 @@ impl Disk {
     }
 }
 
-impl State {
-    /// Counts an operation, and fails it if that is what is to happen now.
+impl DiskState {
+    /// Counts an operation, and fails it if a fault is due.
     fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
         if self.dead {
             return Err(gone());
@@ -258,7 +258,7 @@ impl State {
             Fault::Death => self.dead = true,
             _ => {}
         }
-        // Writes and syncs do a part of their work before they fail.
+        // Writes and syncs do part of their work before they fail.
         match (fault, operation) {
             (Fault::Death, Operation::Write | Operation::Sync) => Ok(Some(fault)),
             (Fault::Death, _) => Err(gone()),
@@ -301,7 +301,7 @@ fn gone() -> io::Error {
 }
 
 fn broken() -> io::Error {
-    io::Error::other("the disk failed, as it was told to")
+    io::Error::other("injected disk failure")
 }
 
 fn no_descriptors() -> io::Error {
@@ -380,7 +380,7 @@ impl Files for Disk {
     }
 }
 
-/// Holds the disk for one process.
+/// Locks the disk for one process.
 struct Lock {
     disk: Disk,
     process: u64,
@@ -391,7 +391,7 @@ impl Guard for Lock {}
 impl Drop for Lock {
     fn drop(&mut self) {
         let mut state = self.disk.state();
-        // The lock of a process that has died was given back when it died.
+        // The lock of a dead process was released when it died.
         if state.process == self.process {
             state.locked = false;
         }

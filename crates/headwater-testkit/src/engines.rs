@@ -1,10 +1,10 @@
-//! Real Redis and Postgres servers for tests: each in a temporary folder, on a port that the system picks.
+//! Real Redis and Postgres servers for tests, each in a temporary folder on a free port.
 //!
-//! A server is killed when it is dropped, and also when the test process dies before it could drop anything. As root it
+//! A server is killed when it is dropped, and also when the test process dies without dropping it. As root it
 //! runs as the user `nobody`, because Postgres refuses to run as root.
 //!
-//! A machine without one of the programs sets `HEADWATER_WITHOUT` to `redis`, `postgres` or both, separated by commas.
-//! Then `start` prints that the test is skipped and returns `None`:
+//! If one of the programs is not installed, set `HEADWATER_WITHOUT` to `redis`, `postgres` or both, separated
+//! by commas. `start` then prints that the test is skipped and returns `None`:
 //!
 //! ```no_run
 //! use headwater_testkit::engines::RedisServer;
@@ -30,11 +30,11 @@ pub use self::{
 
 use std::env;
 
-/// The variable that names what this machine lacks.
+/// Environment variable that names missing programs.
 const WITHOUT: &str = "HEADWATER_WITHOUT";
 
-/// Whether `HEADWATER_WITHOUT` names a part, so that tests of it are skipped. Prints that they are.
-#[allow(clippy::print_stdout, reason = "the reader of a test's output sees why it did nothing")]
+/// Whether `HEADWATER_WITHOUT` names an engine, so that its tests are skipped. Prints a note in that case.
+#[allow(clippy::print_stdout, reason = "the test output must show why a test was skipped")]
 #[must_use]
 pub fn left_out(part: &str) -> bool {
     let left_out = env::var(WITHOUT).is_ok_and(|parts| names(&parts, part));
@@ -44,12 +44,12 @@ pub fn left_out(part: &str) -> bool {
     left_out
 }
 
-/// Whether a list that is separated by commas has a name.
+/// Whether a comma-separated list contains a name.
 fn names(list: &str, name: &str) -> bool {
     list.split(',').any(|item| item.trim() == name)
 }
 
-/// The failure of a test whose engine does not work: tests have nothing to go on with.
+/// Fails a test whose engine does not work.
 #[allow(clippy::panic, reason = "only tests call this, and a panic is how a test fails")]
 #[track_caller]
 fn fail(engine: &str, why: &str) -> ! {

@@ -1,4 +1,4 @@
-//! What tests of Headwater share, and what those who write a store of their own test it with.
+//! Test support for Headwater, including a test suite for custom store implementations.
 
 pub mod balancer;
 pub mod disk;

@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same for the same seed, on every machine and in every version.
+//! Pseudorandom numbers that are the same for the same seed on every platform and in every version.
 
-/// A generator of such numbers (SplitMix64).
+/// A pseudorandom number generator (SplitMix64).
 ///
 /// ```
 /// use headwater_testkit::random::Random;
@@ -13,7 +13,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A generator that begins at a seed.
+    /// A generator with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -28,12 +28,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub const fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
     }
 
-    /// True in one of so many cases.
+    /// True with probability 1 in `cases`.
     pub const fn one_in(&mut self, cases: usize) -> bool {
         self.below(cases) == 0
     }
@@ -43,7 +43,7 @@ impl Random {
         items.get(self.below(items.len()))
     }
 
-    /// Another generator, which leaves this one's later numbers alone.
+    /// A new generator that does not affect the later numbers of this one.
     pub const fn fork(&mut self) -> Self {
         Self(self.next())
     }

@@ -1,4 +1,4 @@
-//! The behaviour that every store must show, as a list of cases that any store can be put through.
+//! The behaviour that every store must show, as a list of cases that any store can be checked with.
 
 mod cases;
 mod check;
@@ -12,27 +12,26 @@ use headwater_store::{ManualClock, Store};
 pub use self::check::Failure;
 use self::check::Outcome;
 
-/// How long a case may take before it is said to hang. No case depends on it: a store that wakes whom it should never
-/// comes near.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time of a case. No result depends on it: a correct store never comes near.
+const CASE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a store under test is opened with.
+/// How the store under test is opened.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What tells it the time. Only the cases move it.
+    /// Its clock. Only the cases move it.
     pub clock: Arc<ManualClock>,
-    /// What it refuses.
+    /// Limits that it must enforce.
     pub limits: Limits,
 }
 
-/// What a store under test must refuse.
+/// Limits that a store under test must enforce.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A record of more bytes.
+    /// Maximum bytes of a record.
     pub record_bytes: usize,
-    /// A value of more bytes.
+    /// Maximum bytes of a value.
     pub value_bytes: usize,
-    /// A journal with about this many bytes of records.
+    /// Approximate maximum bytes of records in a journal.
     pub journal_bytes: u64,
 }
 
@@ -45,32 +44,32 @@ impl Default for Setup {
     }
 }
 
-/// A store, and what it was opened with.
-struct Subject {
+/// A store and its setup.
+struct StoreUnderTest {
     store: Arc<dyn Store>,
     setup: Setup,
 }
 
-/// One thing that a store must do.
+/// One behaviour that a store must show.
 #[derive(Clone, Copy)]
 pub struct Case {
     name: &'static str,
-    run: fn(Subject) -> Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    run: fn(StoreUnderTest) -> Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
 impl Case {
-    /// What the store must do, as a sentence.
+    /// The required behaviour as a sentence.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Puts a fresh store to it. The store must have been opened with this setup, and nobody else may use it.
+    /// Checks a new store. It must have been opened with this setup and not be shared.
     ///
     /// # Errors
     /// What the store did instead.
     pub async fn run(&self, store: Arc<dyn Store>, setup: Setup) -> Result<(), Failure> {
-        within(self.name, (self.run)(Subject { store, setup })).await
+        within(self.name, (self.run)(StoreUnderTest { store, setup })).await
     }
 }
 
@@ -80,12 +79,12 @@ impl fmt::Debug for Case {
     }
 }
 
-/// All cases, for a harness that reports each by itself.
+/// All cases, for a harness that reports each separately.
 pub fn cases() -> impl Iterator<Item = Case> {
     cases::ALL.iter().flat_map(|topic| topic.iter().copied())
 }
 
-/// Puts a store to all cases: `open` is called for each with a fresh setup and gives an empty store.
+/// Checks a store with all cases: `open` is called for each with a new setup and returns an empty store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -109,7 +108,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
 /// ```
 ///
 /// # Errors
-/// Every case that the store failed, with what it did instead.
+/// Every failed case, with what the store did instead.
 pub async fn behaviour(open: impl AsyncFn(Setup) -> Arc<dyn Store>) -> Result<(), Failures> {
     let mut failures = Vec::new();
     for case in cases() {
@@ -122,13 +121,13 @@ pub async fn behaviour(open: impl AsyncFn(Setup) -> Arc<dyn Store>) -> Result<()
     Failures::of(failures)
 }
 
-/// A store that can be closed and opened again, for the cases of [`reopening`].
-struct Home<'a> {
+/// A store that can be closed and reopened, for the cases of [`reopening`].
+struct ReopenableStore<'a> {
     open: &'a dyn Fn() -> Opening<'a>,
     setup: Setup,
 }
 
-/// A store that is being opened.
+/// A future that opens a store.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + 'a>>;
 
 /// The names of the cases of [`reopening`].
@@ -136,13 +135,13 @@ pub fn reopening_cases() -> impl Iterator<Item = &'static str> {
     cases::reopening::CASES.iter().map(|case| case.name)
 }
 
-/// Puts a store that outlives its process to the cases about that: what must hold after it was closed and opened again.
+/// Checks a persistent store with the cases about closing and reopening it.
 ///
-/// `place` makes a new, empty place for each case; what it gives opens the store that is there, each time it is called.
-/// No store is opened before the one before it was dropped.
+/// `place` creates a new, empty location for each case; the returned function opens the store there. A store
+/// is always dropped before it is reopened.
 ///
 /// # Errors
-/// Every case that the store failed, with what it did instead.
+/// Every failed case, with what the store did instead.
 pub async fn reopening<P>(place: impl Fn(Setup) -> P) -> Result<(), Failures>
 where
     P: Fn() -> Opening<'static>,
@@ -152,7 +151,7 @@ where
         let setup = Setup::default();
         let open = place(setup.clone());
         let open = move || open() as Opening<'_>;
-        let home = Home { open: &open, setup };
+        let home = ReopenableStore { open: &open, setup };
         if let Err(failure) = within(case.name, (case.run)(&home)).await {
             failures.push((case.name, failure));
         }
@@ -161,7 +160,7 @@ where
 }
 
 async fn within(what: &str, case: impl Future<Output = Outcome>) -> Outcome {
-    match tokio::time::timeout(PATIENCE, case).await {
+    match tokio::time::timeout(CASE_TIMEOUT, case).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::new(format!("{what}: it hangs"))),
     }
@@ -176,7 +175,7 @@ impl Failures {
         if failures.is_empty() { Ok(()) } else { Err(Self(failures)) }
     }
 
-    /// Each case that failed, with what the store did instead.
+    /// Each failed case, with what the store did instead.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Failure)> {
         self.0.iter().map(|(name, failure)| (*name, failure))
     }

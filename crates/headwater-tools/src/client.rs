@@ -1,11 +1,11 @@
-//! Tools that the page executes: the run waits until the page says what came out.
+//! Tools that the page runs: the run waits until the page sends the result.
 
 use headwater_protocol::{Executor, ToolSpec};
 use serde_json::Value;
 
 use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, Unfinished};
 
-/// A tool that the page executes: to read the selection, to ask for the position, to open a dialog.
+/// A tool that the page runs, to read the selection, ask for the position or open a dialog.
 ///
 /// ```
 /// use headwater_protocol::{Executor, ToolSpec};
@@ -29,14 +29,14 @@ impl ClientTool {
         Self { spec, approval: Approval::NotNeeded, editable: false }
     }
 
-    /// Says whether a person must agree before the page is asked.
+    /// Sets whether the user must approve a call before the page gets it.
     #[must_use]
     pub fn approval(mut self, approval: Approval) -> Self {
         self.approval = approval;
         self
     }
 
-    /// Allows the person who is asked for approval to change the input.
+    /// Allows the user to change the input when approving a call.
     #[must_use]
     pub fn editable(mut self) -> Self {
         self.editable = true;
@@ -65,7 +65,7 @@ impl Tool for ClientTool {
         self.editable
     }
 
-    // The page can be asked again: it knows the call by its id.
+    // The page can safely be asked again: it knows the call by its id.
     fn unfinished(&self) -> Unfinished {
         Unfinished::Repeat
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_tool_of_the_page_is_never_executed_here() {
+    async fn client_tool_is_never_run_by_the_server() {
         let tool: &dyn Tool =
             &ClientTool::new(ToolSpec::new("position", json!({}))).approval(Approval::Needed);
         assert_eq!(tool.approval(&json!({})), Approval::Needed);

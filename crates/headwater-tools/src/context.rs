@@ -1,4 +1,4 @@
-//! What a tool knows about its call.
+//! The context of a tool call.
 
 use std::{fmt, sync::Arc};
 
@@ -8,16 +8,17 @@ use tokio::sync::watch;
 
 use crate::ToolOutput;
 
-/// What a tool knows about its call, beside the input.
+/// The context of a tool call, in addition to its input.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The call.
+    /// Id of the call.
     pub call: ToolCallId,
-    /// The same for every try of this call, and for no other: give it to whoever must not do a thing twice.
+    /// The same for every attempt of this call and different for all others. Pass it to services that must
+    /// not act twice.
     pub idempotency_key: String,
-    /// Tells when the run is stopped: finish soon, or be dropped after a short grace.
+    /// Signals that the run is stopped: finish soon, or the call is dropped after a short grace period.
     pub cancel: Cancel,
-    /// What the route approved for this run.
+    /// The context that the route approved for this run.
     pub runtime_context: Arc<Value>,
     progress: Option<Arc<dyn Fn(ToolOutput) + Send + Sync>>,
 }
@@ -35,14 +36,14 @@ impl ToolContext {
         }
     }
 
-    /// Sends preliminary outputs there.
+    /// Sets the callback for preliminary outputs.
     #[must_use]
     pub fn with_progress(mut self, progress: impl Fn(ToolOutput) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
     }
 
-    /// Shows an output that is not the last.
+    /// Reports a preliminary output.
     pub fn progress(&self, output: ToolOutput) {
         if let Some(progress) = &self.progress {
             progress(output);
@@ -59,33 +60,33 @@ impl fmt::Debug for ToolContext {
     }
 }
 
-/// Tells when a run is stopped.
+/// A signal that a run is stopped.
 #[derive(Debug, Clone)]
 pub struct Cancel(Option<watch::Receiver<bool>>);
 
-/// Stops those who hold its [`Cancel`].
+/// Stops the holders of its [`Cancel`] signals.
 #[derive(Debug)]
 pub struct CancelHandle(watch::Sender<bool>);
 
 impl CancelHandle {
-    /// A handle; [`CancelHandle::signal`] gives what it stops.
+    /// A handle; [`CancelHandle::signal`] creates the signals.
     #[must_use]
     pub fn new() -> Self {
         Self(watch::Sender::new(false))
     }
 
-    /// What tells of the stop.
+    /// A signal that this handle triggers.
     #[must_use]
     pub fn signal(&self) -> Cancel {
         Cancel(Some(self.0.subscribe()))
     }
 
-    /// Stops.
+    /// Triggers the signals.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether it was stopped.
+    /// Whether it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
@@ -99,19 +100,19 @@ impl Default for CancelHandle {
 }
 
 impl Cancel {
-    /// Never stopped.
+    /// A signal that is never triggered.
     #[must_use]
     pub const fn never() -> Self {
         Self(None)
     }
 
-    /// Whether it was stopped.
+    /// Whether it was triggered.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(|stopped| *stopped.borrow())
     }
 
-    /// Waits for the stop; for ever if there is none.
+    /// Waits until it is triggered.
     pub async fn cancelled(&self) {
         let Some(mut stopped) = self.0.clone() else {
             return std::future::pending().await;

@@ -1,11 +1,11 @@
-//! What can go wrong while tools are gathered. What goes wrong while one is called is a [`ToolError`](crate::ToolError).
+//! Errors while collecting tools. Errors of calls are [`ToolError`](crate::ToolError)s.
 
 use std::{fmt, sync::Arc};
 
-/// The result of gathering tools.
+/// Result of collecting tools.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong while tools were gathered, and what to do.
+/// Why tools could not be collected, and what to do.
 ///
 /// ```
 /// use headwater_tools::{ErrorKind, Schema};
@@ -16,28 +16,28 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.kind().code(), "tools.schema");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Error(Arc<Inner>);
+pub struct Error(Arc<ErrorData>);
 
 #[derive(Debug)]
-struct Inner {
+struct ErrorData {
     kind: ErrorKind,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What kind of thing went wrong.
+/// The category of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A schema is not a JSON Schema, or refers to one that is somewhere else.
+    /// A schema is not a JSON Schema, or refers to an external one.
     Schema,
     /// Two tools have the same name.
     Duplicate,
-    /// A tool has no name, or one that no model can be told.
+    /// A tool's name is empty or not accepted by model APIs.
     Name,
-    /// A server was described wrongly.
+    /// The settings of a server are invalid.
     Settings,
-    /// A server has no tool of a name that was asked for.
+    /// A server has no tool of a requested name.
     Missing,
     /// A server's program cannot be started.
     Start,
@@ -47,14 +47,14 @@ pub enum ErrorKind {
     Timeout,
     /// A server ended, or closed the connection.
     Ended,
-    /// A server refused what was asked.
+    /// A server rejected a request.
     Refused,
-    /// A server said something that is not in its protocol.
+    /// A server violated the protocol.
     Protocol,
 }
 
 impl ErrorKind {
-    /// A stable word for machines.
+    /// Stable error code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same may succeed when it is tried again.
+    /// Whether a retry may succeed.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Unreachable | Self::Timeout | Self::Ended)
@@ -80,45 +80,49 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of a kind, with what happened, where, and what to do.
+    /// An error with a message that explains what happened, where, and what to do.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), source: None }))
+        Self(Arc::new(ErrorData { kind, message: message.into(), source: None }))
     }
 
-    /// What kind of thing went wrong.
+    /// The category.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Whether trying again makes sense.
+    /// Whether a retry makes sense.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
     }
 
-    /// An error with what caused it.
+    /// An error with a source.
     #[cfg(feature = "mcp")]
     pub(crate) fn caused(
         kind: ErrorKind,
         message: &str,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Inner { kind, message: message.to_owned(), source: Some(Arc::new(source)) }))
+        Self(Arc::new(ErrorData { kind, message: message.to_owned(), source: Some(Arc::new(source)) }))
     }
 
-    /// The same error of a server, with its causes in the text and without secrets.
+    /// Adds the server's name and all causes to the message, and removes secrets.
     #[cfg(feature = "mcp")]
     pub(crate) fn cleaned(&self, server: &str, secrets: &headwater_protocol::Secrets) -> Self {
         let message = format!("{server}: {}", secrets.remove(&crate::output::with_causes(self)));
         Self::new(self.0.kind, message)
     }
 
-    /// The same error, told of a thing.
+    /// Adds a subject before the message.
     pub(crate) fn of(&self, thing: &str) -> Self {
-        let Inner { kind, message, source } = &*self.0;
-        Self(Arc::new(Inner { kind: *kind, message: format!("{thing}: {message}"), source: source.clone() }))
+        let ErrorData { kind, message, source } = &*self.0;
+        Self(Arc::new(ErrorData {
+            kind: *kind,
+            message: format!("{thing}: {message}"),
+            source: source.clone(),
+        }))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Plain async functions as tools: the schema comes from the type of the input, and whatever goes wrong in the
-//! function, a panic too, is told to the model and stops nothing else.
+//! Async functions as tools. The schema comes from the input type. Errors and panics of the function are
+//! reported to the model and stop nothing else.
 
 use std::{
     any::{Any, type_name},
@@ -20,9 +20,10 @@ use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfi
 
 /// An async function as a tool.
 ///
-/// The function takes its input, or its input and a [`ToolContext`]. It gives anything that can be serialised, or a
-/// [`ToolOutput`]. Its error may be a [`ToolError`] or anything that goes into a box of errors. The doc comment of the
-/// input's type tells the model what the tool does, unless [`description`](FunctionTool::description) does.
+/// The function takes its input, or its input and a [`ToolContext`]. It returns anything serializable, or a
+/// [`ToolOutput`]. Its error is a [`ToolError`] or anything that converts into a boxed error. The doc comment
+/// of the input type is the tool's description for the model, unless
+/// [`description`](FunctionTool::description) sets one.
 ///
 /// ```
 /// use headwater_tools::{FunctionTool, Tool, ToolError, schemars::{self, JsonSchema}};
@@ -73,11 +74,11 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
     {
         let mut schema = schema_of::<I>();
         let described = schema.as_object_mut().and_then(|schema| {
-            // The type's name says nothing that the tool's name does not.
+            // The type's name adds nothing to the tool's name.
             schema.remove("title");
             schema.remove("description")
         });
-        // A function that takes any JSON has no schema to speak of, but a model always gives an object.
+        // A function of any JSON value has an empty schema, but a model always passes an object.
         if schema.as_object().is_none_or(serde_json::Map::is_empty) {
             schema = json!({ "type": "object" });
         }
@@ -94,57 +95,58 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
         }
     }
 
-    /// Gives it a name for people.
+    /// Sets a title for users.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.spec.title = Some(title.into());
         self
     }
 
-    /// Tells the model what it does, instead of the doc comment of the input's type.
+    /// Sets the description for the model, instead of the input type's doc comment.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.spec.description = Some(description.into());
         self
     }
 
-    /// Says whether a person must agree to every call.
+    /// Sets whether the user must approve every call.
     #[must_use]
     pub fn approval(mut self, approval: Approval) -> Self {
         self.approval = ApprovalRule::Always(approval);
         self
     }
 
-    /// A person must agree to a call whose input is such. An input that cannot be read needs agreement too.
+    /// The user must approve a call if the predicate holds for its input. An input that cannot be
+    /// deserialized needs approval too.
     #[must_use]
     pub fn approval_if(mut self, needed: impl Fn(&I) -> bool + Send + Sync + 'static) -> Self {
         self.approval = ApprovalRule::If(Box::new(needed));
         self
     }
 
-    /// Allows the person who is asked for approval to change the input. The rule is asked again for the changed input, so
-    /// a call that still needs approval is asked about once more, with exactly that input.
+    /// Allows the user to change the input when approving a call. The approval rule is applied to the changed
+    /// input: if that still needs approval, the user is asked again with exactly that input.
     #[must_use]
     pub fn editable(mut self) -> Self {
         self.editable = true;
         self
     }
 
-    /// A call of which nobody knows whether it was finished is made again: it changes nothing, or it takes the
-    /// idempotency key to heart.
+    /// A call with an unknown outcome is repeated: the tool has no side effects, or honours the idempotency
+    /// key.
     #[must_use]
     pub fn repeatable(self) -> Self {
         self.unfinished(Unfinished::Repeat)
     }
 
-    /// Says what to do with a call of which nobody knows whether it was finished.
+    /// Sets what to do with a call whose outcome is unknown.
     #[must_use]
     pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
         self.unfinished = unfinished;
         self
     }
 
-    /// How long a call may take; then it is dropped and the model is told.
+    /// Maximum duration of a call. After it the call is dropped and the model gets an error.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -154,12 +156,12 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
     async fn run(&self, input: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let name = &self.spec.name;
         let input = serde_json::from_value(input)
-            .map_err(|error| ToolError::new(format!("the input of \"{name}\" cannot be read: {error}")))?;
-        let call = caught(name, || (self.function)(input, context));
+            .map_err(|error| ToolError::new(format!("invalid input of \"{name}\": {error}")))?;
+        let call = catch_panic(name, || (self.function)(input, context));
         let Some(timeout) = self.timeout else { return call.await };
         tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
             Err(ToolError::new(format!(
-                "the tool \"{name}\" gave nothing within {timeout:?} and was stopped"
+                "the tool \"{name}\" returned nothing within {timeout:?} and was stopped"
             ))
             .with_code("tool.timeout"))
         })
@@ -207,18 +209,18 @@ impl<I> fmt::Debug for FunctionTool<I> {
     }
 }
 
-/// The functions that can be tools: `async fn(Input) -> Result<Output, Error>` and
-/// `async fn(Input, ToolContext) -> Result<Output, Error>`. `Form` tells the two apart for the compiler.
+/// Functions that can be tools: `async fn(Input) -> Result<Output, Error>` and `async fn(Input, ToolContext)
+/// -> Result<Output, Error>`. `Form` lets the compiler distinguish the two.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool",
     note = "a tool is an `async fn(Input) -> Result<Output, Error>` or `async fn(Input, ToolContext) -> Result<Output, Error>`; \
             `Input: DeserializeOwned + JsonSchema`, `Output: Serialize`, the future is `Send`"
 )]
 pub trait ToolFunction<Form>: Send + Sync + 'static {
-    /// What it takes.
+    /// The type of the input.
     type Input;
 
-    /// Calls it.
+    /// Calls the function.
     fn start(
         &self,
         input: Self::Input,
@@ -237,7 +239,7 @@ where
 
     fn start(&self, input: I, _: ToolContext) -> OutputFuture {
         let called = self(input);
-        Box::pin(async move { given(called.await) })
+        Box::pin(async move { into_output(called.await) })
     }
 }
 
@@ -252,27 +254,29 @@ where
 
     fn start(&self, input: I, context: ToolContext) -> OutputFuture {
         let called = self(input, context);
-        Box::pin(async move { given(called.await) })
+        Box::pin(async move { into_output(called.await) })
     }
 }
 
-fn given<O, E>(result: Result<O, E>) -> Result<ToolOutput, ToolError>
+fn into_output<O, E>(result: Result<O, E>) -> Result<ToolOutput, ToolError>
 where
     O: Serialize + 'static,
     E: Into<Box<dyn StdError + Send + Sync>>,
 {
     let output = result.map_err(|error| ToolError::from_boxed(error.into()))?;
-    // A `ToolOutput` can be serialised like any other output, but it is meant as it stands.
+    // A `ToolOutput` is serializable too, but is returned unchanged.
     if let Some(output) = (&output as &dyn Any).downcast_ref::<ToolOutput>() {
         return Ok(output.clone());
     }
-    let output = serde_json::to_value(&output)
-        .map_err(|error| ToolError::new(format!("what the tool gave cannot be written as JSON: {error}")))?;
+    let output = serde_json::to_value(&output).map_err(|error| {
+        ToolError::new(format!("cannot serialize the output of the tool as JSON: {error}"))
+    })?;
     Ok(ToolOutput::json(output))
 }
 
-/// Calls, and turns a panic into an error. Nothing of the call is used after a panic, so nothing broken is seen.
-async fn caught(name: &str, start: impl FnOnce() -> OutputFuture) -> Result<ToolOutput, ToolError> {
+/// Runs a call and turns a panic into an error. Nothing of the call is used after a panic, so
+/// `AssertUnwindSafe` holds.
+async fn catch_panic(name: &str, start: impl FnOnce() -> OutputFuture) -> Result<ToolOutput, ToolError> {
     let mut call = catch_unwind(AssertUnwindSafe(start)).map_err(|panic| panicked(name, &*panic))?;
     poll_fn(|task| {
         catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)))

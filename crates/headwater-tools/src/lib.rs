@@ -1,4 +1,4 @@
-//! The tools that models call: one trait, plain async functions as tools, tools of the page, tools of MCP servers.
+//! Tools that models call: the trait, async functions as tools, tools of the page, and tools of MCP servers.
 
 mod client;
 mod context;

@@ -1,5 +1,5 @@
-//! Tools of MCP servers: programs that are started and spoken to over stdio, and servers over streamable HTTP.
-//! The protocol itself is rmcp's; nothing of it shows outside this module.
+//! Tools of MCP servers: programs started and connected over stdio, and servers over streamable HTTP. The
+//! protocol is implemented by rmcp, which is not visible outside this module.
 
 mod cassette;
 mod connection;
@@ -24,18 +24,18 @@ use headwater_protocol::Secrets;
 
 pub use self::list::{McpListing, McpTools};
 use self::{
-    cassette::{Folder, Tape},
+    cassette::{McpCassette, McpTape},
     http::Address,
     process::Program,
-    slot::Slot,
+    slot::ConnectionSlot,
 };
 use crate::{Error, ErrorKind};
 
 /// A client of one MCP server.
 ///
-/// Unless it is told to [keep](McpClient::keep) its connection, each [`tools`](McpClient::tools) opens one of its own,
-/// which is closed when the reason call that got the tools has ended. A connection that is gone, because it was closed or
-/// because the server died, is opened anew by the next call.
+/// Unless [`keep`](McpClient::keep) is set, each [`tools`](McpClient::tools) call opens its own connection,
+/// which is closed when the reason call that uses the tools ends. A connection that was closed or lost is
+/// reopened by the next call.
 ///
 /// ```no_run
 /// use headwater_tools::McpClient;
@@ -52,19 +52,19 @@ use crate::{Error, ErrorKind};
 /// ```
 #[derive(Debug, Clone)]
 pub struct McpClient {
-    settings: Settings,
-    /// The one connection that all share, made when it is first needed.
-    kept: Option<Arc<OnceLock<Arc<Slot>>>>,
+    settings: McpSettings,
+    /// The shared connection, created on first use.
+    kept: Option<Arc<OnceLock<Arc<ConnectionSlot>>>>,
 }
 
 #[derive(Debug, Clone)]
-struct Settings {
+struct McpSettings {
     endpoint: Endpoint,
     connect_timeout: Duration,
     call_timeout: Duration,
     longest_call: Duration,
-    tape: Tape,
-    /// What was set wrongly. It is told when the client is used, so that settings read as one chain.
+    tape: McpTape,
+    /// The first invalid setting. It is reported when the client is used, so that settings can be chained.
     wrong: Option<Error>,
 }
 
@@ -75,17 +75,17 @@ enum Endpoint {
 }
 
 impl McpClient {
-    /// A server that is a program: it is started, and spoken to over its standard input and output.
+    /// A server that is started as a program and connected over its standard input and output.
     ///
-    /// It does not see the environment of this process, in which there may be keys, but only what a program needs to run
-    /// (`PATH`, `HOME` and the like) and what [`env`](McpClient::env) gives.
+    /// It does not inherit the environment of this process, which may hold keys. It gets only the variables
+    /// that a program needs to run (`PATH`, `HOME` and similar) and those set with [`env`](McpClient::env).
     #[must_use]
     pub fn stdio<A: Into<OsString>>(command: impl Into<OsString>, args: impl IntoIterator<Item = A>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self::new(Endpoint::Stdio(Program::new(command.into(), args)))
     }
 
-    /// A server at an address, over streamable HTTP.
+    /// A server at a URL, over streamable HTTP.
     #[must_use]
     pub fn http(url: impl AsRef<str>) -> Self {
         let (address, wrong) = Address::new(url.as_ref());
@@ -95,97 +95,98 @@ impl McpClient {
     }
 
     fn new(endpoint: Endpoint) -> Self {
-        let settings = Settings {
+        let settings = McpSettings {
             endpoint,
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
             longest_call: Duration::from_secs(15 * 60),
-            tape: Tape::None,
+            tape: McpTape::None,
             wrong: None,
         };
         Self { settings, kept: None }
     }
 
-    /// Gives the program a variable of its environment.
+    /// Sets an environment variable of the program.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         let pair = (name.into(), value.into());
-        self.program("a variable of the environment", |program| program.env.push(pair));
+        self.program("an environment variable", |program| program.env.push(pair));
         self
     }
 
-    /// Starts the program in this folder.
+    /// Sets the program's working directory.
     #[must_use]
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
-        self.program("a folder", |program| program.cwd = Some(folder));
+        self.program("a working directory", |program| program.cwd = Some(folder));
         self
     }
 
-    /// Sends a header with every request.
+    /// Sets a header of every request.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.address("a header", |address| address.header(name, value));
         self
     }
 
-    /// Sends a bearer token with every request.
+    /// Sets a bearer token for every request.
     #[must_use]
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
-    /// How long it may take until the server is there and has answered; 30 seconds unless set.
+    /// Maximum time to start or reach the server and initialize the connection. Default 30 seconds.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.connect_timeout = timeout;
         self
     }
 
-    /// How long a call, or the list of the tools, may go on without a sign of life; 60 seconds unless set. Progress that
-    /// the server reports is a sign of life.
+    /// Maximum time that a call or the tool list may take without a response. Default 60 seconds. Progress
+    /// notifications reset it.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.settings.call_timeout = timeout;
         self
     }
 
-    /// How long a call may take however lively it is; 15 minutes unless set.
+    /// Maximum duration of a call, regardless of progress. Default 15 minutes.
     #[must_use]
     pub fn longest_call(mut self, limit: Duration) -> Self {
         self.settings.longest_call = limit;
         self
     }
 
-    /// Keeps what the server offers and what its tools give in files of a folder, for tests without the server.
+    /// Records the tool list and the results of calls in a folder, for tests without the server.
     #[must_use]
     pub fn recording(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.settings.tape = Tape::Record(Folder::new(folder.into()));
+        self.settings.tape = McpTape::Record(McpCassette::new(folder.into()));
         self
     }
 
-    /// Answers with what was kept in a folder; the server is neither started nor asked. A call that was not kept is an
-    /// error that the model is told.
+    /// Replays a recorded folder; the server is neither started nor contacted. A call that was not recorded
+    /// is an error that the model sees.
     #[must_use]
     pub fn playing(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.settings.tape = Tape::Play(Folder::new(folder.into()));
+        self.settings.tape = McpTape::Play(McpCassette::new(folder.into()));
         self
     }
 
-    /// Keeps one connection for all, until [`close`](McpClient::close) or until the last of its tools is dropped.
+    /// Keeps one shared connection, until [`close`](McpClient::close) or until the last of its tools is
+    /// dropped.
     #[must_use]
     pub fn keep(mut self) -> Self {
         self.kept = Some(Arc::default());
         self
     }
 
-    /// The server's tools: await it, or first say which.
+    /// The server's tools. Await the result, or select tools first.
     pub fn tools(&self) -> McpTools {
         McpTools::new(self.slot(), self.kept.is_none())
     }
 
-    /// Waits until the server says that its tools are others than those that were last listed. Only a kept connection
-    /// hears of it.
+    /// Waits until the server reports that its tools have changed since they were last listed. Needs a kept
+    /// connection.
     pub async fn changed(&self) {
         match &self.kept {
             Some(_) => self.slot().changed().await,
@@ -193,15 +194,15 @@ impl McpClient {
         }
     }
 
-    /// Ends a kept connection. The next call opens it anew.
+    /// Closes a kept connection. The next call reopens it.
     pub async fn close(&self) {
         if let Some(slot) = self.kept.as_ref().and_then(|kept| kept.get()) {
             slot.close().await;
         }
     }
 
-    fn slot(&self) -> Arc<Slot> {
-        let new = || Arc::new(Slot::new(self.settings.clone()));
+    fn slot(&self) -> Arc<ConnectionSlot> {
+        let new = || Arc::new(ConnectionSlot::new(self.settings.clone()));
         self.kept.as_ref().map_or_else(new, |kept| Arc::clone(kept.get_or_init(new)))
     }
 
@@ -209,7 +210,7 @@ impl McpClient {
         match &mut self.settings.endpoint {
             Endpoint::Stdio(program) => set(program),
             Endpoint::Http(_) => {
-                self.wrong(format!("{what} is for a server that is started, not for one at an address"));
+                self.wrong(format!("{what} can be set only for a program, not for a server at an address"));
             }
         }
     }
@@ -218,7 +219,7 @@ impl McpClient {
         let done = match &mut self.settings.endpoint {
             Endpoint::Http(address) => set(address),
             Endpoint::Stdio(_) => {
-                Err(format!("{what} is for a server at an address, not for one that is started"))
+                Err(format!("{what} can be set only for a server at an address, not for a program"))
             }
         };
         if let Err(message) = done {
@@ -232,8 +233,8 @@ impl McpClient {
     }
 }
 
-impl Settings {
-    /// What no error of the server may show.
+impl McpSettings {
+    /// Secrets that errors of the server must not contain.
     fn secrets(&self) -> Secrets {
         match &self.endpoint {
             Endpoint::Stdio(program) => program.secrets(),
@@ -242,7 +243,7 @@ impl Settings {
     }
 }
 
-impl fmt::Display for Settings {
+impl fmt::Display for McpSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.endpoint {
             Endpoint::Stdio(program) => write!(f, "the MCP server `{program}`"),

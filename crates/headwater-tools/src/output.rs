@@ -1,11 +1,11 @@
-//! What a tool gives.
+//! Outputs and errors of tools.
 
 use std::{borrow::Cow, error::Error as StdError, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a tool gives: for the model, and for the page where that differs.
+/// The output of a tool for the model, and for the page if that differs.
 ///
 /// ```
 /// use headwater_tools::ToolOutput;
@@ -17,12 +17,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
-    /// A text or any JSON.
+    /// A text or any JSON value.
     pub output: Value,
-    /// The same as structured content, where the tool gives both.
+    /// The output as structured content, if the tool returns both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// The tool ran and reports a failure of its own.
+    /// Whether the tool ran and reports a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
@@ -34,7 +34,7 @@ impl ToolOutput {
         Self::json(Value::String(text.into()))
     }
 
-    /// Any JSON.
+    /// Any JSON value.
     #[must_use]
     pub fn json(output: Value) -> Self {
         Self { output, structured: None, is_error: false }
@@ -46,7 +46,7 @@ impl ToolOutput {
         Self { is_error: true, ..Self::text(text) }
     }
 
-    /// Gives the same as structured content too.
+    /// Adds structured content.
     #[must_use]
     pub fn with_structured(mut self, structured: Value) -> Self {
         self.structured = Some(structured);
@@ -54,12 +54,12 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool gave nothing. The model gets the message, and may try something else.
+/// Why a tool call failed. The model sees the message and may try something else.
 ///
-/// A message that is given to [`ToolError::new`] is written for the model and the person, and readers of the run see it. Any
-/// other error becomes a `ToolError` by `?`, with all its causes in the message; it may name files and addresses, so it has a
-/// code, and readers are shown the code instead. That conversion is why this type is not a [`std::error::Error`] itself;
-/// `Box<dyn Error + Send + Sync>` takes it where one is wanted.
+/// A message passed to [`ToolError::new`] is written for the model and the user, and readers of the run see
+/// it. Any other error converts into a `ToolError` with `?`, with all causes in the message. As it may name
+/// files and addresses, it has a code, and readers see only the code. Because of this conversion, the type is
+/// not a [`std::error::Error`] itself; it converts into `Box<dyn Error + Send + Sync>` where one is needed.
 ///
 /// ```
 /// use headwater_tools::ToolError;
@@ -80,32 +80,32 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// A message for the model and the person.
+    /// An error with a message for the model and the user.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: None }
     }
 
-    /// A failure around the tool: readers are shown the code instead of the message.
+    /// Marks a failure outside the tool: readers see the code instead of the message.
     #[must_use]
     pub fn with_code(mut self, code: &'static str) -> Self {
         self.code = Some(Cow::Borrowed(code));
         self
     }
 
-    /// The code, where the message is not for readers.
+    /// The code, if the message is not for readers.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
 
-    /// Whether something around the tool failed, so that the message has nothing of the call's input.
+    /// Whether something outside the tool failed, so that the message contains nothing of the call's input.
     #[must_use]
     pub fn is_infrastructure(&self) -> bool {
         self.code().is_some_and(|code| !matches!(code, "tool.failed" | "mcp.refused"))
     }
 
-    /// The message, with its code before it if it has one.
+    /// The message, preceded by the code if there is one.
     #[must_use]
     pub fn coded(&self) -> String {
         match self.code() {
@@ -114,15 +114,16 @@ impl ToolError {
         }
     }
 
-    /// What happened.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// An error of any kind of function: `anyhow::Error` and the like are no [`std::error::Error`], but they box.
+    /// Converts any boxed error: `anyhow::Error` and similar types are not [`std::error::Error`]s, but can be
+    /// boxed.
     pub(crate) fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
-        match error.downcast::<Boxed>() {
+        match error.downcast::<BoxedToolError>() {
             Ok(boxed) => boxed.0,
             Err(error) => Self::new(with_causes(&*error)).with_code("tool.failed"),
         }
@@ -145,28 +146,28 @@ impl<E: StdError + 'static> From<E> for ToolError {
 
 impl From<ToolError> for Box<dyn StdError + Send + Sync> {
     fn from(error: ToolError) -> Self {
-        Box::new(Boxed(error))
+        Box::new(BoxedToolError(error))
     }
 }
 
-/// A tool error in a box of errors.
+/// A tool error as a boxed error.
 #[derive(Debug)]
-struct Boxed(ToolError);
+struct BoxedToolError(ToolError);
 
-impl fmt::Display for Boxed {
+impl fmt::Display for BoxedToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl StdError for Boxed {}
+impl StdError for BoxedToolError {}
 
 pub(crate) fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        // Many errors repeat their cause in their own text.
+        // Many errors repeat their cause in their own message.
         if !message.ends_with(&text) {
             message.push_str(": ");
             message.push_str(&text);

@@ -1,5 +1,5 @@
-//! A JSON Schema that was compiled once and is checked many times: of a tool's input, of a model's output, of an answer.
-//! A schema may come from a server that nobody here has read, so nothing outside it is ever fetched.
+//! A JSON Schema compiled once and checked many times: for a tool's input, a model's output or an answer. A
+//! schema may come from an untrusted server, so external references are never fetched.
 
 mod mismatch;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub use self::mismatch::Mismatch;
 use crate::{Error, ErrorKind, Result};
 
-/// A compiled JSON Schema. A clone costs nothing.
+/// A compiled JSON Schema. Cloning is cheap.
 ///
 /// ```
 /// use headwater_tools::Schema;
@@ -33,27 +33,27 @@ use crate::{Error, ErrorKind, Result};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Schema(Arc<Compiled>);
+pub struct Schema(Arc<SchemaData>);
 
-struct Compiled {
+struct SchemaData {
     value: Value,
     validator: Validator,
 }
 
 impl Schema {
-    /// Compiles a schema. Without a `$schema` it is read as draft 2020-12.
+    /// Compiles a schema. Without `$schema` it is read as draft 2020-12.
     ///
     /// # Errors
-    /// If it is not a JSON Schema, or if it refers to a schema that is not inside it.
+    /// If it is not a JSON Schema, or refers to an external schema.
     pub fn new(value: Value) -> Result<Self> {
         let validator = jsonschema::options()
             .offline()
             .build(&value)
             .map_err(|error| Error::new(ErrorKind::Schema, refusal(&error)))?;
-        Ok(Self(Arc::new(Compiled { value, validator })))
+        Ok(Self(Arc::new(SchemaData { value, validator })))
     }
 
-    /// The schema of what a type is read from.
+    /// The schema of a type's serialized form.
     ///
     /// ```
     /// use headwater_tools::{Schema, schemars::{self, JsonSchema}};
@@ -69,7 +69,7 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// If the type describes itself by something that is not a JSON Schema.
+    /// If the type's own schema is not a JSON Schema.
     pub fn of<T: JsonSchema>() -> Result<Self> {
         Self::new(schema_of::<T>()).map_err(|error| error.of(&format!("the schema of {}", type_name::<T>())))
     }
@@ -77,16 +77,16 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// Every place where the value does not fit, up to [`Mismatch::LIMIT`]; a last line then says how many more there are.
+    /// Every mismatch, up to [`Mismatch::LIMIT`]; a last entry then gives the number of further ones.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Mismatch>> {
-        // Almost everything fits, and this way needs no allocation to say so.
+        // Fast path: most values fit, and this check does not allocate.
         if self.0.validator.is_valid(value) {
             return Ok(());
         }
         Err(mismatch::collect(self.0.validator.iter_errors(value), value))
     }
 
-    /// The schema as it was given.
+    /// The original schema.
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.0.value
@@ -105,7 +105,7 @@ impl PartialEq for Schema {
     }
 }
 
-/// The schema of what a type is read from, as a model is told it: no `$schema`, which some providers refuse.
+/// The schema of a type for a model: without `$schema`, which some providers reject.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.meta_schema = None);
@@ -120,8 +120,8 @@ fn refusal(error: &jsonschema::ValidationError<'_>) -> String {
     };
     match reference {
         jsonschema::ReferencingError::Unretrievable { uri, .. } => format!(
-            "the schema refers to {uri}, which is not fetched: put what it refers to under \"$defs\" of the schema itself"
+            "the schema refers to {uri}, which is not fetched: put the referenced schema under \"$defs\" of the schema itself"
         ),
-        other => format!("the schema refers to something that is not there: {other}"),
+        other => format!("the schema has an unresolved reference: {other}"),
     }
 }

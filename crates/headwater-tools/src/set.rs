@@ -1,4 +1,4 @@
-//! The tools of one call of a model: by name, with their schemas compiled.
+//! A set of tools for one model call, with compiled schemas.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Error, ErrorKind, Mismatch, Result, Schema, Tool, ToolError};
 
-/// Tools by name, in the order in which they were added. A clone costs little.
+/// Tools by name, in insertion order. Cloning is cheap.
 ///
 /// ```
 /// use headwater_protocol::ToolSpec;
@@ -28,18 +28,18 @@ use crate::{Error, ErrorKind, Mismatch, Result, Schema, Tool, ToolError};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
     by_name: HashMap<Arc<str>, usize>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct ToolEntry {
     tool: Arc<dyn Tool>,
     input: Schema,
 }
 
 impl Tools {
-    /// No tools.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -48,12 +48,12 @@ impl Tools {
     /// Adds a tool.
     ///
     /// # Errors
-    /// If there is one of that name already, if its name is none that a model can be told, or if its schema is not one.
+    /// If the name is taken or not accepted by model APIs, or if the input schema is invalid.
     pub fn with(self, tool: impl Tool) -> Result<Self> {
         self.with_shared(Arc::new(tool))
     }
 
-    /// Adds a tool that others hold too.
+    /// Adds a shared tool.
     ///
     /// # Errors
     /// As for [`with`](Tools::with).
@@ -63,7 +63,7 @@ impl Tools {
         let input = check_input(&spec.input_schema).map_err(|error| {
             error.of(&format!("the input schema of \"{}\" ({})", spec.name, tool.origin()))
         })?;
-        self.insert(Entry { tool, input })?;
+        self.insert(ToolEntry { tool, input })?;
         Ok(self)
     }
 
@@ -84,32 +84,32 @@ impl Tools {
         self.entry(name).map(|entry| &entry.tool)
     }
 
-    /// How a model is told about them.
+    /// The descriptions of the tools for a model.
     pub fn specs(&self) -> impl ExactSizeIterator<Item = &ToolSpec> {
         self.entries.iter().map(|entry| entry.tool.spec())
     }
 
-    /// The tools.
+    /// The tools in insertion order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Tool>> {
         self.entries.iter().map(|entry| &entry.tool)
     }
 
-    /// How many there are.
+    /// The number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Checks what a model wants to call: is there such a tool, and does the input fit?
+    /// Checks a model's call: the tool exists and the input fits its schema.
     ///
     /// # Errors
-    /// What the model is to be told, so that it can do better.
+    /// A message that lets the model correct the call.
     pub fn check(&self, name: &str, input: &Value) -> Result<(), ToolError> {
         let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
         entry.input.check(input).map_err(|mismatches| {
@@ -118,18 +118,18 @@ impl Tools {
         })
     }
 
-    /// Lets go of what they hold, each in turn.
+    /// Releases the resources of all tools, one by one.
     pub async fn close(&self) {
         for entry in &self.entries {
             entry.tool.close().await;
         }
     }
 
-    fn entry(&self, name: &str) -> Option<&Entry> {
+    fn entry(&self, name: &str) -> Option<&ToolEntry> {
         self.by_name.get(name).and_then(|index| self.entries.get(*index))
     }
 
-    fn insert(&mut self, entry: Entry) -> Result<()> {
+    fn insert(&mut self, entry: ToolEntry) -> Result<()> {
         let name = &entry.tool.spec().name;
         if let Some(first) = self.get(name) {
             let (first, second) = (first.origin(), entry.tool.origin());
@@ -162,17 +162,18 @@ impl Tools {
 
 const LONGEST_NAME: usize = 128;
 
-/// Models give an object and nothing else, and their providers refuse a tool that wants something else.
+/// Models always pass an object, and providers reject tools with another input type.
 fn check_input(schema: &Value) -> Result<Schema> {
     match schema.get("type") {
-        Some(kind) if kind != "object" => {
-            Err(Error::new(ErrorKind::Schema, format!("a tool's input is an object, not of the type {kind}")))
-        }
+        Some(kind) if kind != "object" => Err(Error::new(
+            ErrorKind::Schema,
+            format!("invalid input type {kind}: the input of a tool must be an object"),
+        )),
         _ => Schema::new(schema.clone()),
     }
 }
 
-/// What every provider and MCP take. A provider that takes less says so itself.
+/// Names that MCP and every provider accept. Providers with stricter rules report an error themselves.
 fn check_name(name: &str) -> Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits) {
@@ -182,7 +183,7 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::new(
         ErrorKind::Name,
         format!(
-            "a tool cannot be named {shown:?}: a name has 1 to {LONGEST_NAME} letters, digits, \"_\", \"-\" and \".\""
+            "invalid tool name {shown:?}: use 1 to {LONGEST_NAME} letters, digits, \"_\", \"-\" and \".\""
         ),
     ))
 }

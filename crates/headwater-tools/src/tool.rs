@@ -1,4 +1,4 @@
-//! What a tool is.
+//! The trait of all tools.
 
 use std::{fmt, future::Future, pin::Pin};
 
@@ -8,56 +8,57 @@ use serde_json::Value;
 
 use crate::{ToolContext, ToolError, ToolOutput};
 
-/// What a tool will have given.
+/// The future of a tool call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// A tool that a model may call.
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
-    /// How a model is told about it.
+    /// Its description for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// Where it comes from, for messages: a function, a server, the page.
+    /// Its origin for messages: a function, a server or the page.
     fn origin(&self) -> String {
         format!("{self:?}")
     }
 
-    /// Who executes it: the server, unless it says otherwise. A tool of the page is never [called](Tool::call); the run
-    /// waits for what the page gives.
+    /// Who runs it; the server by default. A tool of the page is never [called](Tool::call): the run waits
+    /// for the page's result.
     fn executor(&self) -> Executor {
         Executor::Server
     }
 
-    /// Whether a person must agree before it is called with this input.
+    /// Whether the user must approve a call with this input.
     fn approval(&self, input: &Value) -> Approval {
         let _ = input;
         Approval::NotNeeded
     }
 
-    /// Whether a person who is asked for approval may change the input. The rule is asked again for the changed input.
+    /// Whether the user may change the input when approving. The approval rule is applied to the changed
+    /// input.
     fn editable(&self) -> bool {
         false
     }
 
-    /// What to do with a call that was begun and of which nobody knows whether it was finished, because the process died.
+    /// What to do with a call whose outcome is unknown because the process died during it.
     fn unfinished(&self) -> Unfinished {
         Unfinished::Fail
     }
 
-    /// Calls it. The input fits the schema. Dropping the future cancels the call.
+    /// Calls the tool. The input fits the schema. Dropping the future cancels the call.
     fn call(&self, input: Value, context: ToolContext) -> ToolFuture<'_>;
 
-    /// Lets go of what it holds, a connection or a process, when the reason call that it was given to has ended.
+    /// Releases its resources, such as a connection or a process, at the end of the reason call that used it.
     fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// Whether a person must agree to a call.
+/// Whether a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// No.
+    /// The call is made immediately.
     NotNeeded,
-    /// Yes: the run waits for it.
+    /// The run waits for the user's approval.
     Needed,
 }
 
@@ -65,11 +66,11 @@ pub enum Approval {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unfinished {
-    /// Tell the model that the outcome is unknown.
+    /// Report to the model that the outcome is unknown.
     #[default]
     Fail,
-    /// Call it again: it has no effect, or takes the idempotency key to heart.
+    /// Repeat the call: it has no side effects, or honours the idempotency key.
     Repeat,
-    /// Ask a person.
+    /// Ask the user.
     Ask,
 }

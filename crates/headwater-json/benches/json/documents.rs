@@ -1,4 +1,4 @@
-//! What is read: documents of any size, and the fields that are wanted of them.
+//! Documents of any size to read, and the fields to extract from them.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use headwater_json::{FieldKind, Fields};
 pub(crate) struct Document {
     pub(crate) name: &'static str,
     fields: &'static [(&'static str, FieldKind)],
-    /// About so many bytes of it.
+    /// Generates about this many bytes.
     pub(crate) text: fn(usize) -> String,
 }
 
@@ -43,7 +43,7 @@ fn string(size: usize) -> String {
     let mut text = r#"{"subject":"Beta access is open","body":""#.to_owned();
     let mut line = 0;
     while text.len() + 2 < size {
-        write!(text, "Line {line} of a long letter that nobody has asked for, but which must be read.\\n")
+        write!(text, "Line {line} of a long letter that a model wrote and that must be read as well.\\n")
             .unwrap();
         line += 1;
     }
@@ -51,7 +51,7 @@ fn string(size: usize) -> String {
     text
 }
 
-/// Items between a head and a tail, until it is large enough.
+/// Repeats items between a head and a tail until the text is large enough.
 fn repeat(head: &str, tail: &str, size: usize, mut item: impl FnMut(&mut String, usize)) -> String {
     let mut text = head.to_owned();
     let mut index = 0;

@@ -1,7 +1,8 @@
-//! Extraction and partial values on one core, beside `serde_json` on the whole document and beside other crates.
+//! Extraction and partial values on one core, compared with `serde_json` on the whole document and with other
+//! crates.
 //!
-//! Prints one line of JSON per measurement; `cargo xtask bench json` makes the tables. The documents that the vendors read
-//! too are written to `HEADWATER_BENCH_DIR`.
+//! Prints one line of JSON per measurement; `cargo xtask bench json` turns them into tables. Documents shared
+//! with the vendors' benchmarks are written to `HEADWATER_BENCH_DIR`.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -23,9 +24,9 @@ use serde_json::Value;
 
 const SIZES: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const PIECES: [usize; 4] = [1, 16, 256, usize::MAX];
-/// The size and the piece at which everything is compared.
+/// The document size and piece size used to compare all implementations.
 const SAME_AS_VENDORS: (usize, usize) = (100_000, 16);
-/// What a ratio stands on is measured in turns for this long, and the best pass counts.
+/// The sides of a ratio alternate for this long, and the best pass counts.
 const BUDGET: Duration = Duration::from_millis(120);
 
 fn main() {
@@ -50,7 +51,7 @@ fn main() {
     }
 }
 
-/// One pass over a document.
+/// A document to measure.
 type Pass<'a> = Box<dyn Fn() + 'a>;
 
 struct Bench {
@@ -83,7 +84,7 @@ impl Bench {
         black_box(&value);
     }
 
-    /// What is measured does its work.
+    /// Checks that the measured code does its work.
     fn check(&self) {
         let mut chunks = 0;
         self.extract(&self.pieces(16), |_| chunks += 1);
@@ -95,7 +96,7 @@ impl Bench {
         assert_eq!(value.into_value().unwrap(), serde_json::from_str::<Value>(&self.text).unwrap());
     }
 
-    /// Ours in all pieces, beside serde_json on the whole.
+    /// Headwater with all piece sizes, and serde_json on the whole document.
     fn measure(&self) {
         let all = PIECES.map(|piece| (piece, self.pieces(piece)));
         let serde: &dyn Fn() = &|| drop(black_box(serde_json::from_slice::<Value>(self.text.as_bytes())));
@@ -140,7 +141,8 @@ impl Bench {
         }
     }
 
-    /// Seconds for reading all the text so far at each piece. Every 32nd piece is timed, which stands for its neighbours.
+    /// Seconds to parse the whole text so far at each piece. Only every 32nd piece is timed and stands for
+    /// its neighbours.
     fn again(&self, pieces: &[&str], other: fn(&str)) -> f64 {
         const EVERY: usize = 32;
         let mut end = 0;
@@ -167,7 +169,7 @@ impl Bench {
     }
 }
 
-/// The seconds of the best pass of each, all taking turns, so that a busy moment hits all of them.
+/// Best time of each pass in seconds. The passes alternate, so that a busy moment affects all of them.
 fn best_in_turns(passes: &[&dyn Fn()]) -> Vec<f64> {
     let begin = Instant::now();
     let mut best = vec![f64::INFINITY; passes.len()];
@@ -178,7 +180,7 @@ fn best_in_turns(passes: &[&dyn Fn()]) -> Vec<f64> {
             let wall = Instant::now();
             pass();
             let wall = wall.elapsed().as_secs_f64();
-            // The system counts by the tick, which says nothing about a short pass.
+            // CPU time is counted in ticks, too coarse for a short pass.
             let seconds = match (start, seconds_of_cpu()) {
                 (Some(start), Some(end)) if wall > 0.05 => wall.min(end - start),
                 _ => wall,
@@ -190,8 +192,8 @@ fn best_in_turns(passes: &[&dyn Fn()]) -> Vec<f64> {
     best
 }
 
-/// The time that this thread has run for, where the system tells: a busy machine takes long over a long pass, which would
-/// look like growth.
+/// CPU time of this thread, where available. Wall time on a busy machine would make long passes look
+/// superlinear.
 fn seconds_of_cpu() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)

@@ -6,18 +6,18 @@ use actson::feeder::PushJsonFeeder;
 use actson::{JsonEvent, JsonParser};
 use jiter::{JsonValue, PartialMode};
 
-/// What a crate is called, and how it reads a text or the pieces of one.
+/// The name of a crate, and a function that reads a text or its pieces.
 type Named<T> = (&'static str, fn(&T));
 type Push = fn(&[&str]);
 
-/// Parsers that are pushed pieces.
+/// Push parsers.
 pub(crate) const PUSH: &[(&str, Push)] = &[("actson", actson)];
 /// Parsers of whole documents.
 pub(crate) const WHOLE: &[Named<str>] = &[("jiter", jiter)];
-/// Parsers that read all the text so far again.
+/// Parsers that read the whole text again at each piece.
 pub(crate) const AGAIN: &[Named<str>] = &[("jiter partial, again", jiter_partial)];
 
-/// Whole keys and values are its events; it builds nothing.
+/// Reports complete keys and values; builds nothing.
 fn actson(pieces: &[&str]) {
     let mut parser = JsonParser::new(PushJsonFeeder::new());
     let mut events = 0_u64;

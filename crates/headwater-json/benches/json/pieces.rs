@@ -1,6 +1,6 @@
-//! How a document is cut.
+//! Splits a document into pieces.
 
-/// Pieces of so many bytes, or a little less where a character would be cut.
+/// Pieces of this many bytes, or slightly fewer to avoid splitting a character.
 pub(crate) fn split(text: &str, piece: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;

@@ -1,107 +1,107 @@
-//! Follows the declared fields through a document, and emits.
+//! Follows the declared fields through a document and emits chunks.
 
 use serde_json::Value;
 
-use super::seen::{Pool, Seen};
+use super::repeated_keys::{SeenKeys, SeenKeysPool};
 use crate::build::Builder;
 use crate::chunk::Chunk;
 use crate::fields::{Automaton, DEAD, FieldKind, ROOT};
 use crate::parser::number;
 use crate::path::{push_index, push_key};
-use crate::visit::Visit;
+use crate::visit::Visitor;
 
-/// Where the walk is, between two pieces.
+/// The position in the document between two pieces.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Walk {
-    /// The open containers in which something can match or must be collected.
-    frames: Vec<Frame>,
-    /// How many containers are open below those.
+pub(super) struct WalkState {
+    /// The open containers in which a field can match or whose value is collected.
+    frames: Vec<ContainerFrame>,
+    /// Number of open containers nested below those.
     dead: usize,
-    /// The path of the last place that could match; frames know how much of it is theirs.
+    /// Path of the last value that a field could match; each frame knows the length of its prefix.
     path: String,
-    /// How many of the open containers are collected, to be emitted as a whole.
+    /// Number of open containers that are collected to be emitted whole.
     collected: usize,
     builder: Builder,
-    string: Text,
-    /// The string that is collected.
+    string: StringState,
+    /// The string being collected.
     text: String,
-    /// Items that were completed in this piece.
-    items: Items,
-    pool: Pool,
+    /// PendingItems that completed in this piece.
+    items: PendingItems,
+    pool: SeenKeysPool,
 }
 
 /// An open container.
 #[derive(Debug, Clone)]
-struct Frame {
+struct ContainerFrame {
     state: u32,
-    /// How long its own path is.
+    /// Length of its path.
     path: usize,
     kind: Container,
-    /// What to do with it when it ends.
-    want: Want,
-    /// Whether something in it has been emitted.
-    said: bool,
+    /// Why it is collected.
+    want: CollectReason,
+    /// Whether a value inside has been emitted.
+    emitted: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Container {
     Array {
-        /// The index of the next item.
+        /// Index of the next item.
         next: usize,
-        /// Whether the items are emitted as they complete.
+        /// Whether items are emitted as they complete.
         append: bool,
     },
     Object {
-        /// The state of the value whose key has come.
+        /// Automaton state of the value whose key was read.
         child: u32,
-        seen: Seen,
+        seen: SeenKeys,
     },
 }
 
 /// Why a value is collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Want {
-    /// It is emitted itself.
+struct CollectReason {
+    /// It matches a *set* field.
     set: bool,
-    /// It is an item of an array that is appended to.
+    /// It is an item of an *append* field.
     item: bool,
 }
 
-impl Want {
+impl CollectReason {
     fn any(self) -> bool {
         self.set || self.item
     }
 }
 
-/// What happens to the string that is open.
+/// What happens to the string being read.
 #[derive(Debug, Clone, Copy, Default)]
-struct Text {
-    want: Want,
-    /// It is collected.
+struct StringState {
+    want: CollectReason,
+    /// Whether it is collected.
     collect: bool,
-    /// It is emitted as it grows.
+    /// Whether it is emitted as it grows.
     delta: bool,
-    /// Some of it has been emitted.
-    said: bool,
+    /// Whether part of it has been emitted.
+    emitted: bool,
 }
 
-/// Items of one array that wait for the end of the piece.
+/// PendingItems of one array, held until the end of the piece.
 #[derive(Debug, Clone, Default)]
-struct Items {
+struct PendingItems {
     items: Vec<Value>,
-    /// How long the path of their array is.
+    /// Length of the path of the array.
     path: usize,
 }
 
-/// A walk, with the fields to look for and the place to emit to.
+/// A walk together with its fields and the callback for chunks.
 pub(super) struct Walker<'a, F> {
-    pub(super) walk: &'a mut Walk,
+    pub(super) walk: &'a mut WalkState,
     pub(super) fields: &'a Automaton,
     pub(super) emit: F,
 }
 
 impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
-    /// Emits what waited for the end of the piece.
+    /// Emits the items held until the end of the piece.
     #[inline]
     pub(super) fn flush(&mut self) {
         if !self.walk.items.items.is_empty() {
@@ -115,7 +115,7 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
         (self.emit)(Chunk::Append { path, items });
     }
 
-    /// Emits at the current path.
+    /// Emits a *set* chunk at the current path.
     #[inline]
     fn set(&mut self, value: Option<Value>) {
         self.flush();
@@ -123,23 +123,23 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
         self.mark();
     }
 
-    /// Notes in the innermost open container that something in it was emitted.
+    /// Marks the innermost open container as emitted in part.
     #[inline]
     fn mark(&mut self) {
         if let Some(frame) = self.walk.frames.last_mut() {
-            frame.said = true;
+            frame.emitted = true;
         }
     }
 
-    /// Begins a value: its state, and why it is collected.
+    /// Begins a value: returns its state and why it is collected.
     #[inline]
-    fn enter(&mut self) -> (u32, Want) {
-        let Walk { dead, frames, path, .. } = &mut *self.walk;
+    fn enter(&mut self) -> (u32, CollectReason) {
+        let WalkState { dead, frames, path, .. } = &mut *self.walk;
         if *dead > 0 {
-            return (DEAD, Want::default());
+            return (DEAD, CollectReason::default());
         }
         let Some(frame) = frames.last_mut() else {
-            return (ROOT, Want::default());
+            return (ROOT, CollectReason::default());
         };
         let (state, item) = match &mut frame.kind {
             Container::Object { child, .. } => (*child, false),
@@ -154,7 +154,7 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
                 (state, *append)
             }
         };
-        (state, Want { set: self.fields.kinds(state).has(FieldKind::Set), item })
+        (state, CollectReason { set: self.fields.kinds(state).has(FieldKind::Set), item })
     }
 
     #[inline]
@@ -170,15 +170,16 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
         }
     }
 
-    /// A value that was collected is whole. `said` if something of it has been emitted already.
-    fn complete(&mut self, value: Value, want: Want, said: bool) {
+    /// Ends a collected value. `emitted` if part of it has been emitted.
+    fn complete(&mut self, value: Value, want: CollectReason, emitted: bool) {
         let outer = (self.walk.collected > 0).then(|| value.clone());
         if want.set {
             self.set(Some(value));
-        } else if said {
-            // The item has its place already, so it cannot be appended.
-            let Walk { frames, path, .. } = &mut *self.walk;
-            if let Some(Frame { path: len, kind: Container::Array { next, .. }, .. }) = frames.last() {
+        } else if emitted {
+            // Nested chunks have created this item already, so appending it would add it twice.
+            let WalkState { frames, path, .. } = &mut *self.walk;
+            if let Some(ContainerFrame { path: len, kind: Container::Array { next, .. }, .. }) = frames.last()
+            {
                 path.truncate(*len);
                 push_index(path, next.saturating_sub(1));
             }
@@ -201,23 +202,23 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
     fn begin(&mut self, array: bool) {
         let (state, want) = self.enter();
         let append = array && self.fields.kinds(state).has(FieldKind::Append);
-        let goes_on = self.fields.goes_on(state);
+        let can_match_below = self.fields.can_match_below(state);
         let walk = &mut *self.walk;
         walk.collected += usize::from(want.any());
         if walk.collected > 0 {
             walk.builder.begin(array);
         }
-        if !goes_on && !append && !want.any() {
+        if !can_match_below && !append && !want.any() {
             walk.dead += 1;
             return;
         }
         let kind = if array {
             Container::Array { next: 0, append }
         } else {
-            Container::Object { child: DEAD, seen: Seen::default() }
+            Container::Object { child: DEAD, seen: SeenKeys::default() }
         };
-        let state = if goes_on { state } else { DEAD };
-        walk.frames.push(Frame { state, path: walk.path.len(), kind, want, said: false });
+        let state = if can_match_below { state } else { DEAD };
+        walk.frames.push(ContainerFrame { state, path: walk.path.len(), kind, want, emitted: false });
     }
 
     #[inline]
@@ -231,34 +232,34 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
             }
             return;
         }
-        let Some(Frame { path, kind, want, mut said, .. }) = walk.frames.pop() else {
+        let Some(ContainerFrame { path, kind, want, mut emitted, .. }) = walk.frames.pop() else {
             return;
         };
         walk.path.truncate(path);
         match kind {
-            Container::Object { seen, .. } => walk.pool.take_back(seen),
+            Container::Object { seen, .. } => walk.pool.recycle(seen),
             Container::Array { next, append: true } => {
                 self.flush();
                 if next == 0 {
                     (self.emit)(Chunk::Append { path: &self.walk.path, items: Vec::new() });
-                    said = true;
+                    emitted = true;
                 }
             }
             Container::Array { append: false, .. } => {}
         }
-        if said {
+        if emitted {
             self.mark();
         }
         self.walk.collected -= usize::from(want.any());
         match value {
-            Some(value) if want.any() => self.complete(value, want, said),
+            Some(value) if want.any() => self.complete(value, want, emitted),
             Some(value) => self.walk.builder.add(value),
             None => {}
         }
     }
 }
 
-impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
+impl<F: FnMut(Chunk<'_>)> Visitor for Walker<'_, F> {
     #[inline]
     fn begin_object(&mut self) {
         self.begin(false);
@@ -281,7 +282,7 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
 
     #[inline]
     fn key(&mut self, key: &str) -> bool {
-        let Walk { frames, dead, path, collected, builder, pool, .. } = &mut *self.walk;
+        let WalkState { frames, dead, path, collected, builder, pool, .. } = &mut *self.walk;
         let collects = *collected > 0;
         if collects {
             builder.set_key(key);
@@ -289,7 +290,8 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
         if *dead > 0 {
             return collects;
         }
-        let Some(Frame { state, path: len, kind: Container::Object { child, seen }, .. }) = frames.last_mut()
+        let Some(ContainerFrame { state, path: len, kind: Container::Object { child, seen }, .. }) =
+            frames.last_mut()
         else {
             return collects;
         };
@@ -300,10 +302,10 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
         }
         path.truncate(*len);
         push_key(path, key);
-        let again = pool.again(seen, named.ordinal, key);
+        let repeated = pool.repeated(seen, named.ordinal, key);
         let kinds = self.fields.kinds(named.state);
         let grows = kinds.has(FieldKind::Text) || kinds.has(FieldKind::Append);
-        if again && (grows || self.fields.goes_on(named.state)) {
+        if repeated && (grows || self.fields.can_match_below(named.state)) {
             self.set(None);
         }
         true
@@ -312,20 +314,20 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
     #[inline]
     fn begin_string(&mut self) {
         if self.walk.dead > 0 && self.walk.collected == 0 {
-            self.walk.string = Text::default();
+            self.walk.string = StringState::default();
             return;
         }
         let (state, want) = self.enter();
         let collect = want.any() || self.walk.collected > 0;
         let delta = self.fields.kinds(state).has(FieldKind::Text);
-        self.walk.string = Text { want, collect, delta, said: false };
+        self.walk.string = StringState { want, collect, delta, emitted: false };
     }
 
     #[inline]
     fn text(&mut self, part: &str) {
-        let Text { collect, delta, .. } = self.walk.string;
+        let StringState { collect, delta, .. } = self.walk.string;
         if delta {
-            self.walk.string.said = true;
+            self.walk.string.emitted = true;
             self.flush();
             (self.emit)(Chunk::Text { path: &self.walk.path, delta: part });
         }
@@ -336,9 +338,9 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
 
     #[inline]
     fn end_string(&mut self) {
-        let Text { want, collect, delta, said } = self.walk.string;
+        let StringState { want, collect, delta, emitted } = self.walk.string;
         if delta {
-            if !said {
+            if !emitted {
                 self.flush();
                 (self.emit)(Chunk::Text { path: &self.walk.path, delta: "" });
             }

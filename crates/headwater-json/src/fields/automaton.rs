@@ -1,7 +1,7 @@
-//! All declared paths in one automaton, so that a key is looked up once whatever was declared.
+//! All declared paths in one automaton, so that each key takes one lookup however many fields are declared.
 //!
-//! The paths make a trie in which a key may match a name and a wildcard. Sets of trie nodes that are matched together
-//! become states, so a document is always in exactly one.
+//! The paths form a trie in which a key may match both a name and a wildcard. Each set of trie nodes matched
+//! together becomes one state, so a document is always in exactly one state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,9 +9,9 @@ use super::FieldKind;
 use super::error::FieldError;
 use crate::path::{is_digits, unescape};
 
-/// The state in which nothing can match any more.
+/// The state in which nothing below can match.
 pub(crate) const DEAD: u32 = 0;
-/// The state of the whole document.
+/// The state of the document's root.
 pub(crate) const ROOT: u32 = 1;
 
 const MAX_STATES: usize = 10_000;
@@ -20,14 +20,14 @@ const MAX_STATES: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Pattern {
     kind: FieldKind,
-    segments: Vec<Step>,
+    segments: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum PathStep {
     Any,
     Key(String),
-    /// Digits: an index, or a key.
+    /// Digits match an index or a key.
     Digits(String),
 }
 
@@ -38,9 +38,9 @@ impl Pattern {
         }
         let segments = path.split('.').map(|segment| match segment {
             "" => Err(FieldError::empty_segment(kind, path)),
-            "*" => Ok(Step::Any),
-            digits if is_digits(digits) => Ok(Step::Digits(digits.to_owned())),
-            key => Ok(Step::Key(unescape(key).into_owned())),
+            "*" => Ok(PathStep::Any),
+            digits if is_digits(digits) => Ok(PathStep::Digits(digits.to_owned())),
+            key => Ok(PathStep::Key(unescape(key).into_owned())),
         });
         Ok(Self { kind, segments: segments.collect::<Result<_, _>>()? })
     }
@@ -48,20 +48,20 @@ impl Pattern {
 
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    states: Vec<State>,
+    states: Vec<AutomatonState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AutomatonState {
     kinds: Kinds,
-    names: Names,
-    /// Where each index leads that leads elsewhere than the others, in their order.
+    names: NameTable,
+    /// Target states of indexes that differ from `other`, in ascending order.
     indexes: Vec<(usize, u32)>,
-    /// Where every other key and index leads.
+    /// Target state of every other key and index.
     other: u32,
 }
 
-/// In which ways a place is wanted.
+/// The field kinds that match a value, as bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Kinds(u8);
 
@@ -80,27 +80,27 @@ impl Kinds {
     }
 }
 
-/// Where a key leads, and its number among the declared names of its object.
+/// Target state of a key, and its position among the declared names of the object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Named {
+pub(crate) struct KeyMatch {
     pub(crate) state: u32,
     pub(crate) ordinal: Option<u32>,
 }
 
-/// The declared names below a state. A few are compared one by one, which is faster than hashing.
+/// The declared names below a state. Comparing a few one by one is faster than hashing.
 #[derive(Debug)]
-enum Names {
+enum NameTable {
     Few(Vec<(Box<str>, u32)>),
     Many(HashMap<Box<str>, (u32, u32)>),
 }
 
-impl Default for Names {
+impl Default for NameTable {
     fn default() -> Self {
         Self::Few(Vec::new())
     }
 }
 
-impl Names {
+impl NameTable {
     fn new(names: Vec<(Box<str>, u32)>) -> Self {
         if names.len() <= 8 {
             return Self::Few(names);
@@ -129,7 +129,7 @@ impl Names {
 impl Automaton {
     pub(super) fn new(patterns: &[Pattern]) -> Result<Self, FieldError> {
         let trie = Trie::new(patterns);
-        let mut states = vec![State::default()];
+        let mut states = vec![AutomatonState::default()];
         let mut known = HashMap::from([(BTreeSet::new(), DEAD)]);
         let mut queue = vec![BTreeSet::from([0])];
         known.insert(BTreeSet::from([0]), ROOT);
@@ -156,22 +156,22 @@ impl Automaton {
         self.states.get(state as usize).map_or(Kinds(0), |state| state.kinds)
     }
 
-    /// Whether something below this state can match.
+    /// Whether a field can match below this state.
     #[inline]
-    pub(crate) fn goes_on(&self, state: u32) -> bool {
+    pub(crate) fn can_match_below(&self, state: u32) -> bool {
         self.states
             .get(state as usize)
             .is_some_and(|state| state.other != DEAD || !state.names.is_empty() || !state.indexes.is_empty())
     }
 
     #[inline]
-    pub(crate) fn at_key(&self, state: u32, key: &str) -> Named {
+    pub(crate) fn at_key(&self, state: u32, key: &str) -> KeyMatch {
         let Some(state) = self.states.get(state as usize) else {
-            return Named { state: DEAD, ordinal: None };
+            return KeyMatch { state: DEAD, ordinal: None };
         };
         match state.names.find(key) {
-            Some((state, ordinal)) => Named { state, ordinal: Some(ordinal) },
-            None => Named { state: state.other, ordinal: None },
+            Some((state, ordinal)) => KeyMatch { state, ordinal: Some(ordinal) },
+            None => KeyMatch { state: state.other, ordinal: None },
         }
     }
 
@@ -190,18 +190,18 @@ impl Automaton {
 
 #[derive(Debug, Default)]
 struct Trie {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
 }
 
 #[derive(Debug, Default)]
-struct Node {
+struct TrieNode {
     kinds: u8,
-    next: BTreeMap<Step, usize>,
+    next: BTreeMap<PathStep, usize>,
 }
 
 impl Trie {
     fn new(patterns: &[Pattern]) -> Self {
-        let mut nodes = vec![Node::default()];
+        let mut nodes = vec![TrieNode::default()];
         for pattern in patterns {
             let mut at = 0;
             for step in &pattern.segments {
@@ -209,7 +209,7 @@ impl Trie {
                 let Some(node) = nodes.get_mut(at) else { break };
                 at = *node.next.entry(step.clone()).or_insert(new);
                 if at == new {
-                    nodes.push(Node::default());
+                    nodes.push(TrieNode::default());
                 }
             }
             if let Some(node) = nodes.get_mut(at) {
@@ -219,24 +219,31 @@ impl Trie {
         Self { nodes }
     }
 
-    /// The state of matching all of `nodes`. `number` gives the state of a set of nodes its number.
-    fn state(&self, nodes: &BTreeSet<usize>, number: &mut dyn FnMut(BTreeSet<usize>) -> u32) -> State {
+    /// The state that matches all of `nodes`. `number` assigns a number to the state of a set of nodes.
+    fn state(
+        &self,
+        nodes: &BTreeSet<usize>,
+        number: &mut dyn FnMut(BTreeSet<usize>) -> u32,
+    ) -> AutomatonState {
         let matched = || nodes.iter().filter_map(|node| self.nodes.get(*node));
-        let any: BTreeSet<usize> = matched().filter_map(|node| node.next.get(&Step::Any).copied()).collect();
+        let any: BTreeSet<usize> =
+            matched().filter_map(|node| node.next.get(&PathStep::Any).copied()).collect();
         let mut names: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut indexes: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (step, next) in matched().flat_map(|node| &node.next) {
-            let (Step::Key(name) | Step::Digits(name)) = step else { continue };
+            let (PathStep::Key(name) | PathStep::Digits(name)) = step else { continue };
             names.entry(name).or_insert_with(|| any.clone()).insert(*next);
-            // `07` is a key, and no way to spell an index.
-            let is_index = matches!(step, Step::Digits(_)) && (name == "0" || !name.starts_with('0'));
+            // `07` matches a key only: indexes have no leading zero.
+            let is_index = matches!(step, PathStep::Digits(_)) && (name == "0" || !name.starts_with('0'));
             if let (true, Ok(index)) = (is_index, name.parse::<usize>()) {
                 indexes.entry(index).or_insert_with(|| any.clone()).insert(*next);
             }
         }
-        State {
+        AutomatonState {
             kinds: Kinds(matched().fold(0, |kinds, node| kinds | node.kinds)),
-            names: Names::new(names.into_iter().map(|(name, next)| (name.into(), number(next))).collect()),
+            names: NameTable::new(
+                names.into_iter().map(|(name, next)| (name.into(), number(next))).collect(),
+            ),
             indexes: indexes.into_iter().map(|(index, next)| (index, number(next))).collect(),
             other: number(any),
         }

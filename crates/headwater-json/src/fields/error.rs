@@ -1,16 +1,16 @@
-//! What is wrong with a declaration.
+//! Errors in field declarations.
 
 use std::fmt;
 
 use super::FieldKind;
 
-/// Why a field cannot be declared.
+/// Why a field declaration is invalid.
 ///
 /// ```
 /// use headwater_json::Fields;
 ///
 /// let error = Fields::builder().set("").build().unwrap_err();
-/// assert_eq!(error.to_string(), "the path of a set field is empty: name at least one key, as in `draft.body`");
+/// assert_eq!(error.to_string(), "empty path of a set field: name at least one key, as in `draft.body`");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
@@ -18,7 +18,7 @@ pub struct FieldError {
     message: Box<str>,
 }
 
-/// What is wrong, to decide by.
+/// The cause of a [`FieldError`].
 ///
 /// ```
 /// use headwater_json::{FieldErrorKind, FieldKind};
@@ -33,14 +33,14 @@ pub enum FieldErrorKind {
     EmptyPath,
     /// The path has an empty segment, such as `a..b`.
     EmptySegment,
-    /// There is no such kind of field.
+    /// The field kind is unknown.
     UnknownKind,
-    /// Too many wildcards overlap.
+    /// Overlapping wildcards need too many states.
     TooManyStates,
 }
 
 impl FieldError {
-    /// What is wrong.
+    /// The cause.
     ///
     /// ```
     /// use headwater_json::{FieldErrorKind, Fields};
@@ -60,7 +60,7 @@ impl FieldError {
         let kind = named(kind);
         Self::new(
             FieldErrorKind::EmptyPath,
-            format!("the path of {kind} field is empty: name at least one key, as in `draft.body`"),
+            format!("empty path of {kind} field: name at least one key, as in `draft.body`"),
         )
     }
 
@@ -75,7 +75,7 @@ impl FieldError {
     pub(super) fn unknown_kind(name: &str) -> Self {
         Self::new(
             FieldErrorKind::UnknownKind,
-            format!("there is no field kind `{name}`: use set, text-delta or append"),
+            format!("unknown field kind `{name}`: use set, text-delta or append"),
         )
     }
 

@@ -1,38 +1,38 @@
-//! Finding where the value begins, when something comes before it.
+//! Finds the beginning of the value after prose.
 
-/// What has been read before the value.
+/// What precedes the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lead {
-    /// Nothing but white space and a byte order mark.
+    /// Only whitespace and a byte order mark.
     Blank,
-    /// Prose; `fresh` while there is only white space on this line.
+    /// Prose; `fresh` while the current line has only whitespace.
     Prose { fresh: bool },
-    /// A bracket in prose, and white space after it.
+    /// A bracket after prose, followed by whitespace so far.
     Bracket { open: u8, fresh: bool },
 }
 
-/// What one more byte says.
+/// The result of reading one more byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum LeadStep {
     /// The value has not begun.
     Nothing(Lead),
-    /// The value begins with this byte, which is a bracket.
+    /// The value begins with this byte, a bracket.
     Here,
-    /// The value has begun with this bracket, and the byte is the first thing in it.
+    /// The value began with this earlier bracket, and this byte is the first inside it.
     Before(u8),
 }
 
 impl Lead {
-    pub(super) fn next(self, byte: u8) -> Found {
+    pub(super) fn next(self, byte: u8) -> LeadStep {
         let blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         match self {
-            Self::Blank if blank => Found::Nothing(self),
-            Self::Blank if matches!(byte, b'{' | b'[') => Found::Here,
-            Self::Blank => Found::Nothing(Self::Prose { fresh: false }),
-            Self::Bracket { .. } if blank => Found::Nothing(self),
-            Self::Bracket { open, fresh } if begins(open, byte, fresh) => Found::Before(open),
+            Self::Blank if blank => LeadStep::Nothing(self),
+            Self::Blank if matches!(byte, b'{' | b'[') => LeadStep::Here,
+            Self::Blank => LeadStep::Nothing(Self::Prose { fresh: false }),
+            Self::Bracket { .. } if blank => LeadStep::Nothing(self),
+            Self::Bracket { open, fresh } if begins(open, byte, fresh) => LeadStep::Before(open),
             Self::Bracket { .. } => Self::Prose { fresh: false }.next(byte),
-            Self::Prose { fresh } => Found::Nothing(match byte {
+            Self::Prose { fresh } => LeadStep::Nothing(match byte {
                 b'\n' => Self::Prose { fresh: true },
                 b'{' | b'[' => Self::Bracket { open: byte, fresh },
                 _ => Self::Prose { fresh: fresh && blank },
@@ -41,7 +41,7 @@ impl Lead {
     }
 }
 
-/// Whether a bracket in prose with this byte after it begins a value.
+/// Whether a bracket after prose begins a value, given the first byte inside it.
 fn begins(open: u8, first: u8, fresh: bool) -> bool {
     match (open, first) {
         (b'{', b'"') | (b'[', b'{' | b'"') => true,

@@ -1,4 +1,4 @@
-//! The grammar of numbers, and their values.
+//! Syntax and values of numbers.
 
 use serde_json::{Number, Value};
 
@@ -25,7 +25,7 @@ impl Digits {
         }
     }
 
-    /// What has been read with one more byte, unless the number does not go on with it.
+    /// The state after one more byte, or `None` if the byte does not continue the number.
     #[inline]
     pub(super) fn next(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
@@ -45,14 +45,14 @@ impl Digits {
     }
 }
 
-/// Whether the number is one that a 64-bit float can hold, if not exactly.
+/// Whether the number is within the range of a 64-bit float.
 pub(super) fn in_range(text: &str, digits: Digits) -> bool {
-    // Fewer than 309 digits without an exponent are always in range.
+    // Without an exponent, fewer than 309 digits are always in range.
     (digits != Digits::Exponent && text.len() < 309) || text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// The value of a number that follows the grammar, as `serde_json` reads it: 64-bit integers exactly, `-0` and all
-/// others as the nearest 64-bit float.
+/// The value of a valid number, as `serde_json` reads it: 64-bit integers exactly, `-0` and all others as the
+/// nearest 64-bit float.
 pub(crate) fn value(text: &str) -> Value {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     if digits.len() < 19 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_values_that_serde_json_gives_them() {
+    fn numbers_equal_those_of_serde_json() {
         let table = [
             "0",
             "-0",

@@ -1,15 +1,15 @@
-//! The hot part: from one token to the next.
+//! The hot loop over tokens.
 
-use super::lead::{Found, Lead};
+use super::lead::{Lead, LeadStep};
 use super::number::{self, Digits};
 use super::string::Escape;
-use super::{Expect, Faulty, Parser, Word, scan};
-use crate::error::{ErrorKind, Fault};
+use super::{FaultMarker, Literal, ParseState, Parser, scan};
+use crate::error::{ErrorKind, ParseFault};
 use crate::options::Trailing;
-use crate::visit::Visit;
+use crate::visit::Visitor;
 
 impl Parser {
-    pub(super) fn run<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Faulty> {
+    pub(super) fn run<V: Visitor>(&mut self, text: &str, visitor: &mut V) -> Result<(), FaultMarker> {
         let mut at = 0;
         loop {
             if self.skip.is_some() {
@@ -22,15 +22,15 @@ impl Parser {
         }
     }
 
-    /// Reads up to the end of the piece, or to where a value that nobody wants begins or ends.
+    /// Reads up to the end of the piece, or to the beginning or end of a skipped value.
     ///
-    /// To skip is to read on without a visitor: all is checked, nothing is told or put together.
-    fn run_from<V: Visit, const SKIP: bool>(
+    /// Skipping reads without a visitor: the text is checked, but nothing is reported or assembled.
+    fn run_from<V: Visitor, const SKIP: bool>(
         &mut self,
         text: &str,
         from: usize,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let bytes = text.as_bytes();
         let mut at = from;
         while let Some(&byte) = bytes.get(at) {
@@ -38,13 +38,13 @@ impl Parser {
                 break;
             }
             match self.expect {
-                Expect::Value => at = self.value::<V, SKIP>(text, at, byte, visitor)?,
-                Expect::AfterEntry => match byte {
+                ParseState::Value => at = self.value::<V, SKIP>(text, at, byte, visitor)?,
+                ParseState::AfterEntry => match byte {
                     b',' if bytes.get(at + 1) == Some(&b'"') => {
                         at = self.key::<V, SKIP>(text, at + 2, visitor)?;
                     }
                     b',' => {
-                        self.expect = Expect::Key;
+                        self.expect = ParseState::Key;
                         at += 1;
                     }
                     b'}' => {
@@ -54,9 +54,9 @@ impl Parser {
                     }
                     _ => at = self.space(byte, at)?,
                 },
-                Expect::AfterItem => match byte {
+                ParseState::AfterItem => match byte {
                     b',' => {
-                        self.expect = Expect::Value;
+                        self.expect = ParseState::Value;
                         at += 1;
                     }
                     b']' => {
@@ -66,26 +66,26 @@ impl Parser {
                     }
                     _ => at = self.space(byte, at)?,
                 },
-                Expect::Text { key, escape } => {
+                ParseState::Text { key, escape } => {
                     at = self.string::<V, SKIP>(text, at, key, escape, visitor)?;
                 }
-                Expect::FirstKey | Expect::Key => match byte {
+                ParseState::FirstKey | ParseState::Key => match byte {
                     b'"' => at = self.key::<V, SKIP>(text, at + 1, visitor)?,
-                    b'}' if self.expect == Expect::FirstKey => {
+                    b'}' if self.expect == ParseState::FirstKey => {
                         visitor.end_object();
                         self.close();
                         at += 1;
                     }
                     _ => at = self.space(byte, at)?,
                 },
-                Expect::Colon => match byte {
+                ParseState::Colon => match byte {
                     b':' => {
-                        self.expect = Expect::Value;
+                        self.expect = ParseState::Value;
                         at += 1;
                     }
                     _ => at = self.space(byte, at)?,
                 },
-                Expect::FirstItem => match byte {
+                ParseState::FirstItem => match byte {
                     b']' => {
                         visitor.end_array();
                         self.close();
@@ -93,24 +93,24 @@ impl Parser {
                     }
                     _ => at = self.value::<V, SKIP>(text, at, byte, visitor)?,
                 },
-                Expect::Number(digits) => at = self.number(text, at, digits, visitor)?,
-                Expect::Word { word, read } => at = self.word(bytes, at, word, read, visitor)?,
-                Expect::Lead(lead) => at = self.lead(text, at, lead, visitor)?,
-                Expect::End { glued } => match self.space(byte, at) {
+                ParseState::Number(digits) => at = self.number(text, at, digits, visitor)?,
+                ParseState::Literal { word, read } => at = self.word(bytes, at, word, read, visitor)?,
+                ParseState::Lead(lead) => at = self.lead(text, at, lead, visitor)?,
+                ParseState::End { glued } => match self.space(byte, at) {
                     Ok(next) => {
-                        self.expect = Expect::End { glued: false };
+                        self.expect = ParseState::End { glued: false };
                         at = next;
                     }
-                    Err(Faulty) => return self.end(at, byte, glued).map(|()| bytes.len()),
+                    Err(FaultMarker) => return self.end(at, byte, glued).map(|()| bytes.len()),
                 },
             }
         }
         Ok(at)
     }
 
-    /// Passes over white space; anything else is not what was expected.
+    /// Consumes whitespace; any other byte is an error.
     #[inline]
-    fn space(&mut self, byte: u8, at: usize) -> Result<usize, Faulty> {
+    fn space(&mut self, byte: u8, at: usize) -> Result<usize, FaultMarker> {
         match byte {
             b' ' | b'\t' | b'\r' => Ok(at + 1),
             b'\n' => {
@@ -123,13 +123,13 @@ impl Parser {
     }
 
     #[inline]
-    fn value<V: Visit, const SKIP: bool>(
+    fn value<V: Visitor, const SKIP: bool>(
         &mut self,
         text: &str,
         at: usize,
         byte: u8,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         match byte {
             b'"' => {
                 visitor.begin_string();
@@ -143,7 +143,7 @@ impl Parser {
                 if let Some(digits) = Digits::first(byte) {
                     return self.first_number(text, at, digits, visitor);
                 }
-                match Word::first(byte) {
+                match Literal::first(byte) {
                     Some(word) => self.word(text.as_bytes(), at + 1, word, 1, visitor),
                     None => self.space(byte, at),
                 }
@@ -152,18 +152,18 @@ impl Parser {
     }
 
     #[inline]
-    fn open<V: Visit>(&mut self, bracket: u8, at: usize, visitor: &mut V) -> Result<(), Faulty> {
+    fn open<V: Visitor>(&mut self, bracket: u8, at: usize, visitor: &mut V) -> Result<(), FaultMarker> {
         if self.stack.len() >= self.options.limits.max_depth {
-            return Err(self.note(Fault::new(ErrorKind::TooDeep, at)));
+            return Err(self.note(ParseFault::new(ErrorKind::TooDeep, at)));
         }
         let object = bracket == b'{';
         self.stack.push(object);
         if object {
             visitor.begin_object();
-            self.expect = Expect::FirstKey;
+            self.expect = ParseState::FirstKey;
         } else {
             visitor.begin_array();
-            self.expect = Expect::FirstItem;
+            self.expect = ParseState::FirstItem;
         }
         Ok(())
     }
@@ -181,21 +181,21 @@ impl Parser {
                 if self.skip == Some(self.stack.len()) {
                     self.skip = None;
                 }
-                Expect::AfterEntry
+                ParseState::AfterEntry
             }
-            Some(false) => Expect::AfterItem,
-            None => Expect::End { glued },
+            Some(false) => ParseState::AfterItem,
+            None => ParseState::End { glued },
         };
     }
 
-    /// Reads a key after its opening quote.
+    /// Reads a key, from the byte after its opening quote.
     #[inline]
-    fn key<V: Visit, const SKIP: bool>(
+    fn key<V: Visitor, const SKIP: bool>(
         &mut self,
         text: &str,
         from: usize,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let bytes = text.as_bytes();
         let end = scan::plain_end(bytes, from);
         if bytes.get(end) != Some(&b'"') {
@@ -204,23 +204,23 @@ impl Parser {
         if !SKIP && !visitor.key(text.get(from..end).unwrap_or_default()) {
             self.skip = Some(self.stack.len());
         }
-        // No white space before the colon is the rule.
+        // Fast path: usually no whitespace precedes the colon.
         if bytes.get(end + 1) == Some(&b':') {
-            self.expect = Expect::Value;
+            self.expect = ParseState::Value;
             return Ok(end + 2);
         }
-        self.expect = Expect::Colon;
+        self.expect = ParseState::Colon;
         Ok(end + 1)
     }
 
-    /// Reads a string that is a value after its opening quote.
+    /// Reads a string value, from the byte after its opening quote.
     #[inline]
-    fn text<V: Visit, const SKIP: bool>(
+    fn text<V: Visitor, const SKIP: bool>(
         &mut self,
         text: &str,
         from: usize,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let bytes = text.as_bytes();
         let end = scan::plain_end(bytes, from);
         if bytes.get(end) != Some(&b'"') {
@@ -234,21 +234,21 @@ impl Parser {
         Ok(end + 1)
     }
 
-    /// Reads on in a string, up to its end or that of the piece.
-    fn string<V: Visit, const SKIP: bool>(
+    /// Continues a string, up to its end or the end of the piece.
+    fn string<V: Visitor, const SKIP: bool>(
         &mut self,
         text: &str,
         from: usize,
         key: bool,
         mut escape: Escape,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let bytes = text.as_bytes();
         let mut at = from;
         loop {
             while !matches!(escape, Escape::None) {
                 let Some(&byte) = bytes.get(at) else {
-                    self.expect = Expect::Text { key, escape };
+                    self.expect = ParseState::Text { key, escape };
                     return Ok(at);
                 };
                 escape = match escape.next(byte, &mut self.held) {
@@ -274,7 +274,7 @@ impl Parser {
                 }
                 Some(_) => return Err(self.fail_in_string(part, key, ErrorKind::ControlCharacter, end)),
                 None => {
-                    self.expect = Expect::Text { key, escape };
+                    self.expect = ParseState::Text { key, escape };
                     if SKIP {
                         self.held.clear();
                     } else if key || self.join || !self.held.is_empty() {
@@ -288,16 +288,16 @@ impl Parser {
         }
     }
 
-    /// What came of the string before the fault is still told, as it would be if the piece had ended there.
+    /// Fails inside a string. The text before the fault is still reported, as if the piece had ended there.
     #[cold]
-    fn fail_in_string(&mut self, part: &str, key: bool, kind: ErrorKind, at: usize) -> Faulty {
+    fn fail_in_string(&mut self, part: &str, key: bool, kind: ErrorKind, at: usize) -> FaultMarker {
         self.held.push_str(part);
-        self.expect = Expect::Text { key, escape: Escape::None };
-        self.note(Fault::new(kind, at))
+        self.expect = ParseState::Text { key, escape: Escape::None };
+        self.note(ParseFault::new(kind, at))
     }
 
     #[inline]
-    fn end_string<V: Visit>(&mut self, part: &str, key: bool, visitor: &mut V) {
+    fn end_string<V: Visitor>(&mut self, part: &str, key: bool, visitor: &mut V) {
         let held = !self.held.is_empty();
         let whole = if held {
             self.held.push_str(part);
@@ -309,7 +309,7 @@ impl Parser {
             if !visitor.key(whole) {
                 self.skip = Some(self.stack.len());
             }
-            self.expect = Expect::Colon;
+            self.expect = ParseState::Colon;
         } else {
             if !whole.is_empty() {
                 visitor.text(whole);
@@ -322,21 +322,21 @@ impl Parser {
         }
     }
 
-    /// Reads a number from its first byte.
+    /// Reads a number, from its first byte.
     #[inline]
-    fn first_number<V: Visit>(
+    fn first_number<V: Visitor>(
         &mut self,
         text: &str,
         from: usize,
         mut digits: Digits,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let bytes = text.as_bytes();
         let mut at = from + 1;
         while let Some(&byte) = bytes.get(at) {
             let Some(next) = digits.next(byte) else {
                 if !digits.is_whole_number() {
-                    return Err(self.note(Fault::unexpected("a digit", byte, at)));
+                    return Err(self.note(ParseFault::unexpected("a digit", byte, at)));
                 }
                 self.end_number(text.get(from..at).unwrap_or_default(), digits, at, visitor)?;
                 return Ok(at);
@@ -344,24 +344,24 @@ impl Parser {
             digits = next;
             at += 1;
         }
-        self.expect = Expect::Number(digits);
+        self.expect = ParseState::Number(digits);
         self.held.push_str(text.get(from..).unwrap_or_default());
         Ok(at)
     }
 
-    /// Reads on in a number that began in an earlier piece.
-    fn number<V: Visit>(
+    /// Continues a number that began in an earlier piece.
+    fn number<V: Visitor>(
         &mut self,
         text: &str,
         from: usize,
         mut digits: Digits,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let mut at = from;
         while let Some(&byte) = text.as_bytes().get(at) {
             let Some(next) = digits.next(byte) else {
                 if !digits.is_whole_number() {
-                    return Err(self.note(Fault::unexpected("a digit", byte, at)));
+                    return Err(self.note(ParseFault::unexpected("a digit", byte, at)));
                 }
                 self.held.push_str(text.get(from..at).unwrap_or_default());
                 let mut held = std::mem::take(&mut self.held);
@@ -373,21 +373,21 @@ impl Parser {
             digits = next;
             at += 1;
         }
-        self.expect = Expect::Number(digits);
+        self.expect = ParseState::Number(digits);
         self.held.push_str(text.get(from..).unwrap_or_default());
         Ok(at)
     }
 
     #[inline]
-    pub(super) fn end_number<V: Visit>(
+    pub(super) fn end_number<V: Visitor>(
         &mut self,
         number: &str,
         digits: Digits,
         at: usize,
         visitor: &mut V,
-    ) -> Result<(), Faulty> {
+    ) -> Result<(), FaultMarker> {
         if !number::in_range(number, digits) {
-            return Err(self.note(Fault::new(ErrorKind::NumberOutOfRange, at)));
+            return Err(self.note(ParseFault::new(ErrorKind::NumberOutOfRange, at)));
         }
         visitor.number(number);
         self.after_value(true);
@@ -395,14 +395,14 @@ impl Parser {
     }
 
     #[inline]
-    fn word<V: Visit>(
+    fn word<V: Visitor>(
         &mut self,
         bytes: &[u8],
         from: usize,
-        word: Word,
+        word: Literal,
         read: u8,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         let rest = word.text().as_bytes().get(usize::from(read)..).unwrap_or_default();
         let mut at = from;
         for (expected, read) in rest.iter().zip(read..) {
@@ -410,35 +410,35 @@ impl Parser {
                 Some(byte) if byte == expected => at += 1,
                 Some(&byte) => {
                     let expected = match word {
-                        Word::True => "`true`",
-                        Word::False => "`false`",
-                        Word::Null => "`null`",
+                        Literal::True => "`true`",
+                        Literal::False => "`false`",
+                        Literal::Null => "`null`",
                     };
-                    return Err(self.note(Fault::unexpected(expected, byte, at)));
+                    return Err(self.note(ParseFault::unexpected(expected, byte, at)));
                 }
                 None => {
-                    self.expect = Expect::Word { word, read };
+                    self.expect = ParseState::Literal { word, read };
                     return Ok(at);
                 }
             }
         }
         match word {
-            Word::True => visitor.bool(true),
-            Word::False => visitor.bool(false),
-            Word::Null => visitor.null(),
+            Literal::True => visitor.bool(true),
+            Literal::False => visitor.bool(false),
+            Literal::Null => visitor.null(),
         }
         self.after_value(true);
         Ok(at)
     }
 
     #[cold]
-    fn lead<V: Visit>(
+    fn lead<V: Visitor>(
         &mut self,
         text: &str,
         from: usize,
         lead: Lead,
         visitor: &mut V,
-    ) -> Result<usize, Faulty> {
+    ) -> Result<usize, FaultMarker> {
         const MARK: &str = "\u{FEFF}";
         let mut lead = lead;
         let mut at = from;
@@ -448,12 +448,12 @@ impl Parser {
                 continue;
             }
             match lead.next(byte) {
-                Found::Nothing(next) => lead = next,
-                Found::Here => {
+                LeadStep::Nothing(next) => lead = next,
+                LeadStep::Here => {
                     self.open(byte, at, visitor)?;
                     return Ok(at + 1);
                 }
-                Found::Before(bracket) => {
+                LeadStep::Before(bracket) => {
                     self.open(bracket, at, visitor)?;
                     return Ok(at);
                 }
@@ -464,17 +464,17 @@ impl Parser {
             }
             at += 1;
         }
-        self.expect = Expect::Lead(lead);
+        self.expect = ParseState::Lead(lead);
         Ok(at)
     }
 
     #[cold]
-    fn end(&mut self, at: usize, byte: u8, glued: bool) -> Result<(), Faulty> {
+    fn end(&mut self, at: usize, byte: u8, glued: bool) -> Result<(), FaultMarker> {
         let goes_on = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-' | b'_');
         match self.options.trailing {
-            // `12x` is no number with something after it.
-            _ if glued && goes_on => Err(self.note(Fault::unexpected("the end of the value", byte, at))),
-            Trailing::Refuse => Err(self.note(Fault::new(ErrorKind::Trailing, at))),
+            // `12x` is an invalid number, not `12` followed by trailing text.
+            _ if glued && goes_on => Err(self.note(ParseFault::unexpected("the end of the value", byte, at))),
+            Trailing::Refuse => Err(self.note(ParseFault::new(ErrorKind::Trailing, at))),
             Trailing::Ignore => {
                 self.trailing.get_or_insert(self.base + at as u64);
                 self.ready = 0;
@@ -485,15 +485,15 @@ impl Parser {
 }
 
 #[cold]
-fn unexpected(expect: Expect, found: u8, at: usize) -> Fault {
+fn unexpected(expect: ParseState, found: u8, at: usize) -> ParseFault {
     let expected = match expect {
-        Expect::FirstItem => "a value or the end of the array",
-        Expect::FirstKey => "a key or the end of the object",
-        Expect::Key => "a key",
-        Expect::Colon => "a colon",
-        Expect::AfterItem => "a comma or the end of the array",
-        Expect::AfterEntry => "a comma or the end of the object",
+        ParseState::FirstItem => "a value or the end of the array",
+        ParseState::FirstKey => "a key or the end of the object",
+        ParseState::Key => "a key",
+        ParseState::Colon => "a colon",
+        ParseState::AfterItem => "a comma or the end of the array",
+        ParseState::AfterEntry => "a comma or the end of the object",
         _ => "a value",
     };
-    Fault::unexpected(expected, found, at)
+    ParseFault::unexpected(expected, found, at)
 }

@@ -1,12 +1,12 @@
-//! The loops that see most bytes.
+//! Loops over bytes of strings.
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// Where the next byte is that ends a run of plain text in a string: a quote, a backslash or a control character.
-/// The length if there is none.
+/// Offset of the next byte that ends plain text in a string: a quote, a backslash or a control character.
+/// Returns the length if there is no such byte.
 ///
-/// Eight bytes are looked at in one step. The masks may have false hits above the first true one, never below.
+/// Examines eight bytes per step. The masks may have false hits above the first true one, never below.
 #[inline]
 pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
@@ -21,7 +21,7 @@ pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
     if left == 0 {
         return bytes.len();
     }
-    // The last bytes, at the low end of a word that is filled up with spaces.
+    // The last bytes, at the low end of a word padded with spaces.
     let word = match bytes.last_chunk() {
         Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * left),
         None => bytes.iter().skip(at).rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
@@ -30,7 +30,8 @@ pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
     if found == 0 { bytes.len() } else { at + (found.trailing_zeros() / 8) as usize }
 }
 
-/// Has the high bit of the first byte set that is a quote, a backslash or a control character, and none below it.
+/// Sets the high bit of the first byte that is a quote, a backslash or a control character, and no bit below
+/// it.
 #[inline]
 fn stops(word: u64) -> u64 {
     let quote = zero_byte(word ^ (ONES * 0x22));
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_judged_alike_at_every_place() {
+    fn plain_end_finds_every_stop_byte_at_every_position() {
         for byte in 0..=255_u8 {
             for place in 0..19 {
                 let mut bytes = *b"plain text \xF0\x9F\x98\x80 and";

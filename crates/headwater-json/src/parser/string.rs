@@ -1,27 +1,27 @@
-//! Escapes in strings, which may be cut between any two bytes.
+//! Escapes in strings, which may be split between any two bytes.
 
 use crate::error::ErrorKind;
 
 /// How much of an escape has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Escape {
-    /// None is open.
+    /// No escape is open.
     #[default]
     None,
     /// `\`
     Backslash,
-    /// `\u` and so many digits.
+    /// `\u` and this many digits.
     Unit { digits: u8, unit: u16 },
-    /// The first half of a surrogate pair: `\ud83d`.
+    /// The first half of a surrogate pair, such as `\ud83d`.
     High(u16),
-    /// The same and a `\`.
+    /// A high surrogate and a `\`.
     HighBackslash(u16),
-    /// The same and `\u` and so many digits.
+    /// A high surrogate, `\u` and this many digits.
     Low { high: u16, digits: u8, unit: u16 },
 }
 
 impl Escape {
-    /// Reads one more byte; the character goes to `out` when it is whole.
+    /// Reads one more byte; a complete character is pushed to `out`.
     #[inline]
     pub(super) fn next(self, byte: u8, out: &mut String) -> Result<Self, ErrorKind> {
         match self {
@@ -48,7 +48,7 @@ impl Escape {
                 match unit {
                     0xD800..=0xDBFF => Ok(Self::High(unit)),
                     _ => {
-                        // Only a second half on its own is no character.
+                        // Only a lone low surrogate is not a character.
                         out.push(char::from_u32(u32::from(unit)).ok_or(ErrorKind::LoneSurrogate)?);
                         Ok(Self::None)
                     }

@@ -6,7 +6,7 @@ fn mend(surrogates: &mut Surrogates, data: &str) -> (String, bool) {
 }
 
 #[test]
-fn whole_pairs_and_plain_escapes_stay() {
+fn whole_pairs_and_plain_escapes_are_unchanged() {
     let mut surrogates = Surrogates::default();
     for data in [r#"{"a":"x"}"#, r#"{"a":"\u00e9 \ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, r#""\uD83D\uDE00""#]
     {
@@ -15,7 +15,7 @@ fn whole_pairs_and_plain_escapes_stay() {
 }
 
 #[test]
-fn a_pair_cut_between_two_frames_is_joined() {
+fn pair_split_between_two_frames_is_joined() {
     let mut surrogates = Surrogates::default();
     assert_eq!(mend(&mut surrogates, r#"{"delta":"a\ud83d"}"#), (r#"{"delta":"a"}"#.to_owned(), false));
     let joined = (r#"{"delta":"\ud83d\ude00b"}"#.to_owned(), false);
@@ -23,7 +23,7 @@ fn a_pair_cut_between_two_frames_is_joined() {
 }
 
 #[test]
-fn a_half_that_stays_alone_is_replaced_and_told() {
+fn lone_half_is_replaced_and_reported() {
     let mut surrogates = Surrogates::default();
     assert_eq!(mend(&mut surrogates, r#""\ud83d x""#), (r#""\ufffd x""#.to_owned(), true));
     assert_eq!(mend(&mut surrogates, r#""\ude00""#), (r#""\ufffd""#.to_owned(), true));

@@ -1,11 +1,11 @@
-//! The rules of emission, one by one.
+//! Rules of field extraction, one by one.
 
 use headwater_json::{FieldKind, Options};
 use serde_json::Value;
 
-use crate::reduce::{Said, build, extract};
+use crate::reduce::{OwnedChunk, build, extract};
 
-/// The chunks of a document in pieces of one size, a line for each.
+/// The chunks of a document split into pieces of one size, formatted one per line.
 fn lines(fields: &[&str], text: &str, size: usize) -> Vec<String> {
     let fields: Vec<(FieldKind, String)> = fields
         .iter()
@@ -16,17 +16,17 @@ fn lines(fields: &[&str], text: &str, size: usize) -> Vec<String> {
         .collect();
     let (chunks, verdict) = extract(&build(&fields), Options::default(), text.as_bytes().chunks(size));
     assert_eq!(verdict, Ok(()), "{text}");
-    let line = |chunk: &Said| match chunk {
-        Said::Set(path, Some(value)) => format!("{path} = {value}"),
-        Said::Set(path, None) => format!("{path} unset"),
-        Said::Text(path, delta) => format!("{path} += {delta}"),
-        Said::Append(path, items) => format!("{path} ++ {}", Value::from(items.clone())),
+    let line = |chunk: &OwnedChunk| match chunk {
+        OwnedChunk::Set(path, Some(value)) => format!("{path} = {value}"),
+        OwnedChunk::Set(path, None) => format!("{path} unset"),
+        OwnedChunk::Text(path, delta) => format!("{path} += {delta}"),
+        OwnedChunk::Append(path, items) => format!("{path} ++ {}", Value::from(items.clone())),
     };
     chunks.iter().map(line).collect()
 }
 
 #[test]
-fn fields_are_emitted_in_the_order_of_the_document() {
+fn fields_are_emitted_in_document_order() {
     let table: &[(&[&str], &str, &[&str])] = &[
         (&["set a"], r#"{"b":1,"a":{"x":[1]},"c":2}"#, &[r#"a = {"x":[1]}"#]),
         (
@@ -35,7 +35,7 @@ fn fields_are_emitted_in_the_order_of_the_document() {
             &["a = true", "b += x\ny", r#"c ++ [1,"z"]"#],
         ),
         (&["set a.b.c"], r#"{"a":{"b":{"c":null}}}"#, &["a.b.c = null"]),
-        // Indexes, and keys that read the same.
+        // Indexes, and keys made of digits.
         (&["set a.1"], r#"{"a":[5,6,7]}"#, &["a.1 = 6"]),
         (&["set a.1"], r#"{"a":{"1":5,"2":6}}"#, &["a.~:1 = 5"]),
         (&["set a.~:1"], r#"{"a":[5,6]}"#, &[]),
@@ -58,21 +58,21 @@ fn fields_are_emitted_in_the_order_of_the_document() {
         ),
         (&["text-delta *.*.t"], r#"{"r":{"k":{"t":"a"}}}"#, &["r.k.t += a"]),
         (&["set a.*", "set *.b"], r#"{"a":{"b":1,"c":2},"d":{"b":3}}"#, &["a.b = 1", "a.c = 2", "d.b = 3"]),
-        // Another type than was asked for.
+        // A value of the wrong type.
         (&["text-delta a", "append a"], r#"{"a":12}"#, &[]),
         (&["text-delta a", "append a"], r#"{"a":"x"}"#, &["a += x"]),
         (&["text-delta a", "append a"], r#"{"a":[1]}"#, &["a ++ [1]"]),
-        // Nothing in it, but it is there.
+        // Empty values are emitted.
         (
             &["text-delta a", "append b", "set c"],
             r#"{"a":"","b":[],"c":{}}"#,
             &["a += ", "b ++ []", "c = {}"],
         ),
-        // Several ways at one place: the way that grows comes first.
+        // Several kinds at one path: growing kinds come before `set`.
         (&["set a", "append a"], r#"{"a":[1]}"#, &["a ++ [1]", "a = [1]"]),
         (&["set a", "text-delta a"], r#"{"a":"x"}"#, &["a += x", r#"a = "x""#]),
         (&["set a", "set a.b"], r#"{"a":{"b":[1]}}"#, &["a.b = [1]", r#"a = {"b":[1]}"#]),
-        // An item that has its place already is not appended.
+        // An item that nested fields have created is not appended.
         (
             &["append rows", "text-delta rows.*.t"],
             r#"{"rows":[{"t":"a"},{"u":1},2]}"#,
@@ -84,7 +84,7 @@ fn fields_are_emitted_in_the_order_of_the_document() {
             r#"{"a":[[1],[],3]}"#,
             &["a.0 ++ [1]", "a.0 = [1]", "a.1 ++ []", "a.1 = []", "a ++ [3]"],
         ),
-        // Keys that come again.
+        // Repeated keys.
         (&["set a"], r#"{"a":1,"a":2}"#, &["a = 1", "a = 2"]),
         (&["text-delta a"], r#"{"a":"x","a":"y"}"#, &["a += x", "a unset", "a += y"]),
         (&["append a"], r#"{"a":[1],"a":[2,3]}"#, &["a ++ [1]", "a unset", "a ++ [2,3]"]),
@@ -98,7 +98,7 @@ fn fields_are_emitted_in_the_order_of_the_document() {
 }
 
 #[test]
-fn a_scalar_is_known_as_early_as_it_can_be() {
+fn scalar_is_emitted_as_early_as_possible() {
     let at = |text: &str| {
         let fields = build(&[(FieldKind::Set, "a".to_owned())]);
         let mut extractor = headwater_json::Extractor::new(fields);
@@ -117,7 +117,7 @@ fn a_scalar_is_known_as_early_as_it_can_be() {
 }
 
 #[test]
-fn items_of_one_piece_go_together_and_text_never_ends_within_a_character() {
+fn items_of_one_piece_are_grouped_and_text_never_splits_a_character() {
     assert_eq!(lines(&["append a"], r#"{"a":[1,2,3,4,5]}"#, 9), ["a ++ [1]", "a ++ [2,3,4,5]"]);
     assert_eq!(lines(&["text-delta a"], r#"{"a":"é\ud83d\ude00x"}"#, 7), ["a += é", "a += 😀x"]);
     assert_eq!(lines(&["text-delta a"], r#"{"a":"1\n2\t3\"4"}"#, 1_000), ["a += 1\n2\t3\"4"]);
@@ -126,7 +126,7 @@ fn items_of_one_piece_go_together_and_text_never_ends_within_a_character() {
 }
 
 #[test]
-fn many_fields_are_found_at_once() {
+fn many_fields_match_in_one_object() {
     let mut fields: Vec<String> = (0..500).map(|n| format!("set rows.*.key{n}")).collect();
     fields.push("set rows.*.*".to_owned());
     let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
@@ -137,8 +137,9 @@ fn many_fields_are_found_at_once() {
 }
 
 #[test]
-fn wildcards_that_overlap_in_too_many_ways_are_refused() {
-    // All paths of one length in which each segment is `*` or `a`, each with another end: every subset is a state.
+fn wildcards_with_too_many_overlaps_are_refused() {
+    // All paths of one length in which each segment is `*` or `a`, with distinct last segments: every subset
+    // is a state.
     let mut builder = headwater_json::Fields::builder();
     for bits in 0..1_u32 << 14 {
         let segments = (0..14).map(|bit| if bits >> bit & 1 == 1 { "*" } else { "a" }).collect::<Vec<_>>();

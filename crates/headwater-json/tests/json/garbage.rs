@@ -1,7 +1,7 @@
-//! Nothing that comes may panic, and `serde_json` agrees on what is JSON.
+//! Random input never panics, and `serde_json` agrees on which input is valid.
 //!
-//! `HEADWATER_GARBAGE=1000000 cargo test --release -p headwater-json --test json garbage` tries so many inputs;
-//! `cargo xtask garbage` does so too.
+//! `HEADWATER_GARBAGE=1000000 cargo test --release -p headwater-json --test json garbage` tries that many
+//! inputs, and so does `cargo xtask garbage`.
 
 use headwater_json::{Completion, ErrorKind, Options, PartialValue};
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn inputs() -> u64 {
     std::env::var("HEADWATER_GARBAGE").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000)
 }
 
-/// Noise, or a document with a few bytes changed, which gets further.
+/// Noise, or a valid document with a few bytes changed, which reaches deeper code.
 fn garbage(random: &mut Random) -> Vec<u8> {
     const ALPHABET: &[u8] = b"{}[]\",:\\u0123456789abcdefntrlse.-+E \n\xF0\x9F\x98\x80\xFF\x00`";
     if random.below(3) == 0 {
@@ -46,7 +46,7 @@ fn read(bytes: &[u8], size: usize) -> (Option<Value>, Completion) {
 }
 
 #[test]
-fn nothing_panics_and_serde_json_agrees() {
+fn random_input_never_panics_and_serde_json_agrees() {
     let (mut accepted, mut refused) = (0_u64, 0_u64);
     for seed in 0..inputs() {
         let random = &mut Random::new(seed ^ 0xABCD);
@@ -60,7 +60,8 @@ fn nothing_panics_and_serde_json_agrees() {
             }
             (Err(error), Completion::Truncated(_)) => {
                 refused += 1;
-                // serde_json stops at the first half of a pair, and at a number that is too large, where more could come.
+                // serde_json stops at a high surrogate and at a number out of range, where this parser waits
+                // for more.
                 assert!(
                     error.is_eof() || shown.contains("\\u") || error.to_string().contains("out of range"),
                     "seed {seed}: {shown}: {error}"

@@ -1,8 +1,8 @@
-//! Random documents and fields, each made from one number that a failure names.
+//! Random documents and fields, each generated from a seed that a failure prints.
 
 use headwater_json::FieldKind;
 
-/// A small generator: good enough to be surprising, and the same everywhere.
+/// A small random generator with the same sequence on every platform.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// Few keys, so that fields match and keys repeat, and all that a path has trouble with.
+/// Few keys, so that fields match and keys repeat, including every key that needs an escape.
 const KEYS: [&str; 14] =
     ["a", "b", "c", "rows", "", "0", "1", "x.y", "~", "~1", "*", "__proto__", "é😀", "quote\\\"d"];
 const TEXTS: [&str; 12] = [
@@ -121,7 +121,7 @@ fn value(random: &mut Random, text: &mut String, depth: usize) {
     }
 }
 
-/// Fields that have a good chance to match, and to overlap.
+/// Fields that are likely to match and to overlap.
 pub(crate) fn fields(random: &mut Random) -> Vec<(FieldKind, String)> {
     const SEGMENTS: [&str; 14] =
         ["*", "*", "*", "a", "b", "c", "rows", "0", "1", "~:", "~:0", "x~1y", "~2", "~01"];

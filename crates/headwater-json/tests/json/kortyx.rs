@@ -1,15 +1,15 @@
-//! Extraction against recordings of Kortyx, by the states that both build.
+//! Extraction against recordings of Kortyx. The states that both build are compared.
 
 use headwater_json::{Completion, Extractor, FieldKind, Fields, Options, PartialValue};
 use serde_json::Value;
 
-use crate::reduce::{Said, apply, covers};
+use crate::reduce::{OwnedChunk, apply, covers};
 use crate::vectors::{Judge, read_lines, replace_lone_surrogates};
 
 const FILE: &str = "kortyx/structured_fields.jsonl";
 
 #[test]
-fn our_states_equal_those_of_kortyx_or_are_ahead() {
+fn states_equal_those_of_kortyx_or_are_ahead() {
     let Some(lines) = read_lines(FILE) else { return };
     let mut judge = Judge::new(FILE);
     let mut tally = Tally::default();
@@ -24,7 +24,7 @@ fn our_states_equal_those_of_kortyx_or_are_ahead() {
     judge.finish();
 }
 
-/// How rows passed.
+/// Counts of rows by outcome.
 #[derive(Debug, Default)]
 struct Tally {
     same: usize,
@@ -34,7 +34,8 @@ struct Tally {
     refused_paths: usize,
 }
 
-/// A delta may end between the halves of a pair, which no UTF-8 text can: the second half moves to the first.
+/// A recorded delta may end between the halves of a surrogate pair, which UTF-8 cannot. Moves the second half
+/// to the first.
 fn join_pairs(line: &str) -> String {
     let mut out = line.to_owned();
     let mut from = 0;
@@ -79,7 +80,7 @@ fn compare(row: &Value, tally: &mut Tally) -> Result<(), String> {
     let mut ahead = false;
     let mut failed = false;
     for (at, delta) in deltas.iter().enumerate() {
-        let mut chunks: Vec<Said> = Vec::new();
+        let mut chunks: Vec<OwnedChunk> = Vec::new();
         if !failed {
             failed = extractor.push(delta, |chunk| chunks.push(chunk.into())).is_err();
             let _ = value.push(delta);
@@ -87,7 +88,7 @@ fn compare(row: &Value, tally: &mut Tally) -> Result<(), String> {
         for chunk in &chunks {
             apply(&mut ours, chunk).map_err(|error| format!("delta {at}: our own chunk: {error}"))?;
         }
-        // What we say is in the document, whatever was recorded, unless a later key takes it back.
+        // Whatever was recorded, our state must be part of the document, unless a repeated key removes it.
         if let (Some(ours), Some(whole)) = (&ours, &whole)
             && !covers(whole, ours)
             && !row["name"].as_str().unwrap().starts_with("dup-key")
@@ -100,9 +101,9 @@ fn compare(row: &Value, tally: &mut Tally) -> Result<(), String> {
         for chunk in recorded.iter().filter(|chunk| chunk["at"] == at) {
             let path = chunk["path"].as_str().expect("a chunk has a path").to_owned();
             let chunk = match chunk["kind"].as_str() {
-                Some("set") => Said::Set(path, Some(chunk["value"].clone())),
-                Some("append") => Said::Append(path, chunk["items"].as_array().unwrap().clone()),
-                Some("text-delta") => Said::Text(path, chunk["delta"].as_str().unwrap().to_owned()),
+                Some("set") => OwnedChunk::Set(path, Some(chunk["value"].clone())),
+                Some("append") => OwnedChunk::Append(path, chunk["items"].as_array().unwrap().clone()),
+                Some("text-delta") => OwnedChunk::Text(path, chunk["delta"].as_str().unwrap().to_owned()),
                 kind => panic!("{kind:?}"),
             };
             apply(&mut theirs, &chunk).map_err(|error| format!("delta {at}: the recorded chunk: {error}"))?;
@@ -121,9 +122,9 @@ fn compare(row: &Value, tally: &mut Tally) -> Result<(), String> {
     match (end, value.snapshot().filter(|_| complete)) {
         (Some(end), Some(ours)) if covers(&ours, end) && covers(end, &ours) => {}
         (Some(_), Some(_)) if cut_pairs => {}
-        (Some(end), ours) => return Err(format!("the whole is {ours:?} instead of {end}")),
+        (Some(end), ours) => return Err(format!("the final value is {ours:?} instead of {end}")),
         (None, Some(ours)) if !bug && row["args"]["emit"] != false && row["schema"] != "fail" => {
-            return Err(format!("{ours} is whole, though Kortyx gave it up"));
+            return Err(format!("{ours} is complete, but Kortyx gave up"));
         }
         (None, _) => {}
     }

@@ -1,6 +1,7 @@
-//! What holds for every document, every choice of fields and every way to cut.
+//! Properties of every document, every set of fields and every way to split the text.
 //!
-//! `HEADWATER_DOCUMENTS=100000 cargo test --release -p headwater-json --test json laws` tries so many documents.
+//! `HEADWATER_DOCUMENTS=100000 cargo test --release -p headwater-json --test json laws` tries that many
+//! documents.
 
 use headwater_json::{Options, PartialValue};
 use serde_json::Value;
@@ -16,12 +17,12 @@ fn whole(text: &str) -> [&[u8]; 1] {
     [text.as_bytes()]
 }
 
-/// Every single cut, bytes one by one, and some random pieces.
+/// Every single split, one byte at a time, and some random pieces.
 fn splits<'a>(text: &'a str, random: &mut Random) -> Vec<Vec<&'a [u8]>> {
     let bytes = text.as_bytes();
     let mut splits =
         vec![bytes.chunks(1).collect::<Vec<_>>(), bytes.chunks(16).collect(), bytes.chunks(3).collect()];
-    // All places to cut of short documents, some of long ones.
+    // All split positions of short documents, some of long ones.
     let every = bytes.len() / 64 + 1;
     splits.extend((0..=bytes.len()).step_by(every).map(|cut| {
         let (first, second) = bytes.split_at(cut);
@@ -39,7 +40,7 @@ fn splits<'a>(text: &'a str, random: &mut Random) -> Vec<Vec<&'a [u8]>> {
 }
 
 #[test]
-fn a_cut_changes_nothing_but_how_text_and_items_are_cut() {
+fn splitting_changes_only_how_text_and_items_are_grouped() {
     for seed in 0..documents() {
         let random = &mut Random::new(seed);
         let text = document(random);
@@ -76,7 +77,7 @@ fn reduced_chunks_are_the_declared_parts_of_the_document() {
             let found = state.as_ref().and_then(|state| at(state, &path));
             assert_eq!(found, Some(&value), "seed {seed}: {path} of {text} with {fields:?} in {chunks:?}");
         }
-        // Nothing else is there, but for containers on the way.
+        // The state holds nothing else but parent containers.
         if let Some(state) = &state {
             assert!(covers(&expected, state), "seed {seed}: {state} is more than {text} with {fields:?}");
         }
@@ -85,7 +86,7 @@ fn reduced_chunks_are_the_declared_parts_of_the_document() {
 }
 
 #[test]
-fn a_partial_value_is_always_what_the_whole_can_come_from() {
+fn partial_value_is_always_a_prefix_of_the_whole() {
     for seed in 0..documents() {
         let random = &mut Random::new(seed);
         let text = document(random);
@@ -95,7 +96,7 @@ fn a_partial_value_is_always_what_the_whole_can_come_from() {
             let mut before: Option<Value> = None;
             for piece in text.as_bytes().chunks(size) {
                 value.push_bytes(piece).unwrap();
-                // Now and then nobody looks.
+                // The value is not read after every piece.
                 if random.below(3) > 0 {
                     before = value.snapshot();
                 }
@@ -109,9 +110,9 @@ fn a_partial_value_is_always_what_the_whole_can_come_from() {
     }
 }
 
-/// Without keys that come twice, what has been shown is never taken back.
+/// Without repeated keys, nothing shown is ever removed.
 #[test]
-fn a_partial_value_only_grows() {
+fn partial_value_only_grows() {
     let text = r#"{"a":"é\n😀","b":[1,-2.5e3,[],{"c":null,"d":[true,false]}],"e":{"f":{"g":"\ud83d\ude00"}},"h":12}"#;
     let mut value = PartialValue::new();
     let mut before: Option<Value> = None;

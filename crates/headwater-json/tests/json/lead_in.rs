@@ -1,4 +1,4 @@
-//! What comes before the value, and after it.
+//! Text before and after the value.
 
 use headwater_json::{Completion, LeadIn, Options, PartialValue, Trailing};
 
@@ -14,7 +14,7 @@ fn read(text: &str, size: usize) -> (Option<String>, Completion, Option<u64>) {
 }
 
 #[test]
-fn the_value_is_found() {
+fn value_is_found_after_prose() {
     let table = [
         ("{\"a\":1}", Some("{\"a\":1}")),
         ("\u{FEFF}{\"a\":1}", Some("{\"a\":1}")),
@@ -46,21 +46,21 @@ fn the_value_is_found() {
 }
 
 #[test]
-fn a_bracket_at_the_beginning_is_never_prose() {
+fn bracket_at_the_beginning_is_never_prose() {
     for text in ["{{\"a\":5}", "[x](y) {\"a\":5}", " {a} {\"a\":5}"] {
         assert!(matches!(read(text, 1).1, Completion::Invalid(_)), "{text}");
     }
 }
 
 #[test]
-fn places_count_from_the_beginning_of_the_text() {
+fn error_positions_count_from_the_beginning_of_the_text() {
     let (_, completion, _) = read("Well,\nyes: {\"a\":\n  oops}", 3);
     let Completion::Invalid(error) = completion else { panic!("{completion:?}") };
     assert_eq!((error.offset(), error.line(), error.column()), (19, 3, 3));
 }
 
 #[test]
-fn what_follows_is_reported() {
+fn trailing_text_is_reported() {
     assert_eq!(read("{} \n```\nDone.", 4).2, Some(4));
     assert_eq!(read("{} \n", 4).2, None);
     let mut options = Options::lenient();
@@ -69,7 +69,7 @@ fn what_follows_is_reported() {
 }
 
 #[test]
-fn what_follows_need_not_even_be_text() {
+fn trailing_bytes_need_not_be_utf_8() {
     let mut value = PartialValue::with(Options::lenient());
     value.push_bytes(b"[1] and \xFF\xFE").unwrap();
     value.push_bytes(b"\xF0\x9F").unwrap();
@@ -77,7 +77,7 @@ fn what_follows_need_not_even_be_text() {
 }
 
 #[test]
-fn nothing_is_skipped_unless_asked_for() {
+fn strict_options_skip_nothing() {
     assert_eq!(Options::default().lead_in, LeadIn::Refuse);
     assert_eq!(PartialValue::new().push("x {}").unwrap_err().offset(), 0);
     assert_eq!(PartialValue::new().push("\u{FEFF}{}").unwrap_err().offset(), 0);

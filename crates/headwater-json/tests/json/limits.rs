@@ -1,11 +1,10 @@
-//! The scanner of JSON text against values that `serde_json` parsed from the same text.
+//! The scanner of JSON text against values that `serde_json` parses from the same text.
 
 use headwater_json::{InputLimits, LimitKind};
 use serde_json::Value;
 
 use crate::generate::{Random, document};
 
-/// No limit at all.
 fn unlimited() -> InputLimits {
     let mut limits = InputLimits::default();
     (limits.depth, limits.values) = (usize::MAX, usize::MAX);
@@ -13,7 +12,8 @@ fn unlimited() -> InputLimits {
     limits
 }
 
-/// What a value has of each, counted in another way than the crate does: every part of it on a list.
+/// The exact size of a value in each dimension, counted by an independent method: a flat list of all its
+/// parts.
 fn extent(value: &Value) -> InputLimits {
     let mut extent = unlimited();
     (extent.depth, extent.values, extent.string, extent.key, extent.text) = (0, 0, 0, 0, 0);
@@ -43,7 +43,7 @@ fn extent(value: &Value) -> InputLimits {
     extent
 }
 
-/// The limits with one of them lowered by one, where there is one to lower.
+/// The limits with each dimension in turn lowered by one.
 fn lowered(limits: InputLimits) -> Vec<(LimitKind, InputLimits)> {
     let mut all = Vec::new();
     for kind in [LimitKind::Depth, LimitKind::Values, LimitKind::String, LimitKind::Key, LimitKind::Text] {
@@ -63,8 +63,8 @@ fn lowered(limits: InputLimits) -> Vec<(LimitKind, InputLimits)> {
     all
 }
 
-/// Text and value are judged alike: exactly at the limits, and one below each of them.
-fn judged_alike(text: &str) {
+/// Text and value get the same verdict, exactly at the limits and one below each of them.
+fn assert_same_verdict(text: &str) {
     let value: Value = serde_json::from_str(text).unwrap();
     let exact = extent(&value);
     assert_eq!(exact.check(text.as_bytes()), Ok(()), "{text}");
@@ -80,7 +80,7 @@ fn judged_alike(text: &str) {
     }
 }
 
-/// A key that comes twice counts twice in the text and once in the value.
+/// A repeated key counts twice in the text but once in the value.
 fn has_repeated_keys(text: &str) -> bool {
     let value: Value = serde_json::from_str(text).unwrap();
     let mut roomy = unlimited();
@@ -89,7 +89,7 @@ fn has_repeated_keys(text: &str) -> bool {
 }
 
 #[test]
-fn text_and_value_are_judged_alike() {
+fn text_and_value_get_the_same_verdict() {
     for text in [
         "0",
         "null",
@@ -104,13 +104,13 @@ fn text_and_value_are_judged_alike() {
         r#"["a:b","{[","]}"]"#,
         r#"["\\","\\\"",":"]"#,
     ] {
-        judged_alike(text);
+        assert_same_verdict(text);
     }
     let mut judged = 0;
     for seed in 0..3_000 {
         let text = document(&mut Random::new(seed));
         if !has_repeated_keys(&text) {
-            judged_alike(&text);
+            assert_same_verdict(&text);
             judged += 1;
         }
     }
@@ -118,7 +118,7 @@ fn text_and_value_are_judged_alike() {
 }
 
 #[test]
-fn every_depth_is_told_exactly() {
+fn depth_is_counted_exactly() {
     let limits = InputLimits::default();
     for depth in 1..=200 {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
@@ -131,7 +131,7 @@ fn every_depth_is_told_exactly() {
 }
 
 #[test]
-fn a_refusal_names_the_place_in_few_words() {
+fn refusal_names_the_location_briefly() {
     let mut limits = InputLimits::default();
     limits.key = 3;
     let text = r#"{"a":{"long":1}}"#;
@@ -158,7 +158,7 @@ fn unlimited_but_depth() -> InputLimits {
 }
 
 #[test]
-fn any_bytes_are_scanned_without_a_panic() {
+fn scan_never_panics_on_any_bytes() {
     const ALPHABET: &[u8] = b"{}[]\",:\\ud8a0123 \n\xF0\x9F\x98\x80\xFF\x00";
     for seed in 0..20_000 {
         let random = &mut Random::new(seed);
@@ -174,7 +174,7 @@ fn scanning_allocates_nothing() {
     assert_eq!(counted.count_total, 0);
 }
 
-/// Behind this key `serde_json` parses the string as JSON, where no scan has looked.
+/// `serde_json` would parse the string behind this key as JSON, where the scan has not looked.
 #[test]
 fn key_that_hides_json_in_a_string_is_refused() {
     let hidden = format!(r#"{{"$serde_json::private::RawValue":"{}{}"}}"#, "[".repeat(100), "]".repeat(100));
@@ -187,7 +187,7 @@ fn key_that_hides_json_in_a_string_is_refused() {
         let refused = InputLimits::default().check(text.as_bytes()).unwrap_err();
         assert_eq!((refused.kind(), refused.kind().code()), (LimitKind::ReservedKey, "reserved-key"));
     }
-    // Not first, and so a plain key: first it would be once the other is removed.
+    // The key is plain if it is not the first, but it would become the first if the other key were removed.
     let second: Value = serde_json::from_str(r#"{"a":1,"$serde_json::private::RawValue":"[1]"}"#).unwrap();
     assert_eq!(InputLimits::default().check_value(&second).unwrap_err().kind(), LimitKind::ReservedKey);
 }

@@ -1,7 +1,7 @@
-//! Extraction and partial values against recordings of the real implementations, against `serde_json`, and against
-//! their laws.
+//! Extraction and partial values against recordings of the real implementations, against `serde_json`, and
+//! against general properties.
 //!
-//! Recordings are read from `$HEADWATER_VECTORS`; without it those tests pass and say so.
+//! Recordings are read from `$HEADWATER_VECTORS`; without it those tests print a note and pass.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -22,6 +22,6 @@ mod linear;
 mod partial_vectors;
 mod reduce;
 mod suite;
-#[allow(dead_code, reason = "it serves the protocol's tests too")]
+#[allow(dead_code, reason = "shared with the protocol's tests")]
 #[path = "../../../headwater-protocol/tests/protocol/vectors.rs"]
 mod vectors;

@@ -1,6 +1,7 @@
 //! Partial values against recordings of the AI SDK's `parsePartialJson` and of `partial-json`, which TanStack uses.
 //!
-//! Where both read the text as the beginning of a value, they give the same one. All that differs does so by a rule.
+//! Where both sides accept the text as the beginning of a value, the values are equal. Every difference
+//! follows one of the rules below.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +11,36 @@ use serde_json::Value;
 use crate::reduce::covers;
 use crate::vectors::{Judge, read_jsonl};
 
-/// Why a row may differ. Each rule says what must hold then.
+/// Why a row may differ, and what must hold then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rule {
-    /// Both give the same.
+    /// Both values are equal.
     Same,
-    /// Neither has anything to show.
+    /// Neither side shows a value.
     Nothing,
-    /// The text is not JSON: we say so and where, and show what came before; they mend it, or give nothing.
+    /// The text is not JSON. We report the error and show the value before it; the vendor repairs the text or
+    /// gives nothing.
     Invalid,
-    /// A number or a word is open: they show what it may become, we show nothing of it before it is whole.
+    /// An unfinished number or literal. The vendor guesses its value; we show nothing before it is complete.
     OpenScalar,
-    /// The same for a key that came before: we still show its earlier value.
+    /// The same for a repeated key: we still show the earlier value.
     EarlierEntry,
-    /// Half of a pair of surrogates: they show the half, we wait for the other.
+    /// Half of a surrogate pair. The vendor shows the half; we wait for the other one.
     HalfPair,
-    /// They cut the space at the end of an open string, or take an open string with a space for nothing.
+    /// The vendor trims whitespace at the end of an unfinished string, or drops the string.
     TrimmedSpace,
-    /// `__proto__` and `constructor` are keys like any other to us; there they disappear or are refused.
+    /// `__proto__` and `constructor` are ordinary keys to us; the vendor drops or refuses them.
     Proto,
 }
 
-/// The rule that the row goes by, and whether both give the same.
+/// The rule that applies to the row, and whether both values are equal.
 fn judge(name: &str, text: &str, theirs: Option<&Value>) -> (Rule, bool) {
     let mut value = PartialValue::new();
     let _ = value.push(text);
     let completion = value.finish();
     let ours = value.snapshot();
 
-    // In any pieces.
+    // Splitting the text does not change the value.
     for size in [1, 3] {
         let mut cut = PartialValue::new();
         for piece in text.as_bytes().chunks(size) {
@@ -68,8 +70,8 @@ fn judge(name: &str, text: &str, theirs: Option<&Value>) -> (Rule, bool) {
             assert_eq!(error.kind(), ErrorKind::Truncated);
             let message = error.to_string();
             let half = theirs.is_some_and(|theirs| theirs.to_string().contains('\u{FFFD}'));
-            if message.contains("within a number") || message.contains("within a word") {
-                // All but the open scalar is the same.
+            if message.contains("within a number") || message.contains("within a literal") {
+                // Everything but the unfinished scalar is equal.
                 let rest_is_same =
                     ours.as_ref().is_none_or(|ours| theirs.is_some_and(|theirs| covers(theirs, ours)));
                 if !rest_is_same {
@@ -90,7 +92,7 @@ fn judge(name: &str, text: &str, theirs: Option<&Value>) -> (Rule, bool) {
     (rule, same)
 }
 
-/// JavaScript's numbers are 64-bit floats, and it prints `-0` as `0`.
+/// JavaScript numbers are 64-bit floats, and `-0` is printed as `0`.
 fn equal(ours: &Value, theirs: &Value) -> bool {
     covers(ours, theirs) && covers(theirs, ours)
 }
@@ -103,8 +105,8 @@ fn tally(rules: &[Rule]) -> BTreeMap<Rule, usize> {
     counts
 }
 
-/// Holds every row to a rule, and the rows that differ to the list of deviations. Texts are too long and too odd for
-/// names: rows are named by their line.
+/// Checks every row against the rules and the differing rows against the list of deviations. Rows are named
+/// by line number because the texts are long.
 fn judge_file(file: &'static str, read: impl Fn(&Value) -> (Option<&str>, Option<&Value>)) {
     let Some(rows) = read_jsonl(file) else { return };
     let mut judged = Judge::new(file);

@@ -1,17 +1,17 @@
-//! A plain reducer of chunks, and a plain search for fields, to compare with.
+//! A simple reducer of chunks and a simple search for fields, to compare with.
 
 use headwater_json::{Chunk, Extractor, FieldKind, Fields, Options, Segment};
 use serde_json::{Map, Value};
 
-/// A chunk of its own.
+/// A chunk that owns its data.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum OwnedChunk {
     Set(String, Option<Value>),
     Text(String, String),
     Append(String, Vec<Value>),
 }
 
-impl From<Chunk<'_>> for Said {
+impl From<Chunk<'_>> for OwnedChunk {
     fn from(chunk: Chunk<'_>) -> Self {
         match chunk {
             Chunk::Set { path, value } => Self::Set(path.to_owned(), value),
@@ -25,12 +25,12 @@ pub(crate) fn build(fields: &[(FieldKind, String)]) -> Fields {
     fields.iter().fold(Fields::builder(), |all, (kind, path)| all.field(*kind, path)).build().unwrap()
 }
 
-/// All chunks of a document in pieces, and its verdict.
+/// All chunks of a document read in pieces, and the verdict.
 pub(crate) fn extract<'a>(
     fields: &Fields,
     options: Options,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<Said>, Result<(), headwater_json::Error>) {
+) -> (Vec<OwnedChunk>, Result<(), headwater_json::Error>) {
     let mut extractor = Extractor::with(fields.clone(), options);
     let mut said = Vec::new();
     for piece in pieces {
@@ -41,13 +41,15 @@ pub(crate) fn extract<'a>(
     (said, extractor.finish().into_result())
 }
 
-/// The same chunks with neighbours put together that belong together.
-pub(crate) fn merged(chunks: &[Said]) -> Vec<Said> {
-    let mut out: Vec<Said> = Vec::new();
+/// Merges adjacent chunks that differ only in how they were split.
+pub(crate) fn merged(chunks: &[OwnedChunk]) -> Vec<OwnedChunk> {
+    let mut out: Vec<OwnedChunk> = Vec::new();
     for chunk in chunks {
         match (out.last_mut(), chunk) {
-            (Some(Said::Text(path, text)), Said::Text(next, delta)) if path == next => text.push_str(delta),
-            (Some(Said::Append(path, all)), Said::Append(next, items)) if path == next => {
+            (Some(OwnedChunk::Text(path, text)), OwnedChunk::Text(next, delta)) if path == next => {
+                text.push_str(delta)
+            }
+            (Some(OwnedChunk::Append(path, all)), OwnedChunk::Append(next, items)) if path == next => {
                 all.extend_from_slice(items);
             }
             _ => out.push(chunk.clone()),
@@ -56,10 +58,10 @@ pub(crate) fn merged(chunks: &[Said]) -> Vec<Said> {
     out
 }
 
-/// What chunks build. A place that was skipped is `null`, and counts as unset.
-pub(crate) fn apply(state: &mut Option<Value>, chunk: &Said) -> Result<(), String> {
+/// Applies a chunk. Skipped array elements are `null` and count as unset.
+pub(crate) fn apply(state: &mut Option<Value>, chunk: &OwnedChunk) -> Result<(), String> {
     let path = match chunk {
-        Said::Set(path, _) | Said::Text(path, _) | Said::Append(path, _) => path.clone(),
+        OwnedChunk::Set(path, _) | OwnedChunk::Text(path, _) | OwnedChunk::Append(path, _) => path.clone(),
     };
     let segments: Vec<Segment<'_>> = path.split('.').map(Segment::read).collect();
     let (last, way) = segments.split_last().expect("a path has a segment");
@@ -67,7 +69,7 @@ pub(crate) fn apply(state: &mut Option<Value>, chunk: &Said) -> Result<(), Strin
     for segment in way {
         at = step(at, segment).ok_or_else(|| format!("{path}: {segment} is in the way"))?;
     }
-    if let Said::Set(_, None) = chunk {
+    if let OwnedChunk::Set(_, None) = chunk {
         if let (Value::Object(map), Segment::Key(key)) = (at, last) {
             map.shift_remove(&**key);
         }
@@ -75,11 +77,11 @@ pub(crate) fn apply(state: &mut Option<Value>, chunk: &Said) -> Result<(), Strin
     }
     let leaf = step(at, last).ok_or_else(|| format!("{path}: the container does not fit"))?;
     match (chunk, leaf) {
-        (Said::Set(_, Some(value)), leaf) => *leaf = value.clone(),
-        (Said::Text(_, delta), leaf @ Value::Null) => *leaf = Value::String(delta.clone()),
-        (Said::Text(_, delta), Value::String(text)) => text.push_str(delta),
-        (Said::Append(_, items), leaf @ Value::Null) => *leaf = Value::Array(items.clone()),
-        (Said::Append(_, items), Value::Array(all)) => all.extend_from_slice(items),
+        (OwnedChunk::Set(_, Some(value)), leaf) => *leaf = value.clone(),
+        (OwnedChunk::Text(_, delta), leaf @ Value::Null) => *leaf = Value::String(delta.clone()),
+        (OwnedChunk::Text(_, delta), Value::String(text)) => text.push_str(delta),
+        (OwnedChunk::Append(_, items), leaf @ Value::Null) => *leaf = Value::Array(items.clone()),
+        (OwnedChunk::Append(_, items), Value::Array(all)) => all.extend_from_slice(items),
         (chunk, leaf) => return Err(format!("{chunk:?} found {leaf}")),
     }
     Ok(())
@@ -106,7 +108,7 @@ fn step<'a>(at: &'a mut Value, segment: &Segment<'_>) -> Option<&'a mut Value> {
     }
 }
 
-/// The places of a whole document that fields ask for, with what is there.
+/// The values of a document that fields match, with their paths.
 pub(crate) fn wanted(document: &Value, fields: &[(FieldKind, String)]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (kind, pattern) in fields {
@@ -156,7 +158,7 @@ fn search(at: &Value, pattern: &[&str], kind: FieldKind, path: String, found: &m
     }
 }
 
-/// What is at a concrete path.
+/// The value at a concrete path.
 pub(crate) fn at<'a>(state: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').map(Segment::read).try_fold(state, |at, segment| match segment {
         Segment::Index(index) => at.as_array()?.get(index),
@@ -164,7 +166,7 @@ pub(crate) fn at<'a>(state: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Whether `more` is what `less` can become: the same, with longer strings, longer arrays and more keys.
+/// Whether `less` can grow into `more`: the same value with longer strings, longer arrays and more keys.
 pub(crate) fn covers(more: &Value, less: &Value) -> bool {
     match (more, less) {
         (Value::Object(more), Value::Object(less)) => {
@@ -175,7 +177,7 @@ pub(crate) fn covers(more: &Value, less: &Value) -> bool {
         }
         (Value::String(more), Value::String(less)) => more.starts_with(less.as_str()),
         (Value::Number(more), Value::Number(less)) => more.as_f64() == less.as_f64(),
-        // An element that was skipped.
+        // A skipped element.
         (_, Value::Null) => true,
         _ => more == less,
     }

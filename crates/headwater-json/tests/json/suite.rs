@@ -1,4 +1,4 @@
-//! What must be accepted and what must be refused, after the manner of the JSON parsing test suite.
+//! Texts that must be accepted or refused, modelled on the JSON parsing test suite.
 
 use headwater_json::{Completion, ErrorKind, Options, PartialValue};
 use serde_json::Value;
@@ -223,7 +223,7 @@ fn verdict(bytes: &[u8], size: usize) -> Result<Value, headwater_json::Error> {
 }
 
 #[test]
-fn all_that_must_be_accepted_is() {
+fn valid_texts_are_accepted() {
     for text in ACCEPTED {
         let expected: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         for size in [1, 2, 1_000] {
@@ -233,7 +233,7 @@ fn all_that_must_be_accepted_is() {
 }
 
 #[test]
-fn all_that_must_be_refused_is() {
+fn invalid_texts_are_refused() {
     for text in REFUSED {
         assert!(serde_json::from_str::<Value>(text).is_err(), "serde_json accepts {text}");
         let whole = verdict(text.as_bytes(), 1_000).expect_err(text);
@@ -242,7 +242,7 @@ fn all_that_must_be_refused_is() {
 }
 
 #[test]
-fn bytes_that_are_not_utf_8_are_refused_where_they_are() {
+fn invalid_utf_8_is_refused_at_its_offset() {
     let table: &[(&[u8], u64)] = &[
         (b"[\"\xFF\"]", 2),
         (b"[\"\xC0\xAF\"]", 2),
@@ -265,7 +265,7 @@ fn bytes_that_are_not_utf_8_are_refused_where_they_are() {
 }
 
 #[test]
-fn a_cut_text_is_truncated_and_a_wrong_one_is_invalid() {
+fn incomplete_text_is_truncated_and_wrong_text_is_invalid() {
     let text = r#"{"a": [1.5e3, "é\u00e9\ud83d\ude00", true], "b": {"c": null}}"#;
     for end in 0..text.len() {
         let mut value = PartialValue::new();
@@ -285,18 +285,18 @@ fn a_cut_text_is_truncated_and_a_wrong_one_is_invalid() {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_name_position_and_cause() {
     let table = [
         ("{\n  \"a\" 1}", "expected a colon, found `1`, at line 2 column 7"),
         ("[1\r\n 2]", "expected a comma or the end of the array, found `2`, at line 2 column 2"),
         ("{1}", "expected a key or the end of the object, found `1`, at line 1 column 2"),
         ("[1,]", "expected a value, found `]`, at line 1 column 4"),
         ("[-x]", "expected a digit, found `x`, at line 1 column 3"),
-        ("[\"\u{1}\"]", "a control character in a string must be escaped, at line 1 column 3"),
-        (r#"["\q"]"#, "this escape is not one of JSON's, at line 1 column 4"),
-        ("[1e999]", "the number is beyond what a 64-bit float can hold, at line 1 column 7"),
-        ("[] []", "there is something after the value, at line 1 column 4"),
-        ("\u{e9}", "expected a value, found a character that is not ASCII, at line 1 column 1"),
+        ("[\"\u{1}\"]", "unescaped control character in a string, at line 1 column 3"),
+        (r#"["\q"]"#, "invalid escape, at line 1 column 4"),
+        ("[1e999]", "the number is out of range for a 64-bit float, at line 1 column 7"),
+        ("[] []", "unexpected text after the value, at line 1 column 4"),
+        ("\u{e9}", "expected a value, found a non-ASCII character, at line 1 column 1"),
         ("{\"a\":{\"b", "the text ends within a key, at line 1 column 9"),
     ];
     for (text, message) in table {
@@ -305,7 +305,7 @@ fn errors_say_where_and_what() {
 }
 
 #[test]
-fn limits_hold_wherever_the_pieces_are_cut() {
+fn limits_hold_however_the_text_is_split() {
     let mut options = Options::default();
     options.limits.max_bytes = 6;
     options.limits.max_depth = 2;
@@ -324,6 +324,6 @@ fn limits_hold_wherever_the_pieces_are_cut() {
     options.trailing = headwater_json::Trailing::Ignore;
     let mut value = PartialValue::with(options);
     value.push("[]").unwrap();
-    // What is ignored is not counted, once it is known to be that.
+    // Ignored text after the value does not count towards the limit.
     assert!(value.push("x").is_err() || value.is_complete());
 }

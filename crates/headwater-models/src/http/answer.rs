@@ -14,77 +14,77 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     Provider,
-    transport::{Body, Opened, Timeouts, Transport, too_slow},
+    transport::{AnswerStart, Body, Timeouts, Transport, too_slow},
 };
 use crate::{
     ModelError, ModelErrorKind, ModelEvent,
-    wire::{Decoder, Encoded},
+    wire::{Decoder, EncodedRequest},
 };
 
-/// How long the end of the body may take once the answer is complete.
+/// How long the end of the body may take after the answer is complete.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
-/// How long a body may still give something after its time is over. When the process was suspended or the stream was not
-/// read, timers end before the bytes that lie there have been read.
+/// Extra time for a body after a timer has fired. If the process was suspended or the stream was not polled,
+/// timers fire before the buffered bytes have been read.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The largest answer in one piece.
+/// Maximum size of an answer without streaming.
 const LARGEST_WHOLE: usize = 64 * 1024 * 1024;
 
-type Opening = Pin<Box<dyn Future<Output = Result<Opened, ModelError>> + Send>>;
+type OpenFuture = Pin<Box<dyn Future<Output = Result<AnswerStart, ModelError>> + Send>>;
 
-/// One answer. It is polled and nothing runs beside it, so dropping it closes the connection.
-pub(super) struct Answer {
+/// The stream of one answer. No task runs beside it, so dropping it closes the connection.
+pub(super) struct AnswerStream {
     secrets: Arc<Secrets>,
     ready: VecDeque<Result<ModelEvent, ModelError>>,
     phase: Phase,
 }
 
 enum Phase {
-    Opening { opening: Opening, reading: Option<Box<Unopened>> },
-    Reading(Box<Reading>),
+    OpenFuture { opening: OpenFuture, reading: Option<Box<AnswerSetup>> },
+    BodyReader(Box<BodyReader>),
     Over,
 }
 
-/// What is needed once the answer is open.
-struct Unopened {
+/// The parts needed to read the answer once it is open.
+struct AnswerSetup {
     decoder: Decoder,
     is_whole: bool,
     provider: Arc<Provider>,
     transport: Transport,
 }
 
-struct Reading {
+struct BodyReader {
     decoder: Decoder,
     body: Body,
-    /// An answer in one piece, until it is complete.
+    /// The body of an answer without streaming, until it is complete.
     whole: Option<Vec<u8>>,
-    /// Ends when no byte has come for too long.
+    /// Fires if no byte has arrived for too long.
     idle: Deadline,
-    /// Ends when nothing was said for too long.
+    /// Fires if no event has arrived for too long.
     stalled: Deadline,
     provider: Arc<Provider>,
     transport: Transport,
 }
 
-impl Answer {
+impl AnswerStream {
     pub(super) fn new(
         provider: Arc<Provider>,
         secrets: Arc<Secrets>,
         transport: Transport,
-        mut encoded: Encoded,
+        mut encoded: EncodedRequest,
         decoder: Decoder,
         is_whole: bool,
     ) -> Self {
         let warnings = std::mem::take(&mut encoded.warnings);
         let ready = warnings.into_iter().map(|warning| Ok(ModelEvent::Warning(warning))).collect();
         let reading =
-            Unopened { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
+            AnswerSetup { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
         let opening = Box::pin(async move { transport.open(&provider, &encoded, is_whole).await });
-        Self { secrets, ready, phase: Phase::Opening { opening, reading: Some(Box::new(reading)) } }
+        Self { secrets, ready, phase: Phase::OpenFuture { opening, reading: Some(Box::new(reading)) } }
     }
 
-    /// An answer that was never asked for.
+    /// A stream that only reports an error: no request is made.
     pub(super) fn failed(error: ModelError, secrets: Arc<Secrets>) -> Self {
         Self { secrets, ready: VecDeque::from([Err(error)]), phase: Phase::Over }
     }
@@ -95,19 +95,19 @@ impl Answer {
     }
 }
 
-impl Stream for Answer {
+impl Stream for AnswerStream {
     type Item = Result<ModelEvent, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
-                // Here every error passes on its way to journals, logs and readers.
+                // The only exit for errors: secrets are removed before journals, logs or readers see them.
                 return Poll::Ready(Some(item.map_err(|error| error.without(&self.secrets))));
             }
             let this = &mut *self;
             match &mut this.phase {
                 Phase::Over => return Poll::Ready(None),
-                Phase::Opening { opening, reading } => {
+                Phase::OpenFuture { opening, reading } => {
                     let opened = std::task::ready!(opening.as_mut().poll(cx));
                     match (opened, reading.take()) {
                         (Ok(opened), Some(reading)) => {
@@ -116,7 +116,7 @@ impl Stream for Answer {
                             if reading.decoder.is_finished() {
                                 reading.idle.reset(LAST_WAIT);
                             }
-                            this.phase = Phase::Reading(reading);
+                            this.phase = Phase::BodyReader(reading);
                             if let Err(error) = taken {
                                 self.fail(error);
                             }
@@ -125,11 +125,11 @@ impl Stream for Answer {
                         (Ok(_), None) => this.phase = Phase::Over,
                     }
                 }
-                Phase::Reading(reading) if reading.decoder.is_over() => {
+                Phase::BodyReader(reading) if reading.decoder.is_over() => {
                     reading.drain(cx);
                     this.phase = Phase::Over;
                 }
-                Phase::Reading(reading) => match std::task::ready!(reading.poll(cx, &mut this.ready)) {
+                Phase::BodyReader(reading) => match std::task::ready!(reading.poll(cx, &mut this.ready)) {
                     Ok(IsLast(false)) => {}
                     Ok(IsLast(true)) => this.phase = Phase::Over,
                     Err(error) => self.fail(error),
@@ -139,20 +139,20 @@ impl Stream for Answer {
     }
 }
 
-/// Whether the body is at its end.
+/// Whether the body has ended.
 struct IsLast(bool);
 
-impl Unopened {
-    fn open(self: Box<Self>, body: Body, is_json: bool) -> Reading {
+impl AnswerSetup {
+    fn open(self: Box<Self>, body: Body, is_json: bool) -> BodyReader {
         let timeouts = self.transport.timeouts();
         let (idle, stalled) = (Deadline::new(timeouts.silence), Deadline::new(timeouts.progress));
         let whole = (self.is_whole || is_json).then(Vec::new);
         let Self { decoder, provider, transport, .. } = *self;
-        Reading { decoder, body, whole, idle, stalled, provider, transport }
+        BodyReader { decoder, body, whole, idle, stalled, provider, transport }
     }
 }
 
-/// A time by which something must have been read.
+/// A time limit for the next read.
 struct Deadline {
     sleep: Pin<Box<Sleep>>,
     is_extended: bool,
@@ -168,7 +168,7 @@ impl Deadline {
         self.sleep.as_mut().reset(Instant::now() + time);
     }
 
-    /// Whether the time is over and the grace after it.
+    /// Whether both the time limit and the grace period have passed.
     fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
         if self.sleep.as_mut().poll(cx).is_pending() {
             return false;
@@ -181,15 +181,15 @@ impl Deadline {
     }
 }
 
-impl Reading {
-    /// Takes what has arrived; says whether that was all.
+impl BodyReader {
+    /// Reads the bytes that have arrived; returns whether the body has ended.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         ready: &mut VecDeque<Result<ModelEvent, ModelError>>,
     ) -> Poll<Result<IsLast, ModelError>> {
         let Timeouts { silence, progress, .. } = *self.transport.timeouts();
-        // The timers are looked at when there is nothing to read: what has arrived is in time.
+        // Timers count only if there is nothing to read: bytes that have arrived are in time.
         match self.body.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
                 let before = ready.len();
@@ -200,25 +200,27 @@ impl Reading {
                 self.idle.reset(if self.decoder.is_finished() { LAST_WAIT } else { silence });
                 Poll::Ready(Ok(IsLast(false)))
             }
-            // An answer that is complete does not suffer from what happens to the connection.
+            // Errors of the connection do not matter once the answer is complete.
             Poll::Ready(Some(Err(error))) if !self.decoder.is_finished() => Poll::Ready(Err(error)),
             Poll::Ready(_) => Poll::Ready(Ok(self.end(ready))),
             Poll::Pending if self.decoder.is_finished() => {
                 self.idle.sleep.as_mut().poll(cx).map(|()| Ok(self.end(ready)))
             }
-            // Pings keep the connection from being silent.
+            // Pings reset the idle timer but not this one.
             Poll::Pending if self.stalled.is_over(cx) => {
-                let what = "the connection is alive, but the model said nothing";
+                let what = "the connection is alive, but no event arrived";
                 Poll::Ready(Err(too_slow(self.provider.name(), what, progress)))
             }
-            Poll::Pending if self.idle.is_over(cx) => {
-                Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", silence)))
-            }
+            Poll::Pending if self.idle.is_over(cx) => Poll::Ready(Err(too_slow(
+                self.provider.name(),
+                "the answer stalled: no byte arrived",
+                silence,
+            ))),
             Poll::Pending => Poll::Pending,
         }
     }
 
-    /// There is nothing more, or nobody waits for it.
+    /// Ends the answer: no more bytes, or no need to wait for them.
     fn end(&mut self, ready: &mut VecDeque<Result<ModelEvent, ModelError>>) -> IsLast {
         match self.whole.take() {
             Some(whole) => self.decoder.whole(&whole, |item| ready.push_back(item)),
@@ -227,8 +229,8 @@ impl Reading {
         IsLast(true)
     }
 
-    /// Takes the end of the body, if it is there already: then the connection can be used again. Nobody waits for it,
-    /// because it says nothing more.
+    /// Reads the end of the body if it has arrived already, so that the connection can be reused. Does not
+    /// wait for it.
     fn drain(&mut self, cx: &mut Context<'_>) {
         for _ in 0..4 {
             if !matches!(self.body.as_mut().poll_next(cx), Poll::Ready(Some(Ok(_)))) {

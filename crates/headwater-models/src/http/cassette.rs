@@ -1,10 +1,10 @@
-//! Cassettes: exchanges with providers, kept in files and played again without network or key.
+//! Cassettes: exchanges with providers, stored in files and replayed without network or key.
 //!
-//! A [`Recorder`] keeps what goes over a [`Transport`](super::Transport), and a [`Player`] answers instead of it. The wires
-//! know nothing of it: they get the same bytes in the same pieces. What is secret is never written: keys, cookies, and
-//! whatever else a header holds that nobody needs to read an answer.
+//! A [`Recorder`] stores the traffic of a [`Transport`](super::Transport); a [`Player`] replaces the network.
+//! Wires see the same bytes in the same pieces either way. Secrets are never written: only an allow list of
+//! headers is kept, and keys are removed.
 
-mod differ;
+mod diff;
 mod file;
 mod player;
 mod recorder;
@@ -12,16 +12,16 @@ mod recorder;
 pub use player::Player;
 pub use recorder::Recorder;
 
-pub(super) use recorder::Asking;
+pub(super) use recorder::OutgoingRequest;
 
-/// What stands between a transport and the network.
+/// What a transport sends its requests to.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Tape {
-    /// Nothing.
+    /// The network.
     #[default]
     None,
-    /// What goes over it is kept.
+    /// The network, with every exchange recorded.
     Record(Recorder),
-    /// The network is not used at all.
+    /// A cassette instead of the network.
     Play(Player),
 }

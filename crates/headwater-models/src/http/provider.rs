@@ -1,4 +1,4 @@
-//! The providers: where they are, how they are told the key, and what language they speak.
+//! Providers: their addresses, authentication and wire formats.
 
 use std::{env, fmt, sync::Arc};
 
@@ -12,12 +12,12 @@ use crate::{
     wire::{Dialect, Settings, Wire},
 };
 
-/// A key. It is never shown.
+/// An API key. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key.
+    /// Wraps a key.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
@@ -42,21 +42,21 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A provider: its address, its key and its language.
+/// A provider: address, key and wire format.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    known: &'static Known,
-    /// Its name and the name of its options, if they are not the usual ones.
+    info: &'static ProviderInfo,
+    /// Name of the provider and its options, if it was renamed.
     called: Option<Arc<str>>,
     base_url: Option<String>,
     key: Option<Key>,
 }
 
-/// What we know of a provider.
+/// Built-in facts about a provider.
 #[derive(Debug)]
-struct Known {
+struct ProviderInfo {
     name: &'static str,
-    /// Under which its options and metadata are kept.
+    /// Key of its options and metadata.
     options: &'static str,
     wire: Wire,
     base_url: Option<&'static str>,
@@ -72,7 +72,7 @@ enum KeyHeader {
     Own(&'static str),
 }
 
-const OPENAI_CHAT: Known = Known {
+const OPENAI_CHAT: ProviderInfo = ProviderInfo {
     name: "openai-chat",
     options: "openai",
     wire: Wire::chat(&Dialect::OPENAI),
@@ -83,11 +83,11 @@ const OPENAI_CHAT: Known = Known {
     key_header: KeyHeader::Bearer,
 };
 
-/// All providers. To add one that speaks chat completions is to add its lines here.
-static KNOWN: [Known; 9] = [
-    Known { name: "openai", wire: Wire::RESPONSES, ..OPENAI_CHAT },
+/// All providers. Adding a provider with OpenAI's chat completions format takes one entry.
+static PROVIDERS: [ProviderInfo; 9] = [
+    ProviderInfo { name: "openai", wire: Wire::RESPONSES, ..OPENAI_CHAT },
     OPENAI_CHAT,
-    Known {
+    ProviderInfo {
         name: "anthropic",
         options: "anthropic",
         wire: Wire::ANTHROPIC,
@@ -97,7 +97,7 @@ static KNOWN: [Known; 9] = [
         needs_key: true,
         key_header: KeyHeader::Own("x-api-key"),
     },
-    Known {
+    ProviderInfo {
         name: "google",
         options: "google",
         wire: Wire::GOOGLE,
@@ -107,7 +107,7 @@ static KNOWN: [Known; 9] = [
         needs_key: true,
         key_header: KeyHeader::Own("x-goog-api-key"),
     },
-    Known {
+    ProviderInfo {
         name: "deepseek",
         options: "deepseek",
         wire: Wire::chat(&Dialect::DEEPSEEK),
@@ -116,7 +116,7 @@ static KNOWN: [Known; 9] = [
         key_variables: &["DEEPSEEK_API_KEY"],
         ..OPENAI_CHAT
     },
-    Known {
+    ProviderInfo {
         name: "groq",
         options: "groq",
         wire: Wire::chat(&Dialect::GROQ),
@@ -125,7 +125,7 @@ static KNOWN: [Known; 9] = [
         key_variables: &["GROQ_API_KEY"],
         ..OPENAI_CHAT
     },
-    Known {
+    ProviderInfo {
         name: "mistral",
         options: "mistral",
         wire: Wire::chat(&Dialect::MISTRAL),
@@ -134,7 +134,7 @@ static KNOWN: [Known; 9] = [
         key_variables: &["MISTRAL_API_KEY"],
         ..OPENAI_CHAT
     },
-    Known {
+    ProviderInfo {
         name: "ollama",
         options: "ollama",
         wire: Wire::chat(&Dialect::OLLAMA),
@@ -144,7 +144,7 @@ static KNOWN: [Known; 9] = [
         needs_key: false,
         ..OPENAI_CHAT
     },
-    Known {
+    ProviderInfo {
         name: "openai-compatible",
         options: "openai-compatible",
         wire: Wire::chat(&Dialect::COMPATIBLE),
@@ -157,36 +157,36 @@ static KNOWN: [Known; 9] = [
 ];
 
 impl Provider {
-    /// A provider without a key, by its name.
+    /// A built-in provider by name, without a key.
     ///
     /// # Errors
-    /// If there is no provider of this name.
+    /// If the provider is unknown.
     pub fn new(name: &str) -> Result<Self, ModelError> {
-        match KNOWN.iter().find(|known| known.name == name) {
-            Some(known) => Ok(Self { known, called: None, base_url: None, key: None }),
+        match PROVIDERS.iter().find(|info| info.name == name) {
+            Some(info) => Ok(Self { info, called: None, base_url: None, key: None }),
             None => {
                 let known: Vec<_> = Self::names().collect();
                 let suggestion = nearest(name, Self::names())
                     .map(|meant| format!("did you mean `{meant}`? "))
                     .unwrap_or_default();
                 let message =
-                    format!("there is no provider `{name}`: {suggestion}known are {}", known.join(", "));
+                    format!("unknown provider `{name}`: {suggestion}known providers: {}", known.join(", "));
                 Err(ModelError::new(ModelErrorKind::UnknownModel, message))
             }
         }
     }
 
-    /// A provider with the key and the address that the environment gives, such as `ANTHROPIC_API_KEY` and
+    /// A provider with key and address from the environment, such as `ANTHROPIC_API_KEY` and
     /// `ANTHROPIC_BASE_URL`.
     ///
     /// # Errors
-    /// If there is no provider of this name, or if the environment does not have what it needs. A provider at an
-    /// address of one's own may do without a key.
+    /// If the provider is unknown, or a required variable is not set. With a custom address, the key is
+    /// optional.
     pub fn from_env(name: &str) -> Result<Self, ModelError> {
         Self::from_variables(name, |variable| env::var(variable).ok())
     }
 
-    /// The same with variables from elsewhere.
+    /// Like [`Provider::from_env`], with variables from another source.
     ///
     /// # Errors
     /// As [`Provider::from_env`].
@@ -196,57 +196,58 @@ impl Provider {
         Ok(provider)
     }
 
-    /// Takes the key and the address from the environment, where it has them. [`Provider::check`] says what is missing.
+    /// Takes key and address from the environment if they are set. [`Provider::check`] reports missing ones.
     #[must_use]
     pub fn with_env(self) -> Self {
         self.with_variables(|variable| env::var(variable).ok())
     }
 
     fn with_variables(mut self, get: impl Fn(&str) -> Option<String>) -> Self {
-        self.key = self.known.key_variables.iter().find_map(|variable| given(get(variable))).map(Key);
-        self.base_url = given(get(self.known.base_url_variable));
+        self.key = self.info.key_variables.iter().find_map(|variable| non_blank(get(variable))).map(Key);
+        self.base_url = non_blank(get(self.info.base_url_variable));
         self
     }
 
-    /// Whether it has all that it needs to be asked.
+    /// Checks that the provider has the address and key that it needs.
     ///
     /// # Errors
-    /// If it has no key and is not at an address of one's own, or if nobody knows where it is; the error says which
-    /// variable to set.
+    /// If the address is missing, or the key is missing and the address is the built-in one. The error names
+    /// the variable to set.
     pub fn check(&self) -> Result<(), ModelError> {
         let missing = |kind, what: &str, variables: &[&str]| {
-            let message = format!("there is no {what}: set {}", variables.join(" or "));
+            let message = format!("no {what}: set {}", variables.join(" or "));
             Err(ModelError::new(kind, message).provider(self.name()))
         };
-        if self.base_url.is_none() && self.known.base_url.is_none() {
-            return missing(ModelErrorKind::InvalidRequest, "address", &[self.known.base_url_variable]);
+        if self.base_url.is_none() && self.info.base_url.is_none() {
+            return missing(ModelErrorKind::InvalidRequest, "address", &[self.info.base_url_variable]);
         }
-        if self.key.is_none() && self.known.needs_key && self.base_url.is_none() {
-            return missing(ModelErrorKind::Auth, "key", self.known.key_variables);
+        if self.key.is_none() && self.info.needs_key && self.base_url.is_none() {
+            return missing(ModelErrorKind::Auth, "API key", self.info.key_variables);
         }
         Ok(())
     }
 
-    /// The names of all providers.
+    /// The names of all built-in providers.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        KNOWN.iter().map(|known| known.name)
+        PROVIDERS.iter().map(|info| info.name)
     }
 
-    /// Gives it a key.
+    /// Sets the key.
     #[must_use]
     pub fn key(mut self, key: impl Into<Key>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Says where it is, up to and with the version: `https://api.openai.com/v1`.
+    /// Sets the base URL, including the version: `https://api.openai.com/v1`.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// Calls it something else, where several speak the same language. Its options and metadata have this name too.
+    /// Renames the provider, to use several with the same wire format. Its options and metadata use this name
+    /// too.
     ///
     /// ```
     /// use headwater_models::http::Provider;
@@ -261,84 +262,85 @@ impl Provider {
         self
     }
 
-    /// One of its models.
+    /// One of the provider's models.
     #[must_use]
     pub fn model(&self, model: impl Into<String>, transport: &Transport) -> HttpModel {
-        let options = self.called.as_deref().unwrap_or(self.known.options);
+        let options = self.called.as_deref().unwrap_or(self.info.options);
         HttpModel::new(self.clone(), Settings::new(options, model), transport.clone())
     }
 
-    /// Its name.
+    /// The provider's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.called.as_deref().unwrap_or(self.known.name)
+        self.called.as_deref().unwrap_or(self.info.name)
     }
 
-    /// Whether it has a key.
+    /// Whether a key is set.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// What no error may show.
+    /// Secrets that must not appear in errors.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::of(self.secret())
     }
 
-    /// The key, which a recording must not hold.
+    /// The key, which must not appear in recordings.
     pub(super) fn secret(&self) -> Option<&str> {
         self.key.as_ref().map(|Key(key)| key.as_str())
     }
 
-    /// The variables of the environment that may hold its key.
+    /// Environment variables that may hold the key.
     #[must_use]
     pub fn key_variables(&self) -> &'static [&'static str] {
-        self.known.key_variables
+        self.info.key_variables
     }
 
-    /// The variable of the environment that may hold its address.
+    /// Environment variable that may hold the address.
     #[must_use]
     pub fn address_variable(&self) -> &'static str {
-        self.known.base_url_variable
+        self.info.base_url_variable
     }
 
-    /// Where it is, if that is known.
+    /// The base URL, if known.
     #[must_use]
     pub fn location(&self) -> Option<&str> {
-        self.base_url.as_deref().or(self.known.base_url)
+        self.base_url.as_deref().or(self.info.base_url)
     }
 
-    /// What language it speaks, in a word or two.
+    /// The name of the wire format.
     #[must_use]
     pub fn language(&self) -> &'static str {
-        self.known.wire.name()
+        self.info.wire.name()
     }
 
     pub(super) fn wire(&self) -> Wire {
-        self.known.wire
+        self.info.wire
     }
 
-    /// The address of a path.
+    /// The URL of a path.
     pub(super) fn address(&self, path: &str) -> Result<String, ModelError> {
-        let Some(base) = self.base_url.as_deref().or(self.known.base_url) else {
-            let message = format!("it is not known where it is: set {}", self.known.base_url_variable);
+        let Some(base) = self.base_url.as_deref().or(self.info.base_url) else {
+            let message = format!("no address: set {}", self.info.base_url_variable);
             return Err(ModelError::new(ModelErrorKind::InvalidRequest, message).provider(self.name()));
         };
         let base = base.trim_end_matches('/');
-        // Some write the version into the address although the path has it.
+        // Some users include the version in the address although the path has it too.
         let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
         Ok(format!("{base}{path}"))
     }
 
-    /// The header with the key, if there is one. It is marked so that no log shows it.
+    /// The header with the key, marked as sensitive so that logs do not show it.
     pub(super) fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ModelError> {
         let Some(Key(key)) = &self.key else { return Ok(None) };
-        let (name, value) = match self.known.key_header {
+        let (name, value) = match self.info.key_header {
             KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
             KeyHeader::Own(name) => (HeaderName::from_static(name), key.clone()),
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            let message = "the key has a character that no header can hold: check for line ends and quotes";
+            let message =
+                "the key has a character that is not allowed in a header: check for line breaks and quotes";
             ModelError::new(ModelErrorKind::Auth, message).provider(self.name())
         })?;
         value.set_sensitive(true);
@@ -346,7 +348,7 @@ impl Provider {
     }
 }
 
-/// What a variable says, if it says anything.
-fn given(value: Option<String>) -> Option<String> {
+/// The value of a variable, unless it is blank.
+fn non_blank(value: Option<String>) -> Option<String> {
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! How an answer is opened: the client, the waits, and asking again as long as nothing was received.
+//! Opens an answer: the HTTP client, timeouts, and retries before the first byte.
 
 use std::{
     error::Error as _,
@@ -16,40 +16,40 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     Player, Provider, Recorder,
-    cassette::{Asking, Tape},
+    cassette::{OutgoingRequest, Tape},
 };
 use crate::{
     ModelError, ModelErrorKind,
-    wire::{self, Encoded},
+    wire::{self, EncodedRequest},
 };
 
-/// How much of a refusal is read.
+/// Maximum size of an error body.
 const LARGEST_REFUSAL: usize = 1024 * 1024;
 
-/// The body of an answer as it arrives.
+/// A response body as it arrives.
 pub(super) type Body = Pin<Box<dyn Stream<Item = Result<Bytes, ModelError>> + Send>>;
 
-/// The answer to a request, from the network or from a cassette.
+/// A response, from the network or a cassette.
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// The headers that are text, by their names in lower case.
+    /// Headers with text values, names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Body,
 }
 
-/// How long a provider may take. A model call that runs into one of these fails with `model.timeout`; the request is not made
-/// again here, so the caller learns of it after that time.
+/// Time limits of a model call. Exceeding one fails the call with `model.timeout`. The transport does not
+/// retry it, so the caller sees the error after that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// Until the connection is there: 10 seconds.
+    /// To establish the connection: 10 seconds.
     pub connect: Duration,
-    /// From the request to the head of the answer: 60 seconds. An answer in one piece has `progress` for it, because its head
-    /// comes when the model is done.
+    /// From the request to the response head: 60 seconds. Without streaming, `progress` applies instead,
+    /// because the head arrives when the model has finished.
     pub headers: Duration,
-    /// From one byte to the next: 90 seconds.
+    /// Between two bytes: 90 seconds.
     pub silence: Duration,
-    /// From one event to the next: 5 minutes. Comments and pings keep a connection alive, and do not count.
+    /// Between two events: 5 minutes. Comments and pings do not count.
     pub progress: Duration,
 }
 
@@ -64,15 +64,17 @@ impl Default for Timeouts {
     }
 }
 
-/// How often and when a request is made again. It never is once a byte of the answer has arrived.
+/// Retries of a request. A request is never retried once a byte of the answer has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How often it is made in all: 3 times.
+    /// Maximum number of attempts: 3.
     pub attempts: u32,
-    /// The wait before the second attempt, half a second; it doubles each time. The provider's own wish counts more.
+    /// Delay before the second attempt: half a second, doubled each time. A delay requested by the provider
+    /// takes precedence.
     pub first_wait: Duration,
-    /// The longest wait, one minute: a provider that wants a longer one is not asked again, and the caller decides.
+    /// Maximum delay: one minute. If the provider requests a longer one, the call fails and the caller
+    /// decides.
     pub longest_wait: Duration,
 }
 
@@ -82,7 +84,7 @@ impl Default for Retries {
     }
 }
 
-/// Connections to providers, which are shared by all models that use it.
+/// Connections to providers, shared by all models that use them.
 #[derive(Clone)]
 pub struct Transport {
     client: Client,
@@ -92,27 +94,27 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A transport with the usual waits.
+    /// A transport with default time limits.
     ///
     /// # Errors
-    /// If this system's TLS cannot be set up.
+    /// If TLS cannot be set up on this system.
     pub fn new() -> Result<Self, ModelError> {
         Self::with(Timeouts::default(), Retries::default())
     }
 
-    /// A transport with these waits.
+    /// A transport with these time limits and retries.
     ///
     /// # Errors
-    /// If this system's TLS cannot be set up.
+    /// If TLS cannot be set up on this system.
     pub fn with(timeouts: Timeouts, retries: Retries) -> Result<Self, ModelError> {
         let broken = |error: &dyn fmt::Display| {
-            let message = format!("this system's TLS cannot be set up ({error})");
+            let message = format!("cannot set up TLS on this system ({error})");
             ModelError::new(ModelErrorKind::Unreachable, message)
         };
         let client = Client::builder()
             .tls_backend_preconfigured(tls().map_err(|error| broken(&error))?)
             .connect_timeout(timeouts.connect)
-            // A key must not be sent on to wherever an answer points.
+            // A redirect must not forward the key to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("headwater/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -120,21 +122,21 @@ impl Transport {
         Ok(Self { client, timeouts, retries, tape: Tape::None })
     }
 
-    /// Keeps every exchange.
+    /// Records every exchange.
     #[must_use]
     pub fn recording(mut self, recorder: Recorder) -> Self {
         self.tape = Tape::Record(recorder);
         self
     }
 
-    /// Answers with what was kept, and never uses the network.
+    /// Answers from a cassette; the network is never used.
     #[must_use]
     pub fn playing(mut self, player: Player) -> Self {
         self.tape = Tape::Play(player);
         self
     }
 
-    /// Whether it answers with what was kept, so that nobody needs a key.
+    /// Whether it answers from a cassette, so that no key is needed.
     pub(crate) fn is_playing(&self) -> bool {
         matches!(self.tape, Tape::Play(_))
     }
@@ -143,13 +145,13 @@ impl Transport {
         &self.timeouts
     }
 
-    /// Opens an answer: makes the request, again if it makes sense, until the first byte is there.
+    /// Sends the request, with retries, until the first byte of the answer arrives.
     pub(super) async fn open(
         &self,
         provider: &Provider,
-        encoded: &Encoded,
+        encoded: &EncodedRequest,
         is_whole: bool,
-    ) -> Result<Opened, ModelError> {
+    ) -> Result<AnswerStart, ModelError> {
         let mut attempt = 1;
         loop {
             let failed = match self.try_open(provider, encoded, is_whole).await {
@@ -157,7 +159,7 @@ impl Transport {
                 Err(failed) => failed,
             };
             let wait = failed.wait().unwrap_or_else(|| self.backoff(attempt));
-            // A provider that was silent for so long is not waited for a second time.
+            // After a timeout the caller has waited long enough; a retry could double that.
             let is_final = !failed.is_retryable() || failed.kind() == ModelErrorKind::Timeout;
             if is_final || attempt >= self.retries.attempts || wait > self.retries.longest_wait {
                 return Err(failed);
@@ -170,9 +172,9 @@ impl Transport {
     async fn try_open(
         &self,
         provider: &Provider,
-        encoded: &Encoded,
+        encoded: &EncodedRequest,
         is_whole: bool,
-    ) -> Result<Opened, ModelError> {
+    ) -> Result<AnswerStart, ModelError> {
         let Timeouts { headers, silence, progress, .. } = self.timeouts;
         let limit = if is_whole { progress } else { headers };
         let late = |what: &str, limit| too_slow(provider.name(), what, limit);
@@ -180,20 +182,20 @@ impl Transport {
         let reply = reply.map_err(|_| late("the provider did not answer", limit))??;
         let begin = async {
             match reply.status {
-                200..300 => Opened::read(provider.name(), reply).await,
+                200..300 => AnswerStart::read(provider.name(), reply).await,
                 _ => Err(refusal(provider.name(), reply).await),
             }
         };
         timeout(silence, begin).await.unwrap_or_else(|_| Err(late("the answer did not begin", silence)))
     }
 
-    async fn reply(&self, provider: &Provider, encoded: &Encoded) -> Result<Reply, ModelError> {
+    async fn reply(&self, provider: &Provider, encoded: &EncodedRequest) -> Result<Reply, ModelError> {
         let recording = match &self.tape {
             Tape::None => None,
             Tape::Play(player) => return player.reply(provider.name(), encoded),
             Tape::Record(recorder) => {
                 let (provider, key) = (provider.name(), provider.secret());
-                Some(recorder.begin(Asking { provider, key, encoded })?)
+                Some(recorder.begin(OutgoingRequest { provider, key, encoded })?)
             }
         };
         let mut request = self.client.post(provider.address(&encoded.path)?);
@@ -212,7 +214,7 @@ impl Transport {
         })
     }
 
-    /// Half of the wait is by chance, so that many callers that failed together do not come back together.
+    /// Half of the delay is random, so that callers that failed together do not retry together.
     fn backoff(&self, attempt: u32) -> Duration {
         let wait = self.retries.first_wait.saturating_mul(1 << attempt.saturating_sub(1).min(16));
         let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
@@ -230,21 +232,19 @@ impl fmt::Debug for Transport {
 }
 
 /// An answer whose first bytes have arrived.
-pub(super) struct Opened {
+pub(super) struct AnswerStart {
     /// The first bytes.
     pub(super) first: Bytes,
     pub(super) rest: Body,
-    /// It is one JSON document, whatever was asked for.
+    /// The response is one JSON document, even if a stream was requested.
     pub(super) is_json: bool,
 }
 
-impl Opened {
+impl AnswerStart {
     async fn read(provider: &str, mut reply: Reply) -> Result<Self, ModelError> {
         let is_json = reply.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         let Some(first) = reply.next().await.transpose()? else {
-            return Err(
-                ModelError::new(ModelErrorKind::Cut, "the answer is empty: ask again").provider(provider)
-            );
+            return Err(ModelError::new(ModelErrorKind::Cut, "the answer is empty: retry").provider(provider));
         };
         Ok(Self { first, rest: reply.body, is_json })
     }
@@ -258,7 +258,7 @@ impl Reply {
         Self {
             status: response.status().as_u16(),
             headers: headers.collect(),
-            body: Box::pin(Received {
+            body: Box::pin(NetworkBody {
                 provider: provider.to_owned(),
                 bytes: Box::pin(response.bytes_stream()),
             }),
@@ -274,13 +274,13 @@ impl Reply {
     }
 }
 
-/// What comes over the network.
-struct Received {
+/// A response body from the network.
+struct NetworkBody {
     provider: String,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
 }
 
-impl Stream for Received {
+impl Stream for NetworkBody {
     type Item = Result<Bytes, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -289,14 +289,14 @@ impl Stream for Received {
     }
 }
 
-/// Ring, chosen here and not for the whole process: what else runs in it may choose for itself.
+/// Uses ring for this client only, not as the process default, which belongs to the application.
 fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
     use rustls_platform_verifier::BuilderVerifierExt as _;
     let builder = || {
         rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
     };
-    // A system without any certificates can still ask a model of its own over plain HTTP.
+    // A system without CA certificates can still reach a local model over plain HTTP.
     let mut config = match builder()?.with_platform_verifier() {
         Ok(verified) => verified.with_no_client_auth(),
         Err(_) => builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth(),
@@ -305,10 +305,10 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
     Ok(config)
 }
 
-/// The error for a status that is not a success, with what the provider said.
+/// The error for a response without a success status.
 async fn refusal(provider: &str, mut reply: Reply) -> ModelError {
     let mut body = Vec::new();
-    // A refusal whose body is cut is a refusal all the same.
+    // A truncated error body is still an error body.
     while body.len() < LARGEST_REFUSAL
         && let Some(Ok(piece)) = reply.next().await
     {
@@ -318,7 +318,7 @@ async fn refusal(provider: &str, mut reply: Reply) -> ModelError {
 }
 
 pub(super) fn too_slow(provider: &str, what: &str, limit: Duration) -> ModelError {
-    let message = format!("{what} within {limit:?}: ask again, or allow more time");
+    let message = format!("{what} within {limit:?}: retry, or raise the time limit");
     ModelError::new(ModelErrorKind::Timeout, message).provider(provider)
 }
 
@@ -327,20 +327,20 @@ fn unreachable(provider: &str, error: reqwest::Error) -> ModelError {
     let (kind, what) = if error.is_timeout() {
         (ModelErrorKind::Timeout, "the connection took too long")
     } else if error.is_builder() {
-        (ModelErrorKind::InvalidRequest, "the request cannot be made: check the address")
+        (ModelErrorKind::InvalidRequest, "cannot build the request: check the address")
     } else {
-        (ModelErrorKind::Unreachable, "the provider cannot be reached")
+        (ModelErrorKind::Unreachable, "cannot reach the provider")
     };
     ModelError::new(kind, format!("{what} ({})", causes(error))).provider(provider)
 }
 
-/// The error for an answer that broke off.
+/// The error for a connection that broke during the answer.
 fn broken(provider: &str, error: reqwest::Error) -> ModelError {
     let message = format!("the connection broke before the answer was complete ({})", causes(error));
     ModelError::new(ModelErrorKind::Cut, message).provider(provider)
 }
 
-/// What happened, down to the last cause; the address is left out, because it may hold a secret.
+/// The message with all its causes. The URL is removed because it may hold a secret.
 fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

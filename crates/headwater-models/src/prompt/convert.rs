@@ -1,4 +1,4 @@
-//! How a conversation becomes a prompt.
+//! Converts a conversation to a prompt.
 
 use headwater_protocol::{
     Approval, Error, ErrorKind, Executor, FilePart, Message, Part, Role, TextPart, ToolPart, ToolState,
@@ -7,29 +7,30 @@ use serde_json::{Map, Value};
 
 use super::{ContentPart, FileData, ModelMessage, ToolResultOutput};
 
-/// How a prompt is made.
+/// Options of the conversion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptOptions {
-    /// Leave out calls that have no final output and no decision: a model must not see a call without an
-    /// output when the conversation goes on.
+    /// Drop tool calls without a final output or decision: a model must not see a call without an output when
+    /// the conversation continues.
     pub ignore_incomplete_tool_calls: bool,
 }
 
 impl PromptOptions {
-    /// The options that leave incomplete calls out.
+    /// Options that drop incomplete tool calls.
     #[must_use]
     pub fn ignoring_incomplete_tool_calls() -> Self {
         Self { ignore_incomplete_tool_calls: true }
     }
 }
 
-/// What a model is asked for this conversation.
+/// Converts a conversation to a prompt.
 ///
-/// A question that nobody answered before the person's last message is left out, with its call.
+/// An approval request that was still unanswered at the user's last message is dropped together with its
+/// call.
 ///
 /// # Errors
-/// A message's role is none of system, user and assistant, or a file's address is no URL.
+/// If a message has a role other than system, user and assistant, or the address of a file is not a URL.
 pub fn to_model_messages(messages: &[Message], options: &PromptOptions) -> Result<Vec<ModelMessage>, Error> {
     let mut prompt = Vec::new();
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
@@ -38,15 +39,14 @@ pub fn to_model_messages(messages: &[Message], options: &PromptOptions) -> Resul
             Role::System => prompt.push(system(message)),
             Role::User => prompt.push(ModelMessage::User { content: user(&message.parts)? }),
             Role::Assistant => {
-                let wanted = Wanted {
+                let wanted = IncompleteCallFilter {
                     incomplete: !options.ignore_incomplete_tool_calls,
                     asked: last_user.is_none_or(|last| index > last),
                 };
                 assistant(message, wanted, &mut prompt)?;
             }
             role => {
-                let message =
-                    format!("a prompt has no messages of role `{role}`; leave message {} out", message.id);
+                let message = format!("invalid role `{role}` in a prompt: remove message {}", message.id);
                 return Err(Error::new(ErrorKind::Request, message));
             }
         }
@@ -75,16 +75,16 @@ fn user(parts: &[Part]) -> Result<Vec<ContentPart>, Error> {
     parts.collect()
 }
 
-/// Which calls without an output a prompt has.
+/// Which calls without an output are kept.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
-    /// Those that are not complete.
+struct IncompleteCallFilter {
+    /// Incomplete calls.
     incomplete: bool,
-    /// Those that a person was asked about.
+    /// Calls with an open approval request.
     asked: bool,
 }
 
-impl Wanted {
+impl IncompleteCallFilter {
     fn wants(self, part: &ToolPart) -> bool {
         match part.state {
             ToolState::InputStreaming => false,
@@ -96,8 +96,12 @@ impl Wanted {
     }
 }
 
-/// An answer is cut where its steps begin, and where a person steered it.
-fn assistant(message: &Message, wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
+/// Splits an answer at the beginning of each step and at each steering message of the user.
+fn assistant(
+    message: &Message,
+    wanted: IncompleteCallFilter,
+    prompt: &mut Vec<ModelMessage>,
+) -> Result<(), Error> {
     let steered =
         |part: &Part| matches!(part, Part::Other { value: part } if kind(part) == Some("steering-message"));
     let cuts = |part: &Part| matches!(part, Part::StepStart) || steered(part);
@@ -116,7 +120,7 @@ fn assistant(message: &Message, wanted: Wanted, prompt: &mut Vec<ModelMessage>) 
     }
 }
 
-fn step(parts: &[Part], wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
+fn step(parts: &[Part], wanted: IncompleteCallFilter, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
     let mut said = Vec::new();
     let mut given = Vec::new();
     for part in parts {
@@ -148,10 +152,10 @@ fn step(parts: &[Part], wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Resul
     Ok(())
 }
 
-/// The call, its question, and its output if the provider ran it.
+/// Adds the call, its approval request, and its output if the provider ran it.
 fn call(part: &ToolPart, said: &mut Vec<ContentPart>) {
     let by_provider = part.executor == Executor::Provider;
-    // An input that was refused says it with its end.
+    // The metadata of a rejected input is stored with the output.
     let failure = part.output_metadata.as_ref().filter(|_| part.state == ToolState::OutputError);
     said.push(ContentPart::ToolCall {
         tool_call_id: part.call.clone(),
@@ -184,7 +188,7 @@ fn call(part: &ToolPart, said: &mut Vec<ContentPart>) {
     said.push(result(part, output, metadata));
 }
 
-/// The person's decision, and the output if the agent or the page ran the tool.
+/// Adds the user's decision, and the output if the agent or the page ran the tool.
 fn outcome(part: &ToolPart, given: &mut Vec<ContentPart>) {
     let by_provider = part.executor == Executor::Provider;
     let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
@@ -245,9 +249,10 @@ fn file(part: &FilePart) -> Result<ContentPart, Error> {
     })
 }
 
-/// An address as a model's provider is given it: absolute, and with a path.
+/// A URL as providers require it: absolute and with a path.
 fn address(url: &str) -> Result<String, Error> {
-    let wrong = || Error::new(ErrorKind::Request, format!("a file's address must be a URL, not {url:?}"));
+    let wrong =
+        || Error::new(ErrorKind::Request, format!("invalid address {url:?} of a file: use an absolute URL"));
     let (scheme, rest) = url.split_once(':').ok_or_else(wrong)?;
     let mut letters = scheme.chars();
     let starts = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
@@ -267,14 +272,14 @@ fn address(url: &str) -> Result<String, Error> {
     Ok(format!("{scheme}://{}{root}{path}", host.to_ascii_lowercase()))
 }
 
-/// What a person said in the middle of the run.
+/// A message that the user sent during the run.
 fn steering(part: &Value) -> Result<ModelMessage, Error> {
     let parts = part.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let content: Result<_, _> = parts.iter().map(raw_part).collect();
     Ok(ModelMessage::User { content: content? })
 }
 
-/// A text or a file as the page wrote it.
+/// A text or file part as the page wrote it.
 fn raw_part(part: &Value) -> Result<ContentPart, Error> {
     let field = |key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
     let provider_options = part.get("providerMetadata").cloned();

@@ -1,4 +1,4 @@
-//! How a scripted model goes wrong.
+//! Failures of a scripted model.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{ModelError, ModelErrorKind};
 
-/// How a scripted model goes wrong.
+/// A failure of a scripted model.
 ///
 /// ```
 /// use headwater_models::{ModelError, ModelErrorKind, scripted::{Fault, Rule, When}};
@@ -16,46 +16,46 @@ use crate::{ModelError, ModelErrorKind};
 /// # drop(rule);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(pub(super) Kind);
+pub struct Fault(pub(super) FaultKind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FaultKind {
     Stall,
     Cut,
     Error(ModelError),
 }
 
 impl Fault {
-    /// The stream never goes on, and never ends.
+    /// The stream stops without ending.
     #[must_use]
     pub fn stall() -> Self {
-        Self(Kind::Stall)
+        Self(FaultKind::Stall)
     }
 
-    /// The stream ends without saying that the answer is complete.
+    /// The stream ends before the answer is complete.
     #[must_use]
     pub fn cut() -> Self {
-        Self(Kind::Cut)
+        Self(FaultKind::Cut)
     }
 
-    /// The provider sends what its documents do not know.
+    /// The provider sends an invalid answer.
     #[must_use]
     pub fn malformed() -> Self {
-        let message = "the script sends an answer that cannot be read";
+        let message = "the script sends an invalid answer";
         Self::error(ModelError::new(ModelErrorKind::Malformed, message))
     }
 
     /// The stream ends with this error.
     #[must_use]
     pub fn error(error: ModelError) -> Self {
-        Self(Kind::Error(error))
+        Self(FaultKind::Error(error))
     }
 }
 
-/// A fault as it is written in YAML, if it is more than a word.
+/// A fault written as a YAML mapping.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Fields {
+pub(super) struct FaultFields {
     error: ModelErrorKind,
     #[serde(default)]
     message: Option<String>,
@@ -65,9 +65,9 @@ pub(super) struct Fields {
     status: Option<u16>,
 }
 
-impl From<Fields> for Fault {
-    fn from(fields: Fields) -> Self {
-        let message = fields.message.unwrap_or_else(|| format!("the script says {}", fields.error.code()));
+impl From<FaultFields> for Fault {
+    fn from(fields: FaultFields) -> Self {
+        let message = fields.message.unwrap_or_else(|| format!("scripted error {}", fields.error.code()));
         let mut error = ModelError::new(fields.error, message);
         if let Some(wait) = fields.retry_after {
             error = error.retry_after(Duration::from_millis(wait));

@@ -14,49 +14,49 @@ use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
-    Inner,
-    fault::Kind,
-    script::{Call, Rhythm, Rule, Source, Step},
+    ScriptedModelInner,
+    fault::FaultKind,
+    script::{Call, Rhythm, Rule, ScriptSource, ScriptStep},
     situation::{Situation, count_words},
 };
 use crate::{ModelError, ModelEvent, ModelRequest};
 
-/// One answer. It is a state machine that is polled: nothing runs beside it.
-pub(super) struct Play {
-    model: Arc<Inner>,
-    state: State,
+/// The stream of one answer: a state machine without a background task.
+pub(super) struct ScriptedAnswer {
+    model: Arc<ScriptedModelInner>,
+    state: PlaybackState,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-enum State {
-    /// Nobody has polled yet, so nothing was asked.
+enum PlaybackState {
+    /// Not polled yet, so the call has not been counted.
     Unasked(Arc<ModelRequest>),
-    Playing(Playing),
+    Playing(PlaybackCursor),
     Stalled,
     Ended,
 }
 
-struct Playing {
+struct PlaybackCursor {
     request: Arc<ModelRequest>,
     rule: Arc<Rule>,
     rhythm: Rhythm,
-    /// The step to take next.
+    /// Index of the next step.
     step: usize,
-    /// The number of the next part.
+    /// Number of the next part.
     part: u32,
     lanes: Lanes,
-    spoken: Spoken,
+    spoken: WordCounts,
 }
 
-/// The parts that are being said. Several tool calls are said at once, and take turns.
+/// The parts being streamed. Several tool calls are streamed at once, with interleaved deltas.
 #[derive(Default)]
 struct Lanes {
     lanes: Vec<Lane>,
-    /// How many of them have begun.
+    /// Number of lanes that have begun.
     begun: usize,
-    /// Whose turn it is.
+    /// Index of the lane that emits next.
     turn: usize,
-    /// A fault comes next, so they never end.
+    /// A fault follows, so the parts never end.
     is_cut_short: bool,
 }
 
@@ -81,21 +81,21 @@ enum LaneKind {
         output: Option<Value>,
         metadata: Option<Value>,
     },
-    /// The call is complete; what the provider's tool gave is still to be said.
+    /// The call is complete; the output of the provider's tool is still to be emitted.
     Outcome(Value),
-    /// All is said; it is only kept until the others are done.
+    /// Complete; kept until the other lanes are done.
     Done,
 }
 
-/// Words said so far, which stand for tokens.
+/// Words emitted so far, counted as tokens.
 #[derive(Default)]
-struct Spoken {
+struct WordCounts {
     all: u64,
     thoughts: u64,
 }
 
-/// What a step gives.
-enum Next {
+/// The result of one step.
+enum PlaybackStep {
     Event(ModelEvent),
     Wait(Duration),
     Stall,
@@ -105,9 +105,9 @@ enum Next {
     Finished(ModelEvent),
 }
 
-impl Play {
-    pub(super) fn new(model: Arc<Inner>, request: ModelRequest) -> Self {
-        Self { model, state: State::Unasked(Arc::new(request)), sleep: None }
+impl ScriptedAnswer {
+    pub(super) fn new(model: Arc<ScriptedModelInner>, request: ModelRequest) -> Self {
+        Self { model, state: PlaybackState::Unasked(Arc::new(request)), sleep: None }
     }
 
     fn wait(&mut self, duration: Duration) {
@@ -118,7 +118,7 @@ impl Play {
     }
 }
 
-impl Stream for Play {
+impl Stream for ScriptedAnswer {
     type Item = Result<ModelEvent, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -130,36 +130,36 @@ impl Stream for Play {
             }
             let this = &mut *self;
             let next = match &mut this.state {
-                State::Unasked(request) => {
+                PlaybackState::Unasked(request) => {
                     let request = Arc::clone(request);
                     let call = this.model.note(&request);
                     match this.model.choose(&request, call) {
                         Ok(rule) => {
                             let model = Some(this.model.script.name().to_owned());
                             let rhythm = this.model.script.rhythm(&rule, request.whole);
-                            this.state = State::Playing(Playing::new(request, rule, rhythm));
-                            Next::Event(ModelEvent::Started { id: None, model })
+                            this.state = PlaybackState::Playing(PlaybackCursor::new(request, rule, rhythm));
+                            PlaybackStep::Event(ModelEvent::Started { id: None, model })
                         }
-                        Err(error) => Next::Error(error),
+                        Err(error) => PlaybackStep::Error(error),
                     }
                 }
-                State::Playing(playing) => playing.next(),
-                // Nothing wakes the task: only dropping the stream ends this.
-                State::Stalled => return Poll::Pending,
-                State::Ended => return Poll::Ready(None),
+                PlaybackState::Playing(playing) => playing.next(),
+                // Nothing wakes the task; only dropping the stream ends it.
+                PlaybackState::Stalled => return Poll::Pending,
+                PlaybackState::Ended => return Poll::Ready(None),
             };
             match next {
-                Next::Event(event) => return Poll::Ready(Some(Ok(event))),
-                Next::Again => {}
-                Next::Wait(duration) => self.wait(duration),
-                Next::Stall => self.state = State::Stalled,
-                Next::Cut => self.state = State::Ended,
-                Next::Error(error) => {
-                    self.state = State::Ended;
+                PlaybackStep::Event(event) => return Poll::Ready(Some(Ok(event))),
+                PlaybackStep::Again => {}
+                PlaybackStep::Wait(duration) => self.wait(duration),
+                PlaybackStep::Stall => self.state = PlaybackState::Stalled,
+                PlaybackStep::Cut => self.state = PlaybackState::Ended,
+                PlaybackStep::Error(error) => {
+                    self.state = PlaybackState::Ended;
                     return Poll::Ready(Some(Err(error)));
                 }
-                Next::Finished(event) => {
-                    self.state = State::Ended;
+                PlaybackStep::Finished(event) => {
+                    self.state = PlaybackState::Ended;
                     return Poll::Ready(Some(Ok(event)));
                 }
             }
@@ -167,57 +167,65 @@ impl Stream for Play {
     }
 }
 
-impl Playing {
+impl PlaybackCursor {
     fn new(request: Arc<ModelRequest>, rule: Arc<Rule>, rhythm: Rhythm) -> Self {
-        Self { request, rule, rhythm, step: 0, part: 0, lanes: Lanes::default(), spoken: Spoken::default() }
+        Self {
+            request,
+            rule,
+            rhythm,
+            step: 0,
+            part: 0,
+            lanes: Lanes::default(),
+            spoken: WordCounts::default(),
+        }
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> PlaybackStep {
         if let Some(next) = self.lanes.next(self.rhythm) {
             return next;
         }
         let rule = Arc::clone(&self.rule);
         let Some(step) = rule.say.get(self.step) else {
-            return Next::Finished(self.finish());
+            return PlaybackStep::Finished(self.finish());
         };
         let is_cut_short = rule.is_cut_short(self.step);
         self.step += 1;
         let lane = match step {
-            Step::Text(words) => {
+            ScriptStep::Text(words) => {
                 let text = words.text.fill(&Situation::of(&self.request));
                 vec![self.lane(text, LaneKind::Text { metadata: words.metadata.clone() })]
             }
-            Step::Json(json) => {
+            ScriptStep::Json(json) => {
                 let text = json.fill(&Situation::of(&self.request));
                 vec![self.lane(text, LaneKind::Text { metadata: None })]
             }
-            Step::Reasoning(words) => {
+            ScriptStep::Reasoning(words) => {
                 let text = words.text.fill(&Situation::of(&self.request));
                 self.spoken.thoughts += count_words(&text);
                 vec![self.lane(text, LaneKind::Reasoning { metadata: words.metadata.clone() })]
             }
-            Step::Tool(call) => vec![self.call(call)],
-            Step::Tools(calls) => calls.iter().map(|call| self.call(call)).collect(),
-            Step::Source(source) => return Next::Event(source_event(source.clone())),
-            Step::File(file) => {
-                return Next::Event(ModelEvent::File {
+            ScriptStep::Tool(call) => vec![self.call(call)],
+            ScriptStep::Tools(calls) => calls.iter().map(|call| self.call(call)).collect(),
+            ScriptStep::Source(source) => return PlaybackStep::Event(source_event(source.clone())),
+            ScriptStep::File(file) => {
+                return PlaybackStep::Event(ModelEvent::File {
                     media_type: file.media_type.clone(),
                     url: file.url.clone(),
                 });
             }
-            Step::Warning(warning) => return Next::Event(ModelEvent::Warning(warning.clone())),
-            Step::Delay(0) => return Next::Again,
-            Step::Delay(wait) => return Next::Wait(Duration::from_millis(*wait)),
-            Step::Fault(fault) => {
+            ScriptStep::Warning(warning) => return PlaybackStep::Event(ModelEvent::Warning(warning.clone())),
+            ScriptStep::Delay(0) => return PlaybackStep::Again,
+            ScriptStep::Delay(wait) => return PlaybackStep::Wait(Duration::from_millis(*wait)),
+            ScriptStep::Fault(fault) => {
                 return match &fault.0 {
-                    Kind::Stall => Next::Stall,
-                    Kind::Cut => Next::Cut,
-                    Kind::Error(error) => Next::Error(error.clone()),
+                    FaultKind::Stall => PlaybackStep::Stall,
+                    FaultKind::Cut => PlaybackStep::Cut,
+                    FaultKind::Error(error) => PlaybackStep::Error(error.clone()),
                 };
             }
         };
         self.lanes = Lanes { lanes: lane, begun: 0, turn: 0, is_cut_short };
-        Next::Again
+        PlaybackStep::Again
     }
 
     fn lane(&mut self, text: Arc<str>, kind: LaneKind) -> Lane {
@@ -236,7 +244,7 @@ impl Playing {
         };
         let id = match &call.id {
             Some(id) => id.fill(&situation).as_ref().to_owned(),
-            None => format!("call-{:08x}-{}", situation.mark(), self.part),
+            None => format!("call-{:08x}-{}", situation.fingerprint(), self.part),
         };
         let output = call.output.as_ref().map(|output| output.fill_value(&situation));
         let kind = LaneKind::Tool { id, name: call.name.clone(), output, metadata: call.metadata.clone() };
@@ -267,11 +275,11 @@ impl Playing {
 }
 
 impl Lanes {
-    /// The next piece of the lane whose turn it is, or nothing if all is said.
-    fn next(&mut self, rhythm: Rhythm) -> Option<Next> {
+    /// The next piece of the lane whose turn it is, or `None` when all lanes are done.
+    fn next(&mut self, rhythm: Rhythm) -> Option<PlaybackStep> {
         if let Some(lane) = self.lanes.get(self.begun) {
             self.begun += 1;
-            return Some(Next::Event(lane.start()));
+            return Some(PlaybackStep::Event(lane.start()));
         }
         for _ in 0..self.lanes.len() {
             let lane = self.lanes.get_mut(self.turn)?;
@@ -281,19 +289,19 @@ impl Lanes {
                     && !lane.is_paced
                 {
                     lane.is_paced = true;
-                    return Some(Next::Wait(pace));
+                    return Some(PlaybackStep::Wait(pace));
                 }
                 let piece = first_piece(rest, rhythm.chunk);
                 let event = lane.delta(piece.to_owned());
                 lane.said += piece.len();
                 lane.is_paced = false;
                 self.turn = (self.turn + 1) % self.lanes.len();
-                return Some(Next::Event(event));
+                return Some(PlaybackStep::Event(event));
             }
             if !self.is_cut_short
                 && let Some(event) = lane.end()
             {
-                return Some(Next::Event(event));
+                return Some(PlaybackStep::Event(event));
             }
             self.turn = (self.turn + 1) % self.lanes.len();
         }
@@ -330,7 +338,7 @@ impl Lane {
         }
     }
 
-    /// The end of the part, and after it the outcome of a tool that the provider ran.
+    /// The end of the part, then the output of a tool that the provider ran.
     fn end(&mut self) -> Option<ModelEvent> {
         let part = self.part;
         match std::mem::replace(&mut self.kind, LaneKind::Done) {
@@ -346,15 +354,15 @@ impl Lane {
     }
 }
 
-fn source_event(source: Source) -> ModelEvent {
-    let Source { url, title, media_type, filename, text, metadata } = source;
+fn source_event(source: ScriptSource) -> ModelEvent {
+    let ScriptSource { url, title, media_type, filename, text, metadata } = source;
     match url {
         Some(url) => ModelEvent::SourceUrl { url, title, metadata },
         None => ModelEvent::SourceDocument { title, media_type, filename, text, metadata },
     }
 }
 
-/// The longest word that is sent in one piece.
+/// Longer words are split.
 const LONG_WORD: usize = 24;
 
 /// The first `chunk` characters, or the first word with the space after it.
@@ -382,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_into_words_or_characters() {
+    fn text_is_split_into_words_or_characters() {
         let pieces = |text: &str, chunk: usize| {
             let mut rest = text;
             let mut pieces = Vec::new();

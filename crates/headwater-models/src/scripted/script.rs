@@ -1,4 +1,4 @@
-//! A script: rules, each with what it says.
+//! Scripts and their rules.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Warning;
 
-/// What a scripted model says to what. The first rule whose conditions hold answers.
+/// The rules of a scripted model. The first rule whose conditions hold answers.
 ///
 /// ```
 /// use headwater_models::scripted::{Rule, Script, When};
@@ -44,28 +44,28 @@ impl Script {
         Self { name: name.into(), chunk: None, pace: None, rules: Vec::new() }
     }
 
-    /// Adds a rule after the others.
+    /// Appends a rule.
     #[must_use]
     pub fn rule(mut self, rule: Rule) -> Self {
         self.rules.push(Arc::new(rule));
         self
     }
 
-    /// Says how many characters a delta has. Otherwise it has a word.
+    /// Sets the number of characters per delta. Default: one word.
     #[must_use]
     pub fn chunk(mut self, characters: usize) -> Self {
         self.chunk = NonZeroUsize::new(characters);
         self
     }
 
-    /// Says how long to wait before each delta. Otherwise there is no wait.
+    /// Sets the delay before each delta. Default: none.
     #[must_use]
     pub fn pace(mut self, wait: Duration) -> Self {
         self.pace = Some(wait);
         self
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -75,7 +75,7 @@ impl Script {
         &self.rules
     }
 
-    /// How a rule's texts are said.
+    /// How the texts of a rule are streamed.
     pub(super) fn rhythm(&self, rule: &Rule, whole: bool) -> Rhythm {
         if whole {
             return Rhythm { chunk: NonZeroUsize::new(usize::MAX), pace: None };
@@ -85,22 +85,22 @@ impl Script {
     }
 }
 
-/// How a text is cut into pieces, and how long to wait before each.
+/// How a text is split into deltas, and the delay before each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rhythm {
-    /// In characters; otherwise in words.
+    /// Number of characters; one word if absent.
     pub(super) chunk: Option<NonZeroUsize>,
     pub(super) pace: Option<Duration>,
 }
 
-/// What is said when some conditions hold: steps, in order, and how the answer ends.
+/// An answer: conditions, steps in order, and the finish reason.
 ///
-/// A fault that follows a text, a thought or a tool call strikes in the middle of it: that part never ends.
+/// A fault after a text, reasoning or tool call interrupts that part: it never ends.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
     pub(super) when: When,
-    pub(super) say: Vec<Step>,
+    pub(super) say: Vec<ScriptStep>,
     chunk: Option<NonZeroUsize>,
     #[serde(deserialize_with = "milliseconds")]
     pace: Option<Duration>,
@@ -110,167 +110,172 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule that answers when the conditions hold.
+    /// A rule that answers if the conditions hold.
     #[must_use]
     pub fn when(when: When) -> Self {
         Self { when, ..Self::default() }
     }
 
-    /// A rule that answers everything.
+    /// A rule that answers every request.
     #[must_use]
     pub fn always() -> Self {
         Self::default()
     }
 
-    /// Says a text. `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` stand for parts of the request.
+    /// Emits text. `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` are replaced by parts of the request.
     #[must_use]
     pub fn text(self, text: impl AsRef<str>) -> Self {
-        self.step(Step::Text(Words { text: Template::new(text.as_ref()), metadata: None }))
+        self.step(ScriptStep::Text(ScriptText { text: Template::new(text.as_ref()), metadata: None }))
     }
 
-    /// Thinks a thought.
+    /// Emits reasoning.
     #[must_use]
     pub fn reasoning(self, text: impl AsRef<str>) -> Self {
-        self.step(Step::Reasoning(Words { text: Template::new(text.as_ref()), metadata: None }))
+        self.step(ScriptStep::Reasoning(ScriptText { text: Template::new(text.as_ref()), metadata: None }))
     }
 
-    /// Thinks a thought with what the provider wants back, such as a signature.
+    /// Emits reasoning with provider metadata to send back, such as a signature.
     #[must_use]
     pub fn signed_reasoning(self, text: impl AsRef<str>, metadata: Value) -> Self {
-        self.step(Step::Reasoning(Words { text: Template::new(text.as_ref()), metadata: Some(metadata) }))
+        self.step(ScriptStep::Reasoning(ScriptText {
+            text: Template::new(text.as_ref()),
+            metadata: Some(metadata),
+        }))
     }
 
-    /// Says a value as JSON text. Its strings may have places for parts of the request, like a text.
+    /// Emits a value as JSON text. Its strings may contain placeholders.
     #[must_use]
     pub fn json(self, value: impl Into<Value>) -> Self {
-        self.step(Step::Json(value.into().into()))
+        self.step(ScriptStep::Json(value.into().into()))
     }
 
     /// Calls a tool.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: impl Into<Value>) -> Self {
-        self.step(Step::Tool(Call::new(name, input)))
+        self.step(ScriptStep::Tool(Call::new(name, input)))
     }
 
-    /// Calls several tools at once: the pieces of their inputs take turns.
+    /// Calls several tools at once, with interleaved deltas.
     #[must_use]
     pub fn tools(self, calls: impl IntoIterator<Item = Call>) -> Self {
-        self.step(Step::Tools(calls.into_iter().collect()))
+        self.step(ScriptStep::Tools(calls.into_iter().collect()))
     }
 
-    /// Names a page that the answer rests on.
+    /// Cites a web page.
     #[must_use]
     pub fn source(self, url: impl Into<String>, title: impl Into<String>) -> Self {
-        let source = Source { url: Some(url.into()), title: Some(title.into()), ..Source::default() };
-        self.step(Step::Source(source))
+        let source =
+            ScriptSource { url: Some(url.into()), title: Some(title.into()), ..ScriptSource::default() };
+        self.step(ScriptStep::Source(source))
     }
 
-    /// Names a document that the answer rests on, with the passage.
+    /// Cites a passage of a document.
     #[must_use]
     pub fn document(self, title: impl Into<String>, text: impl Into<String>) -> Self {
-        let source = Source { title: Some(title.into()), text: Some(text.into()), ..Source::default() };
-        self.step(Step::Source(source))
+        let source =
+            ScriptSource { title: Some(title.into()), text: Some(text.into()), ..ScriptSource::default() };
+        self.step(ScriptStep::Source(source))
     }
 
-    /// Gives a file.
+    /// Emits a file.
     #[must_use]
     pub fn file(self, media_type: impl Into<String>, url: impl Into<String>) -> Self {
-        self.step(Step::File(File { media_type: media_type.into(), url: url.into() }))
+        self.step(ScriptStep::File(ScriptFile { media_type: media_type.into(), url: url.into() }))
     }
 
-    /// Says that an option was not honoured.
+    /// Emits a warning about an option.
     #[must_use]
     pub fn warning(self, feature: impl Into<String>, message: impl Into<String>) -> Self {
-        self.step(Step::Warning(Warning::new(feature, message)))
+        self.step(ScriptStep::Warning(Warning::new(feature, message)))
     }
 
     /// Waits.
     #[must_use]
     pub fn delay(self, wait: Duration) -> Self {
-        self.step(Step::Delay(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)))
+        self.step(ScriptStep::Delay(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Goes wrong. What comes after it is never said.
+    /// Fails. Later steps are never reached.
     #[must_use]
     pub fn fault(self, fault: Fault) -> Self {
-        self.step(Step::Fault(fault))
+        self.step(ScriptStep::Fault(fault))
     }
 
-    /// Says how many characters a delta of this rule has.
+    /// Sets the number of characters per delta of this rule.
     #[must_use]
     pub fn chunk(mut self, characters: usize) -> Self {
         self.chunk = NonZeroUsize::new(characters);
         self
     }
 
-    /// Says how long to wait before each delta of this rule.
+    /// Sets the delay before each delta of this rule.
     #[must_use]
     pub fn pace(mut self, wait: Duration) -> Self {
         self.pace = Some(wait);
         self
     }
 
-    /// Says why the answer ends. Otherwise it is tool calls if there are some, or stop.
+    /// Sets the finish reason. Default: tool calls if there are any, otherwise stop.
     #[must_use]
     pub fn finish(mut self, reason: FinishReason) -> Self {
         self.finish = Some(reason);
         self
     }
 
-    /// Says what the answer used. Otherwise words are counted.
+    /// Sets the token usage. Default: the number of words.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// Says what else the provider said about the answer, by the provider's name.
+    /// Sets metadata of the answer, keyed by provider name.
     #[must_use]
     pub fn metadata(mut self, metadata: impl Into<Value>) -> Self {
         self.metadata = Some(metadata.into());
         self
     }
 
-    fn step(mut self, step: Step) -> Self {
+    fn step(mut self, step: ScriptStep) -> Self {
         self.say.push(step);
         self
     }
 
-    /// Whether the step after this one is a fault, which leaves the parts of this one open.
+    /// Whether the next step is a fault, which leaves the parts of this step open.
     pub(super) fn is_cut_short(&self, step: usize) -> bool {
-        matches!(self.say.get(step + 1), Some(Step::Fault(_)))
+        matches!(self.say.get(step + 1), Some(ScriptStep::Fault(_)))
     }
 
-    /// Whether somebody must run a tool before the model can go on.
+    /// Whether the caller must run a tool before the model can continue.
     pub(super) fn wants_tools(&self) -> bool {
         self.say.iter().any(|step| match step {
-            Step::Tool(call) => call.output.is_none(),
-            Step::Tools(calls) => calls.iter().any(|call| call.output.is_none()),
+            ScriptStep::Tool(call) => call.output.is_none(),
+            ScriptStep::Tools(calls) => calls.iter().any(|call| call.output.is_none()),
             _ => false,
         })
     }
 }
 
-/// One thing that a rule says.
+/// One step of a rule.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Step {
-    Reasoning(Words),
-    Text(Words),
+pub(super) enum ScriptStep {
+    Reasoning(ScriptText),
+    Text(ScriptText),
     Json(JsonTemplate),
     Tool(Call),
     Tools(Vec<Call>),
-    Source(Source),
-    File(File),
+    Source(ScriptSource),
+    File(ScriptFile),
     Warning(Warning),
-    /// In milliseconds.
+    /// Milliseconds.
     Delay(u64),
     Fault(Fault),
 }
 
-/// A text, and what the provider says about it.
+/// A text with provider metadata.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Words {
+pub(super) struct ScriptText {
     pub(super) text: Template,
     pub(super) metadata: Option<Value>,
 }
@@ -302,35 +307,35 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call of a tool with an input. Its strings may have places for parts of the request.
+    /// A call with an input, whose strings may contain placeholders.
     #[must_use]
     pub fn new(name: impl Into<String>, input: impl Into<Value>) -> Self {
         let input = Some(JsonTemplate::from(input.into()));
         Self { name: name.into(), input, raw: None, id: None, output: None, metadata: None }
     }
 
-    /// A call of a tool with an input that need not be JSON.
+    /// A call with an input that need not be JSON.
     #[must_use]
     pub fn raw(name: impl Into<String>, text: impl AsRef<str>) -> Self {
         let raw = Some(Template::new(text.as_ref()));
         Self { name: name.into(), input: None, raw, id: None, output: None, metadata: None }
     }
 
-    /// Gives the call an id. Otherwise it is made from the request.
+    /// Sets the id of the call. Default: derived from the request.
     #[must_use]
     pub fn id(mut self, id: impl AsRef<str>) -> Self {
         self.id = Some(Template::new(id.as_ref()));
         self
     }
 
-    /// Lets the provider run the tool, with this outcome.
+    /// Makes the provider run the tool, with this output.
     #[must_use]
     pub fn output(mut self, output: impl Into<Value>) -> Self {
         self.output = Some(JsonTemplate::from(output.into()));
         self
     }
 
-    /// Says what the provider says about the call and wants back.
+    /// Sets provider metadata to send back with the next turn.
     #[must_use]
     pub fn metadata(mut self, metadata: impl Into<Value>) -> Self {
         self.metadata = Some(metadata.into());
@@ -338,10 +343,10 @@ impl Call {
     }
 }
 
-/// A page, or without an address a document.
+/// A web page, or a document if it has no URL.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Source {
+pub(super) struct ScriptSource {
     pub(super) url: Option<String>,
     pub(super) title: Option<String>,
     pub(super) media_type: Option<String>,
@@ -352,7 +357,7 @@ pub(super) struct Source {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ScriptFile {
     pub(super) media_type: String,
     pub(super) url: String,
 }

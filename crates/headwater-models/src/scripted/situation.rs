@@ -1,15 +1,15 @@
-//! What a script may know about the request that it answers.
+//! The facts about a request that scripts can use.
 
 use std::{borrow::Cow, fmt::Write as _};
 
 use crate::{ContentPart, ModelMessage, ModelRequest, ResponseFormat, ToolResultOutput};
 
-/// A request, as the conditions and the placeholders of a script see it. It borrows, so that making one costs little.
+/// A request as conditions and placeholders see it. Borrows, so that creating one is cheap.
 pub(super) struct Situation<'r> {
     request: &'r ModelRequest,
-    /// Where the last message of the person is.
+    /// Index of the user's last message.
     last_user: Option<usize>,
-    /// How often the model was asked before.
+    /// Number of earlier calls of the model.
     call: u64,
 }
 
@@ -28,7 +28,7 @@ impl<'r> Situation<'r> {
         self.call
     }
 
-    /// The text of the last message of the person.
+    /// Text of the user's last message.
     pub(super) fn input(&self) -> Cow<'r, str> {
         match self.last_user.and_then(|at| self.request.messages.get(at)) {
             Some(ModelMessage::User { content }) => joined(content.iter().filter_map(text_of)),
@@ -36,7 +36,7 @@ impl<'r> Situation<'r> {
         }
     }
 
-    /// All system messages.
+    /// All system messages joined.
     pub(super) fn system(&self) -> Cow<'r, str> {
         joined(self.request.messages.iter().filter_map(|message| match message {
             ModelMessage::System { content, .. } => Some(content.as_str()),
@@ -44,12 +44,12 @@ impl<'r> Situation<'r> {
         }))
     }
 
-    /// The number of the person's message, from 1.
+    /// Number of the user's message, from 1.
     pub(super) fn turn(&self) -> usize {
         self.request.messages.iter().filter(|message| matches!(message, ModelMessage::User { .. })).count()
     }
 
-    /// How often the model has answered the person's message already: 0, and 1 after the first tools.
+    /// How often the model has answered the user's last message: 0 first, 1 after the first tools.
     pub(super) fn pass(&self) -> usize {
         let after = self.last_user.map_or(0, |at| at + 1);
         let answers = self.request.messages.iter().skip(after);
@@ -68,20 +68,20 @@ impl<'r> Situation<'r> {
         self.request.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// What this tool gave just now, that is: since the model spoke last.
+    /// The result of this tool since the model's last answer.
     pub(super) fn fresh_result(&self, name: &str) -> Option<Cow<'r, str>> {
         let newest = self.request.messages.iter().rev();
         let fresh = newest.take_while(|message| matches!(message, ModelMessage::Tool { .. }));
         fresh.flat_map(contents).find_map(|part| result_of(part, name))
     }
 
-    /// What this tool gave last.
+    /// The latest result of this tool.
     pub(super) fn last_result(&self, name: &str) -> Option<Cow<'r, str>> {
         let newest = self.request.messages.iter().rev();
         newest.flat_map(contents).find_map(|part| result_of(part, name))
     }
 
-    /// The words of the whole request, which stand for its tokens.
+    /// Number of words of the whole request, counted as tokens.
     pub(super) fn words(&self) -> u64 {
         let mut words = 0;
         for message in &self.request.messages {
@@ -104,17 +104,17 @@ impl<'r> Situation<'r> {
         words
     }
 
-    /// A short mark of the request: the same request has the same one, and two passes of a conversation differ.
-    pub(super) fn mark(&self) -> u32 {
+    /// A hash of the request. Equal requests have equal hashes; two passes of a conversation differ.
+    pub(super) fn fingerprint(&self) -> u32 {
         let mut hash = Fnv(0x811c_9dc5);
-        // A writer that only hashes never fails.
+        // Writing to a hasher cannot fail.
         let _ = write!(hash, "{}/{}/{}/{}", self.turn(), self.pass(), self.attempt(), self.input());
         let _ = hash.write_str(&self.system());
         hash.0
     }
 }
 
-/// FNV-1a: small, and the same on every machine.
+/// FNV-1a: small, and stable across platforms.
 struct Fnv(u32);
 
 impl std::fmt::Write for Fnv {
@@ -126,7 +126,7 @@ impl std::fmt::Write for Fnv {
     }
 }
 
-/// Words, and pieces of what has no spaces: JSON, and scripts that write without them.
+/// Words, plus extra for long ones, because JSON and some languages have few spaces.
 pub(super) fn count_words(text: &str) -> u64 {
     text.split_whitespace().map(|word| 1 + word.len() as u64 / 12).sum()
 }

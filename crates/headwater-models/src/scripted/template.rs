@@ -1,4 +1,4 @@
-//! Texts and JSON values with places for what was asked.
+//! Texts and JSON values with placeholders.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use super::situation::Situation;
 
-/// A text in which `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` stand for parts of the request. Anything else in
-/// braces is text, and `{{input}}` is `{input}`.
+/// A text with the placeholders `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}`. Other braces are literal,
+/// and `{{input}}` yields `{input}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-pub(super) struct Template(Vec<Piece>);
+pub(super) struct Template(Vec<TemplatePiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(Arc<str>),
-    Place(Place),
+    Placeholder(Placeholder),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Placeholder {
     Input,
     Turn,
     Attempt,
     Tool(String),
 }
 
-impl Place {
+impl Placeholder {
     fn parse(name: &str) -> Option<Self> {
         match name {
             "input" => Some(Self::Input),
@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn write(&self, out: &mut String, situation: &Situation<'_>) {
-        // Writing into a string never fails.
+        // Writing to a string cannot fail.
         let _ = match self {
             Self::Input => out.write_str(&situation.input()),
             Self::Turn => write!(out, "{}", situation.turn()),
@@ -59,11 +59,11 @@ impl Template {
             let place = from
                 .get(1..)
                 .and_then(|inner| inner.split_once('}'))
-                .and_then(|(name, after)| Some((name, Place::parse(name)?, after)));
+                .and_then(|(name, after)| Some((name, Placeholder::parse(name)?, after)));
             let escaped = from
                 .strip_prefix("{{")
                 .and_then(|inner| inner.split_once("}}"))
-                .filter(|(name, _)| Place::parse(name).is_some());
+                .filter(|(name, _)| Placeholder::parse(name).is_some());
             if let Some((name, after)) = escaped {
                 literal.push('{');
                 literal.push_str(name);
@@ -71,9 +71,9 @@ impl Template {
                 rest = after;
             } else if let Some((_, place, after)) = place {
                 if !literal.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut literal).into()));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut literal).into()));
                 }
-                pieces.push(Piece::Place(place));
+                pieces.push(TemplatePiece::Placeholder(place));
                 rest = after;
             } else {
                 literal.push('{');
@@ -82,26 +82,26 @@ impl Template {
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            pieces.push(Piece::Text(literal.into()));
+            pieces.push(TemplatePiece::Text(literal.into()));
         }
         Self(pieces)
     }
 
     fn is_fixed(&self) -> bool {
-        !self.0.iter().any(|piece| matches!(piece, Piece::Place(_)))
+        !self.0.iter().any(|piece| matches!(piece, TemplatePiece::Placeholder(_)))
     }
 
-    /// The text for a request. A text without places is shared, not copied.
+    /// The text for a request. A text without placeholders is shared, not copied.
     pub(super) fn fill(&self, situation: &Situation<'_>) -> Arc<str> {
         match self.0.as_slice() {
             [] => Arc::from(""),
-            [Piece::Text(text)] => Arc::clone(text),
+            [TemplatePiece::Text(text)] => Arc::clone(text),
             pieces => {
                 let mut out = String::new();
                 for piece in pieces {
                     match piece {
-                        Piece::Text(text) => out.push_str(text),
-                        Piece::Place(place) => place.write(&mut out, situation),
+                        TemplatePiece::Text(text) => out.push_str(text),
+                        TemplatePiece::Placeholder(place) => place.write(&mut out, situation),
                     }
                 }
                 out.into()
@@ -121,7 +121,7 @@ impl From<String> for Template {
 #[serde(from = "Value")]
 pub(super) struct JsonTemplate {
     value: Value,
-    /// The value as text, where no request changes it.
+    /// The serialized value, if it has no placeholders.
     fixed: Option<Arc<str>>,
 }
 
@@ -146,7 +146,7 @@ impl JsonTemplate {
 impl From<Value> for JsonTemplate {
     fn from(mut value: Value) -> Self {
         let mut is_fixed = true;
-        // Strings that only escape a place are not fixed either: they must be unescaped.
+        // Strings with only escaped placeholders are not fixed either: they must be unescaped.
         for_each_string(&mut value, &mut |text| {
             is_fixed &= !text.contains('{') || (Template::new(text).is_fixed() && !text.contains("{{"));
         });
@@ -170,7 +170,7 @@ mod tests {
     use crate::ModelRequest;
 
     #[test]
-    fn only_known_places_are_filled() {
+    fn only_known_placeholders_are_filled() {
         let mut request = ModelRequest::new("Hi");
         request.attempt = 2;
         let situation = Situation::of(&request);

@@ -1,4 +1,4 @@
-//! The conditions of a rule.
+//! Conditions of a rule.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::situation::Situation;
 
-/// When a rule answers: all of its conditions must hold.
+/// The conditions of a rule; all must hold.
 ///
 /// ```
 /// use headwater_models::scripted::When;
@@ -15,13 +15,13 @@ use super::situation::Situation;
 /// assert_eq!(second_try.to_string(), r#"input contains "refund" and attempt is 1"#);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Fields")]
+#[serde(try_from = "WhenFields")]
 pub struct When(Vec<Condition>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Condition {
-    Input(Text),
-    System(Text),
+    Input(TextMatch),
+    System(TextMatch),
     Attempt(u32),
     Pass(usize),
     Turn(usize),
@@ -32,16 +32,16 @@ enum Condition {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Text {
+enum TextMatch {
     Equals(String),
     Contains(String),
     StartsWith(String),
 }
 
-/// The conditions as they are written in YAML.
+/// The conditions as written in YAML.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Fields {
+struct WhenFields {
     input: Option<String>,
     input_contains: Option<String>,
     input_starts_with: Option<String>,
@@ -57,86 +57,86 @@ struct Fields {
 }
 
 impl When {
-    /// Always.
+    /// Always holds.
     #[must_use]
     pub fn always() -> Self {
         Self::default()
     }
 
-    /// When the person's last message is this.
+    /// The user's last message equals this text.
     #[must_use]
     pub fn input(text: impl Into<String>) -> Self {
-        Self(vec![Condition::Input(Text::Equals(text.into()))])
+        Self(vec![Condition::Input(TextMatch::Equals(text.into()))])
     }
 
-    /// When the person's last message has this in it.
+    /// The user's last message contains this text.
     #[must_use]
     pub fn input_contains(text: impl Into<String>) -> Self {
-        Self(vec![Condition::Input(Text::Contains(text.into()))])
+        Self(vec![Condition::Input(TextMatch::Contains(text.into()))])
     }
 
-    /// When the person's last message begins so.
+    /// The user's last message begins with this text.
     #[must_use]
     pub fn input_starts_with(text: impl Into<String>) -> Self {
-        Self(vec![Condition::Input(Text::StartsWith(text.into()))])
+        Self(vec![Condition::Input(TextMatch::StartsWith(text.into()))])
     }
 
-    /// When the system messages have this in them.
+    /// The system messages contain this text.
     #[must_use]
     pub fn system_contains(text: impl Into<String>) -> Self {
-        Self(vec![Condition::System(Text::Contains(text.into()))])
+        Self(vec![Condition::System(TextMatch::Contains(text.into()))])
     }
 
-    /// When the same was asked this often before, because attempts failed: 0 is the first attempt.
+    /// This many attempts failed before; 0 is the first attempt.
     #[must_use]
     pub fn attempt(attempt: u32) -> Self {
         Self(vec![Condition::Attempt(attempt)])
     }
 
-    /// When the model has answered the person's last message this often already: 0, and 1 after the first tools.
+    /// The model has answered the user's last message this often: 0 first, 1 after the first tools.
     #[must_use]
     pub fn pass(pass: usize) -> Self {
         Self(vec![Condition::Pass(pass)])
     }
 
-    /// When it is the person's n-th message, from 1.
+    /// It is the user's n-th message, from 1.
     #[must_use]
     pub fn turn(turn: usize) -> Self {
         Self(vec![Condition::Turn(turn)])
     }
 
-    /// When this model was asked this often before, whatever it was asked. A script of such rules repeats one run, and
-    /// must be made anew for the next.
+    /// This model was called this often before, with any request. A script of such rules repeats one run and
+    /// must be recreated for the next.
     #[must_use]
     pub fn call(call: u64) -> Self {
         Self(vec![Condition::Call(call)])
     }
 
-    /// When the tool gave a result since the model spoke last.
+    /// The tool returned a result since the model's last answer.
     #[must_use]
     pub fn after_tool(name: impl Into<String>) -> Self {
         Self(vec![Condition::AfterTool { name: name.into(), result_contains: None }])
     }
 
-    /// When the tool gave a result since the model spoke last, with this in it.
+    /// The tool returned a result that contains this text since the model's last answer.
     #[must_use]
     pub fn tool_gave(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self(vec![Condition::AfterTool { name: name.into(), result_contains: Some(text.into()) }])
     }
 
-    /// When an answer in JSON is wanted, or is not.
+    /// Whether the request asks for a JSON answer.
     #[must_use]
     pub fn schema(wanted: bool) -> Self {
         Self(vec![Condition::Schema(wanted)])
     }
 
-    /// When a tool of this name is offered.
+    /// A tool of this name is offered.
     #[must_use]
     pub fn tool_offered(name: impl Into<String>) -> Self {
         Self(vec![Condition::Tool(name.into())])
     }
 
-    /// When both hold.
+    /// Both conditions hold.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -166,7 +166,7 @@ impl Condition {
     }
 }
 
-impl Text {
+impl TextMatch {
     fn fits(&self, text: &str) -> bool {
         match self {
             Self::Equals(wanted) => text == wanted,
@@ -176,18 +176,18 @@ impl Text {
     }
 }
 
-impl TryFrom<Fields> for When {
+impl TryFrom<WhenFields> for When {
     type Error = &'static str;
 
-    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+    fn try_from(fields: WhenFields) -> Result<Self, Self::Error> {
         if fields.result_contains.is_some() && fields.after_tool.is_none() {
-            return Err("`result_contains` needs `after_tool`: say which tool gives the result");
+            return Err("`result_contains` needs `after_tool`: name the tool that returns the result");
         }
         let mut conditions = Vec::new();
-        conditions.extend(fields.input.map(|text| Condition::Input(Text::Equals(text))));
-        conditions.extend(fields.input_contains.map(|text| Condition::Input(Text::Contains(text))));
-        conditions.extend(fields.input_starts_with.map(|text| Condition::Input(Text::StartsWith(text))));
-        conditions.extend(fields.system_contains.map(|text| Condition::System(Text::Contains(text))));
+        conditions.extend(fields.input.map(|text| Condition::Input(TextMatch::Equals(text))));
+        conditions.extend(fields.input_contains.map(|text| Condition::Input(TextMatch::Contains(text))));
+        conditions.extend(fields.input_starts_with.map(|text| Condition::Input(TextMatch::StartsWith(text))));
+        conditions.extend(fields.system_contains.map(|text| Condition::System(TextMatch::Contains(text))));
         conditions.extend(fields.attempt.map(Condition::Attempt));
         conditions.extend(fields.pass.map(Condition::Pass));
         conditions.extend(fields.turn.map(Condition::Turn));
@@ -226,7 +226,7 @@ impl fmt::Display for Condition {
             Self::Call(call) => write!(f, "call is {call}"),
             Self::AfterTool { name, result_contains: None } => write!(f, "after tool {name:?}"),
             Self::AfterTool { name, result_contains: Some(text) } => {
-                write!(f, "after tool {name:?} gave {text:?}")
+                write!(f, "after tool {name:?} returned {text:?}")
             }
             Self::Schema(true) => f.write_str("a schema is given"),
             Self::Schema(false) => f.write_str("no schema is given"),
@@ -235,7 +235,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for TextMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equals(text) => write!(f, "is {text:?}"),

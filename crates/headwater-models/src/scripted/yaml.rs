@@ -1,4 +1,4 @@
-//! Scripts that are written in YAML.
+//! Scripts written in YAML.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{
 use serde_json::Value;
 
 use super::{
-    fault::{Fault, Fields},
-    script::{Script, Words},
+    fault::{Fault, FaultFields},
+    script::{Script, ScriptText},
     template::Template,
 };
 use crate::nearest::nearest;
 
-/// What is wrong with a script, and where.
+/// An error in a script, with its position.
 ///
 /// ```
 /// use headwater_models::scripted::Script;
@@ -35,19 +35,19 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
-    /// The line, from 1; 0 if it cannot be told.
+    /// Line, from 1; 0 if unknown.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The column, from 1; 0 if it cannot be told.
+    /// Column, from 1; 0 if unknown.
     #[must_use]
     pub fn column(&self) -> u64 {
         self.column
     }
 
-    /// What is wrong, without the place.
+    /// The message without the position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -93,16 +93,16 @@ fn unknown(what: &str, word: &str, known: &[&'static str]) -> String {
 }
 
 impl Script {
-    /// Reads a script. The module's documentation shows the format.
+    /// Reads a script. The module documentation describes the format.
     ///
     /// # Errors
-    /// If the text is not YAML, or has something that a script does not know; the error names the place.
+    /// If the text is not YAML or has an unknown key; the error has the position.
     pub fn from_yaml(text: &str) -> Result<Self, ScriptError> {
         Ok(serde_saphyr::from_str(text)?)
     }
 }
 
-/// Either a bare text, or a mapping.
+/// A visitor that accepts a string or a mapping.
 struct TextOr<T>(std::marker::PhantomData<T>, &'static str);
 
 trait FromText: Sized {
@@ -128,20 +128,20 @@ impl<'de, T: FromText> Visitor<'de> for TextOr<T> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WordsFields {
+struct ScriptTextFields {
     text: Template,
     #[serde(default)]
     metadata: Option<Value>,
 }
 
-impl From<WordsFields> for Words {
-    fn from(fields: WordsFields) -> Self {
+impl From<ScriptTextFields> for ScriptText {
+    fn from(fields: ScriptTextFields) -> Self {
         Self { text: fields.text, metadata: fields.metadata }
     }
 }
 
-impl FromText for Words {
-    type Fields = WordsFields;
+impl FromText for ScriptText {
+    type Fields = ScriptTextFields;
 
     fn from_text(text: &str) -> Option<Self> {
         Some(Self { text: Template::new(text), metadata: None })
@@ -149,7 +149,7 @@ impl FromText for Words {
 }
 
 impl FromText for Fault {
-    type Fields = Fields;
+    type Fields = FaultFields;
 
     fn from_text(text: &str) -> Option<Self> {
         match text {
@@ -161,7 +161,7 @@ impl FromText for Fault {
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for ScriptText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextOr(
             std::marker::PhantomData,

@@ -1,9 +1,9 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 mod decode;
 mod encode;
 mod execution;
 mod schema;
 
-pub(super) use decode::Answer;
+pub(super) use decode::AnthropicAnswer;
 pub(super) use encode::encode;

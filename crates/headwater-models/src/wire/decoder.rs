@@ -1,4 +1,4 @@
-//! From a provider's bytes to events, for every wire.
+//! Turns a provider's bytes into events, for every wire format.
 
 use headwater_json::{Surrogates, without_halves};
 use headwater_protocol::{Framing, SseReader, Tail};
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::{anthropic, failure, google, openai_chat, openai_responses, sink::Sink};
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
-/// How much of a body that is no event stream is kept, to read or to show it.
+/// How much of a body that is not an event stream is kept to be parsed or shown.
 const KEPT_BODY: usize = 1024 * 1024;
 
-/// Turns the bytes of one answer into events. It does no I/O: whoever has the bytes pushes them, in any pieces.
+/// Decodes the bytes of one answer into events, without I/O. Bytes may be pushed in any pieces.
 ///
-/// The end of the answer is given when nothing can follow it: when the stream says so, or with [`Decoder::finish`]. A
-/// body may hold the answers of several turns, one after the other; they are read as one, and the last one's end counts.
-/// After that, or after an error, it gives nothing more.
+/// [`ModelEvent::Finished`] is emitted when nothing can follow it: at the end marker of the stream, or at
+/// [`Decoder::finish`]. A body may hold several answers in sequence; they are decoded as one, and the last
+/// finish counts. Nothing is emitted after that or after an error.
 ///
 /// ```
 /// use headwater_models::wire::{Settings, Wire};
@@ -28,27 +28,27 @@ const KEPT_BODY: usize = 1024 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Decoder {
-    body: Body,
+    body: AnswerBody,
     reader: SseReader,
     sink: Sink,
-    /// What came before the first frame: if none comes, it is the answer.
+    /// Bytes before the first frame; without any frame they are the whole answer.
     unread: Vec<u8>,
     has_frames: bool,
     is_over: bool,
-    /// A frame that ends in half a surrogate pair, until the next one shows whether it has the other half.
+    /// A frame that ends with half of a surrogate pair, held until the next frame.
     half: Option<String>,
 }
 
-/// What a wire's messages mean.
+/// Decoder state of the wire format.
 #[derive(Debug)]
-pub(super) enum Body {
-    Chat(openai_chat::Answer),
-    Responses(openai_responses::Answer),
-    Anthropic(anthropic::Answer),
-    Google(google::Answer),
+pub(super) enum AnswerBody {
+    Chat(openai_chat::ChatAnswer),
+    Responses(openai_responses::ResponsesAnswer),
+    Anthropic(anthropic::AnthropicAnswer),
+    Google(google::GoogleAnswer),
 }
 
-impl Body {
+impl AnswerBody {
     fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.event(event, sink),
@@ -58,7 +58,7 @@ impl Body {
         }
     }
 
-    /// Takes an event of the kind that nearly all of a stream consists of, if it is one.
+    /// Fast path for the most common kind of event. Returns whether it applied.
     fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
         match self {
             Self::Chat(answer) => answer.quick(data, sink),
@@ -66,7 +66,7 @@ impl Body {
         }
     }
 
-    /// Goes on with another answer after one that is finished, if an event begins one.
+    /// Begins another answer after a finished one, if the event starts one.
     fn begin_anew(&mut self, event: &Value) -> bool {
         match self {
             Self::Responses(answer) => answer.begin_anew(event),
@@ -75,7 +75,7 @@ impl Body {
         }
     }
 
-    /// The stream says that it is done.
+    /// Handles the end marker of the stream.
     fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.done(sink),
@@ -83,7 +83,7 @@ impl Body {
         }
     }
 
-    /// There are no more bytes.
+    /// Handles the end of the bytes.
     fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.end(sink)?,
@@ -93,7 +93,7 @@ impl Body {
         if sink.is_finished() { Ok(()) } else { Err(sink.cut()) }
     }
 
-    /// The answer in one piece.
+    /// Decodes an answer without streaming.
     fn whole(&mut self, body: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => {
@@ -111,7 +111,7 @@ impl Body {
 }
 
 impl Decoder {
-    pub(super) fn new(provider: &str, body: Body) -> Self {
+    pub(super) fn new(provider: &str, body: AnswerBody) -> Self {
         Self {
             body,
             reader: SseReader::new().with_tail(Tail::Deliver),
@@ -123,7 +123,7 @@ impl Decoder {
         }
     }
 
-    /// Takes a piece of an event stream.
+    /// Decodes a piece of an event stream.
     pub fn push(&mut self, bytes: &[u8], mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
         if self.is_over {
             return;
@@ -142,7 +142,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the end of an event stream. An answer that is not complete was cut.
+    /// Ends an event stream. An incomplete answer is an error.
     pub fn finish(&mut self, mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
         if self.is_over {
             return;
@@ -161,7 +161,7 @@ impl Decoder {
             return;
         }
         if !self.has_frames {
-            // Some servers answer a request for a stream with one JSON document, and proxies with a page.
+            // Some servers answer a streaming request with one JSON document, and proxies with an HTML page.
             let unread = std::mem::take(&mut self.unread);
             let is_silent = unread.iter().all(u8::is_ascii_whitespace);
             if is_silent || Framing::recognise(&unread) == Some(Framing::Sse) {
@@ -175,7 +175,7 @@ impl Decoder {
         self.close(ended, give);
     }
 
-    /// Gives what is left, and how it ended.
+    /// Emits the remaining events and the final result.
     fn close(&mut self, ended: Result<(), ModelError>, mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
         self.sink.take().map(Ok).for_each(&mut give);
         match ended {
@@ -184,7 +184,7 @@ impl Decoder {
         }
     }
 
-    /// Takes an answer that came in one piece.
+    /// Decodes an answer that came without streaming.
     pub fn whole(&mut self, bytes: &[u8], give: impl FnMut(Result<ModelEvent, ModelError>)) {
         if self.is_over {
             return;
@@ -204,20 +204,21 @@ impl Decoder {
         self.close(read, give);
     }
 
-    /// Whether everything was given: the end of the answer, or an error.
+    /// Whether everything was emitted: the end of the answer or an error.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether the answer is complete, although its end was not given yet: nobody needs to wait long for more.
+    /// Whether the answer is complete although its end was not emitted yet. Callers need not wait long for
+    /// more bytes.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.sink.is_finished()
     }
 }
 
-/// Reads an answer in one piece.
+/// Parses an answer without streaming, replacing lone surrogates if needed.
 fn read_whole(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| match std::str::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(&without_halves(text)),
@@ -227,7 +228,7 @@ fn read_whole(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 
 fn on_frame(
     frame: Result<headwater_protocol::Frame<'_>, headwater_protocol::FramingError>,
-    body: &mut Body,
+    body: &mut AnswerBody,
     sink: &mut Sink,
     half: &mut Option<String>,
     is_over: &mut bool,
@@ -241,13 +242,13 @@ fn on_frame(
         Err(error) => {
             if !sink.is_finished() {
                 *is_over = true;
-                let message = format!("the answer cannot be read as an event stream: {error}");
+                let message = format!("the answer is not a valid event stream: {error}");
                 give(Err(sink.malformed(message)));
             }
             return;
         }
     };
-    // Gateways in JavaScript cut text between the halves of a surrogate pair.
+    // JavaScript gateways split text between the halves of a surrogate pair.
     let mut surrogates = Surrogates::default();
     let mended = match half.take() {
         Some(before) => {
@@ -273,7 +274,7 @@ fn on_frame(
 
 fn on_data(
     data: &str,
-    body: &mut Body,
+    body: &mut AnswerBody,
     sink: &mut Sink,
     is_over: &mut bool,
     give: &mut impl FnMut(Result<ModelEvent, ModelError>),
@@ -283,7 +284,7 @@ fn on_data(
     }
     let word = data.trim();
     if sink.is_finished() {
-        // What follows an answer is its last word, another answer, or nothing that concerns anybody.
+        // After an answer comes the end marker, another answer, or something to ignore.
         if word == "[DONE]" {
             *is_over = true;
             sink.take_ending().map(Ok).into_iter().for_each(give);
@@ -321,11 +322,11 @@ fn on_data(
     }
 }
 
-/// The error for bytes that are no JSON: a page of a proxy, or rubbish.
+/// The error for bytes that are not JSON, such as a proxy's HTML page.
 fn not_an_answer(sink: &Sink, bytes: &[u8], error: &serde_json::Error) -> ModelError {
     let beginning = failure::beginning(bytes);
     let message = if beginning.trim_start().starts_with('<') {
-        "the answer is a page, not JSON: something between here and the provider answered, so check the address".to_owned()
+        "the answer is an HTML page, not JSON: a proxy may have answered, so check the address".to_owned()
     } else {
         format!("the answer is not JSON ({error})")
     };

@@ -1,4 +1,4 @@
-//! What providers say when something goes wrong, as errors with a kind.
+//! Classifies providers' error responses.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::{ModelError, ModelErrorKind};
 /// How much of a body an error keeps.
 const KEPT_BODY: usize = 2048;
 
-/// The beginning of a body, for people.
+/// The beginning of a body as text.
 pub(super) fn beginning(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body.get(..KEPT_BODY).unwrap_or(body)).into_owned();
     text.trim_end_matches('\u{fffd}').to_owned()
 }
 
-/// The error for an answer whose status is not a success.
+/// The error for a response without a success status.
 ///
 /// ```
 /// use headwater_models::{ModelErrorKind, wire};
@@ -34,16 +34,17 @@ pub fn failure<'h>(
     body: &[u8],
 ) -> ModelError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
-    let said = parsed.as_ref().and_then(|body| Said::read(body).or_else(|| Said::read(body.get(0)?)));
+    let said =
+        parsed.as_ref().and_then(|body| ErrorFields::read(body).or_else(|| ErrorFields::read(body.get(0)?)));
     let mut error = match said {
         Some(said) => said.into_error(provider, Some(status)),
         None => {
             let message = if (300..400).contains(&status) {
                 "the address answers with a redirect, which is not followed: check the address".to_owned()
             } else if body.iter().all(u8::is_ascii_whitespace) {
-                "the provider refused the request without saying why".to_owned()
+                "the provider rejected the request without a reason".to_owned()
             } else {
-                "the provider refused the request with a body that is no error of its documents".to_owned()
+                "the provider rejected the request with an error in an unknown format".to_owned()
             };
             ModelError::new(kind_of(Some(status), "", ""), message).provider(provider)
         }
@@ -62,27 +63,27 @@ pub fn failure<'h>(
     error
 }
 
-/// The error in a body that came with a success, if it is one.
+/// The error in the body of a successful response, if there is one.
 pub(super) fn in_body(provider: &str, body: &Value) -> Option<ModelError> {
     let is_error = read::given(body, "error").is_some_and(|error| error.is_object() || error.is_string())
         || read::text(body, "type") == Some("error");
     if !is_error {
         return None;
     }
-    Some(Said::read(body)?.into_error(provider, None).body(beginning(body.to_string().as_bytes())))
+    Some(ErrorFields::read(body)?.into_error(provider, None).body(beginning(body.to_string().as_bytes())))
 }
 
-/// What an error body says, whoever wrote it.
-struct Said<'v> {
+/// The fields of an error body in any provider's format.
+struct ErrorFields<'v> {
     message: String,
-    /// The words that machines read: type, code, status.
+    /// Machine-readable words: type, code, status.
     words: Vec<&'v str>,
     status: Option<u16>,
     wait: Option<Duration>,
     request: Option<&'v str>,
 }
 
-impl<'v> Said<'v> {
+impl<'v> ErrorFields<'v> {
     fn read(body: &'v Value) -> Option<Self> {
         let error = match body.get("error") {
             Some(Value::String(message)) => {
@@ -130,7 +131,7 @@ impl<'v> Said<'v> {
     }
 }
 
-/// Ways to say that a conversation is too long. Most providers have no code for it.
+/// Phrases for a conversation that is too long. Most providers have no error code for it.
 const TOO_LONG: [&str; 10] = [
     "context_length_exceeded",
     "context length",
@@ -144,13 +145,13 @@ const TOO_LONG: [&str; 10] = [
     "reduce the length",
 ];
 
-/// What kind of error it is: the machine's words first, then the status, then what is said to people.
+/// The error's category: by the machine-readable words first, then the status, then the message.
 fn kind_of(status: Option<u16>, words: &str, message: &str) -> ModelErrorKind {
     let says = |needles: &[&str]| needles.iter().any(|needle| words.contains(needle));
     if TOO_LONG.iter().any(|way| words.contains(way) || message.contains(way)) {
         return ModelErrorKind::ContextLength;
     }
-    // Waiting does not fill an account, so this is not the rate limit whose status it shares.
+    // Shares its status with rate limits, but waiting does not refill an account.
     if says(&["insufficient_quota", "billing", "insufficient_balance", "credit"]) {
         return ModelErrorKind::Auth;
     }
@@ -177,7 +178,7 @@ fn kind_of(status: Option<u16>, words: &str, message: &str) -> ModelErrorKind {
         Some(429) => ModelErrorKind::RateLimit,
         Some(502 | 503 | 529) => ModelErrorKind::Overloaded,
         Some(500..=599) => ModelErrorKind::Provider,
-        // A redirect is not followed, so the address is wrong.
+        // Redirects are not followed, so the address is wrong.
         Some(300..=499) => ModelErrorKind::InvalidRequest,
         _ if says(&["not_found"]) => ModelErrorKind::UnknownModel,
         _ if says(&["timeout", "deadline_exceeded"]) => ModelErrorKind::Timeout,
@@ -190,7 +191,7 @@ fn milliseconds(text: Option<&str>) -> Option<Duration> {
     seconds_of(text?.trim().parse::<f64>().ok()? / 1000.0)
 }
 
-/// `2`, `2.5` or `34.4s`. A date would need a clock, and no provider sends one.
+/// `2`, `2.5` or `34.4s`. HTTP dates are not supported: no provider sends them.
 fn seconds(text: Option<&str>) -> Option<Duration> {
     seconds_of(text?.trim().trim_end_matches('s').parse().ok()?)
 }

@@ -1,8 +1,8 @@
-//! Google's generateContent, of the Gemini API.
+//! Google's generateContent, the Gemini API.
 
 mod arguments;
 mod decode;
 mod encode;
 
-pub(super) use decode::Answer;
+pub(super) use decode::GoogleAnswer;
 pub(super) use encode::encode;

@@ -1,25 +1,25 @@
-//! OpenAI's chat completions, and everybody who speaks them.
+//! OpenAI's chat completions API and compatible providers.
 //!
-//! What the speakers do differently is a table, [`dialect::Dialect`]; the code is one.
+//! The providers' differences are data in [`dialect::Dialect`]; the code is shared.
 
 mod decode;
 mod dialect;
 mod encode;
 mod quick;
 
-pub(super) use decode::Answer;
+pub(super) use decode::ChatAnswer;
 pub use dialect::Dialect;
 pub(super) use encode::encode;
 
 use crate::{ReasoningEffort, ReasoningOptions};
 
-/// Whether OpenAI's model thinks before it answers, in which case it refuses a temperature and stop sequences.
+/// Whether an OpenAI model reasons before it answers. Then it rejects a temperature and stop sequences.
 pub(super) fn thinks(model: &str, reasoning: Option<&ReasoningOptions>) -> bool {
     let model = model.rsplit('/').next().unwrap_or(model);
     let is_o =
         model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
     let is_gpt_5 = model.starts_with("gpt-5") && !model.contains("-chat");
-    // From 5.1 on they can be told not to think.
+    // From 5.1 on, reasoning can be switched off.
     let is_off = reasoning.and_then(|reasoning| reasoning.effort) == Some(ReasoningEffort::None);
     is_o || is_gpt_5 && !(model.starts_with("gpt-5.") && is_off)
 }

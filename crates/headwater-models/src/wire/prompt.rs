@@ -1,14 +1,14 @@
-//! What all wires need when they write a request.
+//! Helpers for encoding requests, shared by all wire formats.
 
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-use super::{Encoded, Settings};
+use super::{EncodedRequest, Settings};
 use crate::{FileData, ModelError, ModelErrorKind, ModelRequest, ToolResultOutput, Warning};
 
-/// A request while it is written.
+/// A request under construction.
 #[derive(Debug)]
 pub(super) struct Draft<'s> {
     pub(super) settings: &'s Settings,
@@ -26,7 +26,7 @@ impl<'s> Draft<'s> {
         self.body.insert(key.to_owned(), value.into());
     }
 
-    /// Sets a field of an object in the body.
+    /// Sets a field of a nested object in the body.
     pub(super) fn set_in(&mut self, object: &str, key: &str, value: impl Into<Value>) {
         let object = self.body.entry(object).or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(fields) = object {
@@ -34,7 +34,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Says what became of an option, once.
+    /// Adds a warning, unless it was added before.
     pub(super) fn warn(&mut self, feature: &str, message: impl Into<String>) {
         let warning = Warning::new(feature, message);
         if !self.warnings.contains(&warning) {
@@ -42,33 +42,33 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// The options that are said to this provider alone.
+    /// The options of this provider.
     pub(super) fn options<'v>(&self, options: Option<&'v Value>) -> Option<&'v Map<String, Value>> {
         options?.get(&self.settings.provider)?.as_object()
     }
 
-    /// An option that is said to this provider alone, as text.
+    /// A text option of this provider.
     pub(super) fn option<'v>(&self, options: Option<&'v Value>, key: &str) -> Option<&'v str> {
         self.options(options)?.get(key)?.as_str()
     }
 
-    /// Something that this wire cannot say at all.
+    /// An error for input that this format cannot express.
     pub(super) fn refuse(&self, message: impl Into<String>) -> ModelError {
         ModelError::new(ModelErrorKind::InvalidRequest, message).provider(self.settings.provider.clone())
     }
 
-    /// The finished request: the provider's own options last, because whoever gives them knows the provider.
-    pub(super) fn finish(mut self, path: impl Into<String>, request: &ModelRequest) -> Encoded {
+    /// Completes the request. The caller's provider options are merged last and override ours.
+    pub(super) fn finish(mut self, path: impl Into<String>, request: &ModelRequest) -> EncodedRequest {
         if let Some(Value::Object(options)) = request.provider_options.get(&self.settings.provider) {
             for (key, value) in options {
                 if key == "stream" {
-                    self.warn("provider_options", "`stream` is left out: ask for the whole answer instead");
+                    self.warn("provider_options", "`stream` is ignored: set `whole` on the request instead");
                 } else {
                     merge(self.body.entry(key.as_str()).or_insert(Value::Null), value);
                 }
             }
         }
-        Encoded {
+        EncodedRequest {
             path: path.into(),
             headers: self.headers,
             body: Value::Object(self.body),
@@ -77,7 +77,7 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Objects are merged, anything else is replaced.
+/// Merges objects; replaces anything else.
 fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -89,19 +89,19 @@ fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// Sets a field of an object. Anything but an object stays as it is.
+/// Sets a field of an object; does nothing for other values.
 pub(super) fn put(object: &mut Value, key: &str, value: impl Into<Value>) {
     if let Value::Object(fields) = object {
         fields.insert(key.to_owned(), value.into());
     }
 }
 
-/// Whether a field is this text.
+/// Whether a field equals this text.
 pub(super) fn is(object: &Value, key: &str, text: &str) -> bool {
     object.get(key).and_then(Value::as_str) == Some(text)
 }
 
-/// A field that is a list, to add to it.
+/// A mutable list field.
 pub(super) fn list_mut<'v>(object: &'v mut Value, key: &str) -> Option<&'v mut Vec<Value>> {
     object.get_mut(key)?.as_array_mut()
 }
@@ -110,15 +110,15 @@ pub(super) fn list_mut<'v>(object: &'v mut Value, key: &str) -> Option<&'v mut V
 #[derive(Debug)]
 pub(super) struct Media<'f> {
     pub(super) media_type: Cow<'f, str>,
-    pub(super) source: Source<'f>,
+    pub(super) source: MediaSource<'f>,
 }
 
 #[derive(Debug)]
-pub(super) enum Source<'f> {
+pub(super) enum MediaSource<'f> {
     Url(&'f str),
-    /// In base 64.
+    /// Base64.
     Data(&'f str),
-    /// The provider's own name of it.
+    /// The provider's id of the file.
     Id(&'f str),
 }
 
@@ -134,24 +134,25 @@ impl<'f> Media<'f> {
                 Some(inline) => {
                     let Some((head, data)) = inline.split_once(',') else {
                         return Err(
-                            draft.refuse("a file is a data URL without a comma, so it has no content")
+                            draft.refuse("invalid data URL of a file: it has no comma, so no content")
                         );
                     };
                     let Some(inline_type) = head.strip_suffix(";base64") else {
-                        return Err(draft.refuse("a file is a data URL that is not in base64: encode it so"));
+                        return Err(draft.refuse("invalid data URL of a file: it must be base64-encoded"));
                     };
                     let inline_type = inline_type.split(';').next().unwrap_or_default();
                     let media_type = if inline_type.is_empty() { media_type } else { inline_type };
-                    Ok(Self { media_type: full_type(media_type, data), source: Source::Data(data) })
+                    Ok(Self { media_type: full_type(media_type, data), source: MediaSource::Data(data) })
                 }
-                None => Ok(Self { media_type: media_type.into(), source: Source::Url(url) }),
+                None => Ok(Self { media_type: media_type.into(), source: MediaSource::Url(url) }),
             },
-            FileData::Reference { reference } => match reference.get(provider).and_then(Value::as_str) {
-                Some(id) => Ok(Self { media_type: media_type.into(), source: Source::Id(id) }),
-                None => {
-                    Err(draft.refuse(format!("a file is known to other providers only, not to {provider}")))
+            FileData::Reference { reference } => {
+                match reference.get(provider).and_then(Value::as_str) {
+                    Some(id) => Ok(Self { media_type: media_type.into(), source: MediaSource::Id(id) }),
+                    None => Err(draft
+                        .refuse(format!("a file was uploaded to other providers only, not to {provider}"))),
                 }
-            },
+            }
         }
     }
 
@@ -167,12 +168,12 @@ impl<'f> Media<'f> {
         self.media_type == "application/pdf"
     }
 
-    /// An address that a provider can fetch or read: the URL, or a data URL.
+    /// A URL that the provider can fetch, or a data URL.
     pub(super) fn address(&self) -> Option<String> {
         match self.source {
-            Source::Url(url) => Some(url.to_owned()),
-            Source::Data(data) => Some(format!("data:{};base64,{data}", self.media_type)),
-            Source::Id(_) => None,
+            MediaSource::Url(url) => Some(url.to_owned()),
+            MediaSource::Data(data) => Some(format!("data:{};base64,{data}", self.media_type)),
+            MediaSource::Id(_) => None,
         }
     }
 
@@ -180,7 +181,7 @@ impl<'f> Media<'f> {
     pub(super) fn text(&self) -> Option<String> {
         let is_text = self.media_type.starts_with("text/")
             || ["json", "xml", "yaml", "javascript"].iter().any(|ending| self.media_type.ends_with(ending));
-        let Source::Data(data) = self.source else { return None };
+        let MediaSource::Data(data) = self.source else { return None };
         if !is_text {
             return None;
         }
@@ -188,7 +189,7 @@ impl<'f> Media<'f> {
     }
 }
 
-/// `image` and `image/*` are allowed in a prompt, but no provider takes them: the first bytes tell more.
+/// Prompts may use `image` and `image/*`, but providers reject them. Detects the type by the first bytes.
 fn full_type<'f>(media_type: &'f str, data: &str) -> Cow<'f, str> {
     if media_type != "image" && media_type != "image/*" {
         return media_type.into();
@@ -198,7 +199,7 @@ fn full_type<'f>(media_type: &'f str, data: &str) -> Cow<'f, str> {
     known.iter().find(|(start, _)| data.starts_with(start)).map_or("image/png", |(_, name)| *name).into()
 }
 
-/// What a tool gave as text, and whether it is an error.
+/// A tool's output as text, and whether it is an error.
 pub(super) fn output_text(output: &ToolResultOutput) -> (String, bool) {
     match output {
         ToolResultOutput::Text { value } => (value.clone(), false),
@@ -212,7 +213,7 @@ pub(super) fn output_text(output: &ToolResultOutput) -> (String, bool) {
     }
 }
 
-/// What a tool gave as JSON.
+/// A tool's output as JSON.
 pub(super) fn output_value(output: &ToolResultOutput) -> Value {
     match output {
         ToolResultOutput::Json { value } | ToolResultOutput::ErrorJson { value } => value.clone(),
@@ -220,7 +221,7 @@ pub(super) fn output_value(output: &ToolResultOutput) -> Value {
     }
 }
 
-/// Whether a schema follows OpenAI's rules for strict answers: every object is closed, and all its fields are required.
+/// Whether a schema meets OpenAI's rules for strict output: every object closed, all properties required.
 pub(super) fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {
@@ -243,7 +244,7 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     }
 }
 
-/// A request in words for an answer in JSON, for those who have no option for it.
+/// A prompt text that requests JSON, for providers without an option for it.
 pub(super) fn in_words(schema: Option<&Value>) -> String {
     match schema {
         Some(schema) => {
@@ -259,7 +260,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_schema_is_strict_if_all_its_objects_are_closed_and_complete() {
+    fn schema_is_strict_if_all_objects_are_closed_and_complete() {
         let closed = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false });
         assert!(is_strict(&closed));
         assert!(is_strict(&json!({ "type": "array", "items": closed })));

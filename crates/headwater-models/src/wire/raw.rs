@@ -1,54 +1,54 @@
-//! The answer in the provider's own form: what it would have sent in one piece, put together from a stream.
+//! Rebuilds the answer in the provider's own format, as sent without streaming, from a stream.
 //!
-//! A list of all events would be many times as large as the answer, and it is kept in a journal.
+//! It is stored in the journal, and the list of all events would be many times larger.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    decoder::Body,
+    decoder::AnswerBody,
     read::{items, number, text},
 };
 
-/// A larger answer is not kept a second time.
+/// A larger answer is not stored in its raw form.
 const LARGEST: usize = 256 * 1024;
 
-/// After how many received bytes the answer is measured.
+/// Number of received bytes after which the answer's size is measured.
 const MEASURED_EVERY: usize = 8 * LARGEST;
 
-/// Fields of a delta that continue a text. All others are said once, or said again.
+/// Delta fields that are appended. All others replace the earlier value.
 const GROWING: [&str; 8] =
     ["arguments", "content", "reasoning", "reasoning_content", "refusal", "signature", "text", "thinking"];
 
 /// The answer so far.
 #[derive(Debug, Default)]
-pub(super) struct Raw {
+pub(super) struct RawAnswer {
     answer: Map<String, Value>,
-    /// The bytes that were received since the answer was last measured.
+    /// Bytes received since the last measurement.
     unmeasured: usize,
     is_too_large: bool,
 }
 
-impl Raw {
-    /// Takes an event of a stream, which was so many bytes.
-    pub(super) fn event(&mut self, body: &Body, event: &Value, size: usize) {
+impl RawAnswer {
+    /// Adds a stream event of `size` bytes.
+    pub(super) fn event(&mut self, body: &AnswerBody, event: &Value, size: usize) {
         if self.is_too_large {
             return;
         }
         match body {
-            Body::Chat(_) => self.chat(event),
-            Body::Responses(_) => {
+            AnswerBody::Chat(_) => self.chat(event),
+            AnswerBody::Responses(_) => {
                 if let Some(Value::Object(response)) = event.get("response") {
                     self.answer.clone_from(response);
                 }
             }
-            Body::Anthropic(_) => self.anthropic(event),
-            Body::Google(_) => self.google(event),
+            AnswerBody::Anthropic(_) => self.anthropic(event),
+            AnswerBody::Google(_) => self.google(event),
         }
         self.received(size);
     }
 
-    /// Measures the answer now and then: how much is received says little, because events repeat their frame around each
-    /// word, and measuring each time would cost more than reading.
+    /// Measures the answer from time to time. Received bytes say little, because each event repeats its
+    /// envelope, and measuring at each event would cost more than decoding.
     fn received(&mut self, size: usize) {
         self.unmeasured = self.unmeasured.saturating_add(size);
         if self.unmeasured > MEASURED_EVERY {
@@ -60,7 +60,7 @@ impl Raw {
         }
     }
 
-    /// Takes a piece of text or thought of a chat completion, which was read without the rest of its chunk.
+    /// Adds text or reasoning from the fast path of chat completions.
     pub(super) fn piece(&mut self, field: &str, delta: &str) {
         if self.is_too_large {
             return;
@@ -72,14 +72,14 @@ impl Raw {
         self.received(delta.len());
     }
 
-    /// Takes an answer in one piece.
+    /// Sets an answer that came without streaming.
     pub(super) fn whole(&mut self, answer: &Value) {
         if let Value::Object(answer) = answer {
             self.answer.clone_from(answer);
         }
     }
 
-    /// The answer, unless it is too large to be kept.
+    /// The answer, unless it is too large.
     pub(super) fn take(&mut self) -> Option<Value> {
         let Self { answer, is_too_large, .. } = std::mem::take(self);
         let is_there = !is_too_large && !answer.is_empty();
@@ -130,7 +130,7 @@ impl Raw {
                 match text(delta, "type").unwrap_or_default() {
                     "input_json_delta" => {
                         let piece = text(delta, "partial_json").unwrap_or_default();
-                        // The input begins as an empty object, and is a text until it is complete.
+                        // The input begins as an empty object and becomes a string until it is complete.
                         match block.get_mut("input") {
                             Some(Value::String(input)) => input.push_str(piece),
                             _ => drop(block.insert("input".to_owned(), json!(piece))),
@@ -204,7 +204,7 @@ impl Raw {
     }
 }
 
-/// Adds a part of a candidate. Pieces of one text are one part.
+/// Adds a part to a candidate, merging pieces of one text.
 fn add_part(parts: &mut Vec<Value>, part: &Value) {
     let thought = |part: &Value| part.get("thought").cloned();
     let is_plain = part.get("text").is_some() && part.get("thoughtSignature").is_none();
@@ -219,7 +219,7 @@ fn add_part(parts: &mut Vec<Value>, part: &Value) {
     parts.push(part.clone());
 }
 
-/// The element of a list that has this index, which is added if it is not there.
+/// The list element with this index, added if missing.
 fn numbered(list: &mut Value, index: u64) -> Option<&mut Map<String, Value>> {
     let list = list.as_array_mut()?;
     let is_it = |item: &Value| number(item, "/index").unwrap_or_default() == index;
@@ -237,7 +237,7 @@ fn grow(object: &mut Map<String, Value>, field: &str, delta: &str) {
     }
 }
 
-/// Merges a delta into the field of an object.
+/// Merges a delta into a field of an object.
 fn merge_in(object: &mut Map<String, Value>, field: &str, delta: &Value) {
     match (object.get_mut(field), delta) {
         (Some(Value::String(text)), Value::String(more)) if GROWING.contains(&field) => text.push_str(more),
@@ -260,9 +260,9 @@ fn merge_in(object: &mut Map<String, Value>, field: &str, delta: &Value) {
             }
         }
         (Some(_), Value::Null) => {}
-        // Some repeat a field without its value.
+        // Some providers repeat a field with an empty value.
         (Some(_), Value::String(more)) if more.is_empty() => {}
-        // Mistral changes between texts and lists of parts.
+        // Mistral switches between strings and arrays.
         (Some(Value::Array(parts)), Value::String(more)) if field == "content" => {
             parts.push(json!({ "type": "text", "text": more }));
         }
@@ -271,7 +271,7 @@ fn merge_in(object: &mut Map<String, Value>, field: &str, delta: &Value) {
             let before = before.map(|text| json!({ "type": "text", "text": text }));
             *text = before.into_iter().chain(delta.iter().cloned()).collect();
         }
-        // The elements of the first delta are found again by their index.
+        // Later deltas find these elements by their index.
         _ => drop(object.insert(field.to_owned(), delta.clone())),
     }
 }

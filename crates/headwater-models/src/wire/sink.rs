@@ -1,21 +1,21 @@
-//! Where a decoder puts its events, and who numbers the parts.
+//! Collects a decoder's events and numbers the parts.
 
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::Value;
 
-use super::raw::Raw;
+use super::raw::RawAnswer;
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
-/// The events of one answer on their way out.
+/// The events of one answer.
 #[derive(Debug)]
 pub(super) struct Sink {
     provider: String,
     events: Vec<ModelEvent>,
     parts: u32,
     is_started: bool,
-    /// The end of the answer, which is told when nothing more can follow it.
+    /// The final event, held back until nothing can follow it.
     ending: Option<ModelEvent>,
-    raw: Raw,
+    raw: RawAnswer,
 }
 
 /// How an answer ended.
@@ -35,11 +35,11 @@ impl Sink {
             parts: 0,
             is_started: false,
             ending: None,
-            raw: Raw::default(),
+            raw: RawAnswer::default(),
         }
     }
 
-    /// The provider's name, under which its metadata is kept.
+    /// The provider's name, which is the key of its metadata.
     pub(super) fn provider(&self) -> &str {
         &self.provider
     }
@@ -52,13 +52,13 @@ impl Sink {
         self.ending.is_some()
     }
 
-    /// The answer was not the last one of the body.
+    /// Continues after a finished answer that was not the last of the body.
     pub(super) fn reopen(&mut self) {
         self.ending = None;
         self.is_started = false;
     }
 
-    /// The end of the answer.
+    /// The final event, with the raw answer.
     pub(super) fn take_ending(&mut self) -> Option<ModelEvent> {
         let mut ending = self.ending.take();
         if let Some(ModelEvent::Finished { raw, .. }) = &mut ending {
@@ -67,8 +67,8 @@ impl Sink {
         ending
     }
 
-    /// The answer in the provider's own form.
-    pub(super) fn raw(&mut self) -> &mut Raw {
+    /// The answer in the provider's own format.
+    pub(super) fn raw(&mut self) -> &mut RawAnswer {
         &mut self.raw
     }
 
@@ -80,7 +80,7 @@ impl Sink {
         self.events.push(event);
     }
 
-    /// Says that the provider answers, if that was not said.
+    /// Emits `Started` unless it was emitted before.
     pub(super) fn started(&mut self, id: Option<String>, model: Option<String>) {
         if !self.is_started {
             self.is_started = true;
@@ -120,29 +120,34 @@ impl Sink {
         self.push(ModelEvent::ReasoningEnd { part, metadata });
     }
 
-    pub(super) fn call_start(&mut self, call: Option<&str>, name: &str, provider_executed: bool) -> Call {
+    pub(super) fn call_start(
+        &mut self,
+        call: Option<&str>,
+        name: &str,
+        provider_executed: bool,
+    ) -> OpenToolCall {
         let part = self.part();
         let (call, name) = (call.map(str::to_owned), name.to_owned());
         self.push(ModelEvent::ToolCallStart { part, call, name, provider_executed, metadata: None });
-        Call { part, has_input: false }
+        OpenToolCall { part, has_input: false }
     }
 
-    pub(super) fn call_input(&mut self, call: &mut Call, delta: &str) {
+    pub(super) fn call_input(&mut self, call: &mut OpenToolCall, delta: &str) {
         if !delta.is_empty() {
             call.has_input = true;
             self.push(ModelEvent::ToolCallDelta { part: call.part, delta: delta.to_owned() });
         }
     }
 
-    /// Ends a call. One that came without any input has the empty object: that is what a tool without parameters takes.
-    pub(super) fn call_end(&mut self, mut call: Call, metadata: Option<Value>) {
+    /// Ends a call. Without any input it gets an empty object, which a tool without parameters expects.
+    pub(super) fn call_end(&mut self, mut call: OpenToolCall, metadata: Option<Value>) {
         if !call.has_input {
             self.call_input(&mut call, "{}");
         }
         self.push(ModelEvent::ToolCallEnd { part: call.part, metadata });
     }
 
-    /// A call whose input comes in one piece.
+    /// Emits a call whose input is complete.
     pub(super) fn whole_call(
         &mut self,
         call: Option<&str>,
@@ -172,20 +177,20 @@ impl Sink {
         self.push(ModelEvent::Unknown { name: name.into(), data });
     }
 
-    /// The stream ended and nothing was said.
+    /// The stream ended without any event.
     pub(super) fn empty(&self) -> ModelError {
-        let message = "the answer is empty: the stream ended without a single event, so ask again";
+        let message = "the answer is empty: the stream ended without an event, so retry";
         ModelError::new(ModelErrorKind::Cut, message).provider(self.provider.clone())
     }
 
-    /// The answer is not what the provider's documents say.
+    /// The answer violates the provider's documented format.
     pub(super) fn malformed(&self, message: impl Into<String>) -> ModelError {
         ModelError::new(ModelErrorKind::Malformed, message).provider(self.provider.clone())
     }
 
     /// The answer ended before it was complete.
     pub(super) fn cut(&self) -> ModelError {
-        let message = "the answer ended before it was complete: the connection was cut, so ask again";
+        let message = "the answer ended before it was complete: the connection was cut, so retry";
         ModelError::new(ModelErrorKind::Cut, message).provider(self.provider.clone())
     }
 
@@ -198,12 +203,12 @@ impl Sink {
 
 /// A tool call whose input is still arriving.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct OpenToolCall {
     pub(super) part: u32,
     has_input: bool,
 }
 
-impl Call {
+impl OpenToolCall {
     pub(super) fn has_input(&self) -> bool {
         self.has_input
     }

@@ -1,20 +1,20 @@
-//! What each wire writes for a request.
+//! The requests that each wire format encodes.
 
 use headwater_models::{
     ContentPart, FileData, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice, ToolResultOutput,
-    wire::{Dialect, Encoded, Settings, Wire},
+    wire::{Dialect, EncodedRequest, Settings, Wire},
 };
 use headwater_protocol::ToolSpec;
 use serde_json::{Value, json};
 
 const CHAT: Wire = Wire::chat(&Dialect::OPENAI);
 
-pub(crate) fn encode(wire: Wire, provider: &str, model: &str, request: &ModelRequest) -> Encoded {
+pub(crate) fn encode(wire: Wire, provider: &str, model: &str, request: &ModelRequest) -> EncodedRequest {
     wire.encode(request, &Settings::new(provider, model)).unwrap()
 }
 
-fn warned(encoded: &Encoded) -> Vec<&str> {
+fn warned(encoded: &EncodedRequest) -> Vec<&str> {
     encoded.warnings.iter().map(|warning| warning.feature.as_str()).collect()
 }
 
@@ -31,7 +31,7 @@ fn file(media_type: &str, url: &str) -> ContentPart {
     }
 }
 
-/// A conversation with everything that a wire must be able to say.
+/// A conversation with everything that a wire format must support.
 pub(crate) fn conversation() -> ModelRequest {
     let png = "data:image/png;base64,iVBORw0KGgo=";
     let mut request = ModelRequest::of(vec![
@@ -68,7 +68,7 @@ pub(crate) fn conversation() -> ModelRequest {
 }
 
 #[test]
-fn a_chat_completion_says_all_of_a_conversation() {
+fn chat_completions_encode_a_whole_conversation() {
     let encoded = encode(CHAT, "openai", "gpt-4o", &conversation());
     assert_eq!((encoded.path.as_str(), warned(&encoded).len()), ("/chat/completions", 0));
     assert_eq!(
@@ -102,7 +102,7 @@ fn a_chat_completion_says_all_of_a_conversation() {
 }
 
 #[test]
-fn a_response_says_all_of_a_conversation() {
+fn responses_encode_a_whole_conversation() {
     let encoded = encode(Wire::RESPONSES, "openai", "gpt-4o", &conversation());
     assert_eq!((encoded.path.as_str(), warned(&encoded)), ("/responses", vec!["stop_sequences"]));
     assert_eq!(
@@ -133,7 +133,7 @@ fn a_response_says_all_of_a_conversation() {
 }
 
 #[test]
-fn a_message_says_all_of_a_conversation() {
+fn anthropic_encodes_a_whole_conversation() {
     let encoded = encode(Wire::ANTHROPIC, "anthropic", "claude-sonnet-4-5", &conversation());
     assert_eq!((encoded.path.as_str(), warned(&encoded).len()), ("/v1/messages", 0));
     assert_eq!(encoded.headers, [("anthropic-version", "2023-06-01".to_owned())]);
@@ -171,7 +171,7 @@ fn a_message_says_all_of_a_conversation() {
 }
 
 #[test]
-fn a_content_says_all_of_a_conversation() {
+fn google_encodes_a_whole_conversation() {
     let mut request = conversation();
     request.whole = true;
     let encoded = encode(Wire::GOOGLE, "google", "gemini-2.5-flash", &request);
@@ -208,7 +208,7 @@ fn a_content_says_all_of_a_conversation() {
 }
 
 #[test]
-fn an_option_that_is_not_honoured_is_told() {
+fn unsupported_option_is_a_warning() {
     let with = |change: &dyn Fn(&mut ModelRequest)| {
         let mut request = ModelRequest::new("Hi");
         request.tools.push(ToolSpec::new("look", json!({})));
@@ -232,7 +232,8 @@ fn an_option_that_is_not_honoured_is_told() {
     let json = with(&|request| {
         request.response_format = Some(ResponseFormat::Json { schema: None, name: None });
     });
-    // A wire and a model, what is asked, what is warned of, and what stands where in the body.
+    // A wire format and a model, the request, the expected warnings, and a JSON pointer into the body with
+    // its expected value.
     type Case<'r> = (Wire, &'r str, &'r ModelRequest, &'r [&'r str], &'r str, Value);
     let cases: [Case<'_>; 24] = [
         (CHAT, "o3", &temperature, &["temperature"], "/temperature", Value::Null),
@@ -352,20 +353,20 @@ fn an_option_that_is_not_honoured_is_told() {
 }
 
 #[test]
-fn what_cannot_be_said_at_all_is_refused() {
+fn unsupported_content_is_an_error() {
     let zip = file("application/zip", "data:application/zip;base64,AAAA");
     let cases = [
-        (Wire::ANTHROPIC, zip.clone(), "a file of type application/zip cannot be sent this way"),
-        (Wire::chat(&Dialect::GROQ), zip, "a file of type application/zip cannot be sent this way"),
+        (Wire::ANTHROPIC, zip.clone(), "a file of type application/zip cannot be sent to this provider"),
+        (Wire::chat(&Dialect::GROQ), zip, "a file of type application/zip cannot be sent to this provider"),
         (
             CHAT,
             file("image/png", "data:image/png,abc"),
-            "a file is a data URL that is not in base64: encode it so",
+            "invalid data URL of a file: it must be base64-encoded",
         ),
         (
             CHAT,
             file("image/png", "data:image/png"),
-            "a file is a data URL without a comma, so it has no content",
+            "invalid data URL of a file: it has no comma, so no content",
         ),
         (
             Wire::GOOGLE,
@@ -375,7 +376,7 @@ fn what_cannot_be_said_at_all_is_refused() {
                 data: FileData::Reference { reference: json!({ "other": "file-1" }) },
                 provider_options: None,
             },
-            "a file is known to other providers only, not to p",
+            "a file was uploaded to other providers only, not to p",
         ),
     ];
     for (wire, part, message) in cases {
@@ -386,7 +387,7 @@ fn what_cannot_be_said_at_all_is_refused() {
 }
 
 #[test]
-fn options_of_the_provider_go_through_and_those_of_others_do_not() {
+fn provider_options_apply_to_their_provider_only() {
     let mut request = ModelRequest::new("Hi");
     request.reasoning = Some(ReasoningOptions { effort: Some(ReasoningEffort::Low), max_tokens: None });
     request.provider_options = json!({
@@ -408,7 +409,7 @@ fn options_of_the_provider_go_through_and_those_of_others_do_not() {
 }
 
 #[test]
-fn a_tool_of_the_providers_own_is_written_as_its_options_say() {
+fn provider_tool_is_encoded_from_its_options() {
     let mut tool = ToolSpec::new("search", json!({}));
     let cases = [
         (Wire::RESPONSES, "openai", json!({ "type": "web_search" })),
@@ -424,7 +425,7 @@ fn a_tool_of_the_providers_own_is_written_as_its_options_say() {
 }
 
 #[test]
-fn ids_of_calls_from_elsewhere_become_ids_that_mistral_takes() {
+fn foreign_call_ids_become_valid_mistral_ids() {
     let body = encode(Wire::chat(&Dialect::MISTRAL), "mistral", "m", &conversation()).body;
     let id = body["messages"][2]["tool_calls"][0]["id"].as_str().unwrap();
     assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");

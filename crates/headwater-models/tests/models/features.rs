@@ -1,5 +1,5 @@
-//! Which provider takes which part of a request: the table in `docs/models.md`, made from what the wires write.
-//! `HEADWATER_BLESS=1` writes it anew.
+//! The table in `docs/models.md` of the request features that each provider supports, generated from the wire
+//! formats. `HEADWATER_BLESS=1` rewrites it.
 
 use std::{fs, path::PathBuf};
 
@@ -11,7 +11,7 @@ use headwater_models::{
 use headwater_protocol::ToolSpec;
 use serde_json::json;
 
-/// Each provider with a model that takes as much as any of its models.
+/// Each provider with its most capable model.
 fn providers() -> [(&'static str, Wire, &'static str, &'static str); 9] {
     [
         ("openai", Wire::RESPONSES, "openai", "gpt-5.1"),
@@ -44,7 +44,7 @@ fn with_file(request: &mut ModelRequest, media_type: &str, url: &str) {
 
 type Ask = fn(&mut ModelRequest);
 
-/// The parts of a request.
+/// The features of a request.
 fn features() -> Vec<(&'static str, Ask)> {
     vec![
         ("a stream", |request| request.whole = false),
@@ -83,13 +83,13 @@ fn features() -> Vec<(&'static str, Ask)> {
     ]
 }
 
-/// What becomes of a part of a request.
+/// How a provider handles a feature.
 fn cell(wire: Wire, settings: &Settings, ask: Ask) -> &'static str {
     let mut plain = ModelRequest::new("Hi");
     plain.whole = true;
     let mut asked = plain.clone();
     ask(&mut asked);
-    // A choice of tools is made among tools.
+    // A tool choice needs tools.
     if asked.tool_choice.is_some() {
         plain.tools.clone_from(&asked.tools);
     }
@@ -110,7 +110,7 @@ const BEGIN: &str = "<!-- table of features -->\n";
 const END: &str = "<!-- end of the table -->";
 
 #[test]
-fn the_table_of_the_docs_is_what_the_wires_do_and_nothing_is_left_out_silently() {
+fn feature_table_in_docs_is_current_and_no_feature_is_dropped_silently() {
     let providers = providers();
     let names: Vec<_> = providers.iter().map(|(name, ..)| format!("`{name}`")).collect();
     let mut table = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
@@ -129,5 +129,5 @@ fn the_table_of_the_docs_is_what_the_wires_do_and_nothing_is_left_out_silently()
         fs::write(&docs, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
         return;
     }
-    assert_eq!(shown, table, "run the test once more with HEADWATER_BLESS=1, and read what it wrote");
+    assert_eq!(shown, table, "run the test again with HEADWATER_BLESS=1 and review the change");
 }

@@ -1,4 +1,4 @@
-//! Whole answers over a real connection on the loopback: splits, cuts, refusals, waits, and what a drop does.
+//! Whole answers over a real loopback connection: splits, truncation, errors, timeouts and dropped streams.
 
 mod cassettes;
 mod server;
@@ -12,10 +12,10 @@ use headwater_models::{
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::recorded::{Recording, Said, recordings};
+use crate::recorded::{EventResults, Recording, recordings};
 use server::{Reply, Server};
 
-/// A transport that does not wait long before it asks again.
+/// A transport with short retry delays.
 fn transport() -> Transport {
     transport_with(|_| {})
 }
@@ -28,7 +28,7 @@ fn transport_with(change: impl Fn(&mut Timeouts)) -> Transport {
     Transport::with(timeouts, retries).unwrap()
 }
 
-async fn ask(model: &impl Model, request: ModelRequest) -> Said {
+async fn ask(model: &impl Model, request: ModelRequest) -> EventResults {
     let mut stream = model.ask(request);
     let mut said = Vec::new();
     while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
@@ -54,14 +54,14 @@ const COMPLETION: &str = "data: {\"id\":\"1\",\"choices\":[{\"delta\":{\"content
      data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 #[tokio::test]
-async fn recorded_answers_come_through_a_connection_as_they_are() {
+async fn recorded_answers_survive_http_unchanged() {
     let transport = transport();
     let (mut count, mut seed) = (0, 7_u32);
     for recording in recordings(|_| true) {
         if recording.expected.is_none() {
             continue;
         }
-        // Splits that are different for each recording and the same in each run.
+        // Splits that differ per recording but not per run.
         let mut sizes = Vec::new();
         for _ in 0..16 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -81,7 +81,7 @@ async fn recorded_answers_come_through_a_connection_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_key_and_the_version_are_sent_and_never_shown() {
+async fn key_and_version_are_sent_and_never_shown() {
     for (name, header) in [
         ("openai", "authorization: Bearer s3cret"),
         ("anthropic", "x-api-key: s3cret"),
@@ -102,7 +102,7 @@ async fn the_key_and_the_version_are_sent_and_never_shown() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_may_pass_is_asked_again_and_others_are_not() {
+async fn only_retryable_errors_are_retried() {
     let busy = || Reply::status(503, "{\"error\":{\"message\":\"busy\"}}").header("retry-after-ms", "1");
     let fine = || Reply::ok("text/event-stream", COMPLETION.as_bytes());
     let cases = [
@@ -113,13 +113,13 @@ async fn a_refusal_that_may_pass_is_asked_again_and_others_are_not() {
             1,
             Some(ModelErrorKind::InvalidRequest),
         ),
-        // A connection that ends before the answer begins is asked again too.
+        // A connection that ends before the answer begins is retried.
         (vec![Reply::hang_up(), fine()], 2, None),
-        // So is an answer without a single byte.
+        // An answer without a single byte is retried.
         (vec![Reply::ok("text/event-stream", b""), fine()], 2, None),
-        // A wait of an hour is for the caller to decide.
+        // A delay of an hour is left to the caller.
         (vec![busy().header("retry-after-ms", "3600000"), fine()], 1, Some(ModelErrorKind::Overloaded)),
-        // A byte of the answer has arrived, so it is not.
+        // After the first byte there is no retry.
         (
             vec![Reply::ok("text/event-stream", b"data: {\"choices\":[]}\n\n"), fine()],
             1,
@@ -136,7 +136,7 @@ async fn a_refusal_that_may_pass_is_asked_again_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_the_middle_is_a_cut() {
+async fn connection_broken_during_the_answer_is_a_cut() {
     let (half, _) = COMPLETION.split_at(COMPLETION.len() / 3);
     let reply = Reply::ok("text/event-stream", half.as_bytes()).promise(COMPLETION.len());
     let server = Server::start(vec![reply]).await;
@@ -146,7 +146,7 @@ async fn a_connection_that_breaks_in_the_middle_is_a_cut() {
 }
 
 #[tokio::test]
-async fn a_page_with_a_success_is_no_answer() {
+async fn html_page_with_success_status_is_an_error() {
     let page = b"<!doctype html><title>Sign in</title>";
     let server = Server::start(vec![Reply::ok("text/html", page)]).await;
     let provider = Provider::new("anthropic").unwrap().base_url(server.url()).key("k");
@@ -173,12 +173,12 @@ async fn silent_provider_is_reported_after_one_request() {
         let said = ask(&provider.model("m", &transport), ModelRequest::new("Hi")).await;
         assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Timeout);
         assert_eq!(said.len() - 1, events, "{said:?}");
-        assert_eq!(server.requests().len(), 1, "a silent provider is not waited for twice");
+        assert_eq!(server.requests().len(), 1, "a silent provider is not retried");
     }
 }
 
 #[tokio::test]
-async fn pings_do_not_keep_a_silent_provider_for_ever() {
+async fn pings_do_not_extend_the_progress_timeout() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
@@ -189,7 +189,7 @@ async fn pings_do_not_keep_a_silent_provider_for_ever() {
         }
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         socket.write_all(head.as_bytes()).await.unwrap();
-        // Ends when the client has closed the connection.
+        // Ends when the client closes the connection.
         while socket.write_all(b": ping\n\ndata: {\"type\":\"ping\"}\n\n").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -204,7 +204,7 @@ async fn pings_do_not_keep_a_silent_provider_for_ever() {
 }
 
 #[tokio::test]
-async fn stream_that_was_not_read_for_long_gives_what_has_arrived() {
+async fn stream_not_polled_for_long_still_yields_buffered_bytes() {
     let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
     let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
     let short = Duration::from_millis(20);
@@ -214,14 +214,14 @@ async fn stream_that_was_not_read_for_long_gives_what_has_arrived() {
     let mut said = Vec::new();
     while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
         said.push(item.unwrap());
-        // As if the process was suspended: nothing runs on this thread meanwhile, and all timers are over after it.
+        // Simulates a suspended process: nothing runs on this thread, and all timers have fired afterwards.
         std::thread::sleep(3 * short);
     }
     assert!(matches!(said.last(), Some(ModelEvent::Finished { .. })), "{said:?}");
 }
 
 #[tokio::test]
-async fn key_that_a_provider_echoes_is_in_no_error() {
+async fn key_echoed_by_a_provider_is_removed_from_errors() {
     let key = "k3y/with+odd=characters0123456789";
     let echo = format!(
         r#"{{"error":{{"message":"Incorrect API key provided: Bearer {key}. Or https://api/x?key={key}","type":"invalid_request_error"}},"request_id":"{key}"}}"#
@@ -241,26 +241,26 @@ async fn key_that_a_provider_echoes_is_in_no_error() {
         let error = said.last().unwrap().as_ref().unwrap_err();
         let shown = format!("{error} {error:?} {:?} {:?}", error.provider_body(), error.request_id());
         assert!(!shown.contains("k3y/with"), "{shown}");
-        assert!(server.requests()[0].contains(key), "it was sent, of course");
+        assert!(server.requests()[0].contains(key), "the key was not sent");
     }
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_after_three_attempts() {
+async fn unreachable_provider_is_an_error_after_three_attempts() {
     let provider = Provider::new("ollama").unwrap().base_url("http://127.0.0.1:9");
     let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
     let error = said.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Unreachable);
-    assert!(error.to_string().starts_with("ollama: the provider cannot be reached"), "{error}");
+    assert!(error.to_string().starts_with("ollama: cannot reach the provider"), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_an_error_and_not_a_panic() {
+async fn server_without_tls_is_an_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("https://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
-            // Whoever has gone already has seen that nobody speaks TLS here.
+            // The client may have closed the connection already.
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
         }
     });
@@ -284,12 +284,12 @@ async fn dropping_the_stream_closes_the_connection() {
         }
     }
     drop(stream);
-    // Ends when the server sees the end of the connection; otherwise the test never does.
+    // Returns when the server sees the end of the connection; otherwise the test hangs.
     server.closed().await;
 }
 
 #[tokio::test]
-async fn an_answer_is_over_when_it_says_so_even_if_the_connection_stays() {
+async fn answer_ends_at_its_end_marker_although_the_connection_stays_open() {
     let server =
         Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes()).then_stall()]).await;
     let provider = Provider::new("openai-compatible").unwrap().called("xai").base_url(server.url());
@@ -300,7 +300,7 @@ async fn an_answer_is_over_when_it_says_so_even_if_the_connection_stays() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_because_the_key_would_go_along() {
+async fn redirect_is_not_followed() {
     let elsewhere = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
     let server = Server::start(vec![Reply::status(307, "").header("location", &elsewhere.url())]).await;
     let provider = Provider::new("openai-compatible").unwrap().base_url(server.url()).key("k");
@@ -311,7 +311,7 @@ async fn a_redirect_is_not_followed_because_the_key_would_go_along() {
 }
 
 #[tokio::test]
-async fn warnings_come_before_everything_else() {
+async fn warnings_come_first() {
     let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
     let provider = Provider::new("openai-chat").unwrap().base_url(server.url()).key("k");
     let mut request = ModelRequest::new("Hi");
@@ -325,23 +325,23 @@ async fn warnings_come_before_everything_else() {
 }
 
 #[test]
-fn a_provider_takes_what_it_needs_from_the_environment() {
+fn provider_reads_key_and_address_from_the_environment() {
     let with = |pairs: &'static [(&str, &str)]| {
         move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
     };
     let error = |name, pairs| Provider::from_variables(name, with(pairs)).unwrap_err().to_string();
-    assert_eq!(error("anthropic", &[]), "anthropic: there is no key: set ANTHROPIC_API_KEY");
+    assert_eq!(error("anthropic", &[]), "anthropic: no API key: set ANTHROPIC_API_KEY");
     assert_eq!(
         error("anthropic", &[("ANTHROPIC_API_KEY", " ")]),
-        "anthropic: there is no key: set ANTHROPIC_API_KEY"
+        "anthropic: no API key: set ANTHROPIC_API_KEY"
     );
     assert_eq!(
         error("google", &[]),
-        "google: there is no key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY"
+        "google: no API key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY"
     );
     assert_eq!(
         error("openai-compatible", &[]),
-        "openai-compatible: there is no address: set OPENAI_COMPATIBLE_BASE_URL"
+        "openai-compatible: no address: set OPENAI_COMPATIBLE_BASE_URL"
     );
     assert!(error("antropic", &[]).contains("did you mean `anthropic`?"));
     Provider::from_variables("google", with(&[("GEMINI_API_KEY", "k")])).unwrap();
@@ -349,7 +349,7 @@ fn a_provider_takes_what_it_needs_from_the_environment() {
 }
 
 #[test]
-fn the_documentation_names_every_provider() {
+fn documentation_names_every_provider() {
     let page = include_str!("../../../../docs/models.md");
     for name in Provider::names() {
         assert!(page.contains(&format!("| `{name}` | ")), "{name} is missing");
@@ -363,13 +363,13 @@ fn the_documentation_names_every_provider() {
 }
 
 #[test]
-fn names_of_providers_are_resolved_by_the_registry() {
+fn registry_resolves_provider_names() {
     let models = Models::new();
     assert_eq!(models.get("ollama:llama3.2:3b").unwrap().name(), "ollama:llama3.2:3b");
     let error = models.get("antropic:claude").unwrap_err().to_string();
     assert!(error.contains("did you mean `anthropic`?"), "{error}");
     let error = models.get("openai:").unwrap_err().to_string();
-    assert!(error.contains("names no model"), "{error}");
+    assert!(error.contains("has no model name"), "{error}");
     let error = models.get("scripted:none").unwrap_err().to_string();
-    assert_eq!(error, "there is no model `scripted:none`: none was added");
+    assert_eq!(error, "there is no model `scripted:none`: no models were added");
 }

@@ -1,4 +1,4 @@
-//! What the models of this crate promise.
+//! Tests of the models' public API.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -8,10 +8,9 @@
     reason = "all of this is test code"
 )]
 
-mod asking;
+mod call;
 mod encoding;
 mod features;
-mod going_back;
 #[cfg(feature = "providers")]
 mod http;
 mod prompts;
@@ -21,5 +20,6 @@ mod recorded;
 mod registry;
 mod requests;
 mod robust;
+mod round_trip;
 mod scripted;
 mod scripted_yaml;

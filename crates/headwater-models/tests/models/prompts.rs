@@ -1,6 +1,6 @@
 //! Conversations against the prompts that the AI SDK's server makes of them.
 //!
-//! Recordings are read from `$HEADWATER_VECTORS`; without it the test passes and says so.
+//! Recordings are read from `$HEADWATER_VECTORS`; without it the test prints a note and passes.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::recorded::register;
 
 #[test]
-fn conversations_become_the_prompts_that_the_server_makes() {
+fn prompts_equal_those_of_the_ai_sdk() {
     let file = "aisdk/convert-to-model-messages.jsonl";
     let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
         println!("vectors: {file} skipped, HEADWATER_VECTORS is not set");
@@ -54,7 +54,7 @@ fn conversations_become_the_prompts_that_the_server_makes() {
     register(&format!("{file} {0} {0} 0", rows.len()));
 }
 
-/// We say that the provider did not run a tool by not saying that it did.
+/// We omit `false` for tools that the provider did not run.
 fn false_is_absent(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(false_is_absent).collect(),

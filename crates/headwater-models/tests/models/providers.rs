@@ -1,4 +1,4 @@
-//! Each provider's wire against its recordings.
+//! Each provider's wire format against its recordings.
 
 mod anthropic;
 mod chat;

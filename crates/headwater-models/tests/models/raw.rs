@@ -1,4 +1,4 @@
-//! The answer in the provider's own form, and what is made of streams that are not as they should be.
+//! The answer in the provider's own format, and the handling of invalid streams.
 
 use headwater_models::{
     ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort, ReasoningOptions,
@@ -6,16 +6,16 @@ use headwater_models::{
 };
 use serde_json::{Value, json};
 
-use crate::recorded::{Said, recordings};
+use crate::recorded::{EventResults, recordings};
 
 const CHAT: Wire = Wire::chat(&Dialect::OPENAI);
 
-fn stream(wire: Wire, events: &[Value]) -> Said {
+fn stream(wire: Wire, events: &[Value]) -> EventResults {
     let texts: Vec<_> = events.iter().map(Value::to_string).collect();
     frames(wire, &texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn frames(wire: Wire, frames: &[&str]) -> Said {
+fn frames(wire: Wire, frames: &[&str]) -> EventResults {
     let mut decoder = wire.decoder(&Settings::new("p", "m"));
     let mut said = Vec::new();
     for frame in frames {
@@ -25,14 +25,14 @@ fn frames(wire: Wire, frames: &[&str]) -> Said {
     said
 }
 
-fn raw(said: &Said) -> Option<&Value> {
+fn raw(said: &EventResults) -> Option<&Value> {
     match said.last() {
         Some(Ok(ModelEvent::Finished { raw, .. })) => raw.as_ref(),
         other => panic!("{other:?}"),
     }
 }
 
-fn text(said: &Said) -> String {
+fn text(said: &EventResults) -> String {
     let deltas = said.iter().filter_map(|item| match item {
         Ok(ModelEvent::TextDelta { delta, .. }) => Some(delta.as_str()),
         _ => None,
@@ -40,8 +40,8 @@ fn text(said: &Said) -> String {
     deltas.collect()
 }
 
-/// What was said and called, without ids and the sizes of pieces.
-fn content(said: &Said) -> Vec<String> {
+/// Texts and calls, without ids and independent of how they were split.
+fn content(said: &EventResults) -> Vec<String> {
     let mut all: Vec<(u32, String)> = Vec::new();
     for item in said.iter().flatten() {
         let (part, more) = match item {
@@ -57,12 +57,12 @@ fn content(said: &Said) -> Vec<String> {
             None => all.push((part, more)),
         }
     }
-    // Spaces in the JSON of a call are not kept.
+    // Whitespace in the JSON of a call is not kept.
     all.into_iter().map(|(_, text)| text.split_whitespace().collect()).collect()
 }
 
 #[test]
-fn raw_answer_of_each_wire_is_what_it_sends_in_one_piece() {
+fn raw_answer_equals_the_answer_without_streaming() {
     let said = stream(
         CHAT,
         &[
@@ -138,7 +138,7 @@ fn raw_answer_of_each_wire_is_what_it_sends_in_one_piece() {
 }
 
 #[test]
-fn raw_answer_of_a_recorded_stream_reads_as_the_stream_did() {
+fn raw_answer_of_a_recorded_stream_decodes_to_the_same_content() {
     let (mut same, mut all) = (0, 0);
     for recording in recordings(|_| true).into_iter().filter(|recording| recording.is_stream) {
         let said = recording.decode(usize::MAX);
@@ -151,13 +151,13 @@ fn raw_answer_of_a_recorded_stream_reads_as_the_stream_did() {
         same += usize::from(content(&again) == content(&said));
     }
     println!("raw answers: {same} of {all} recorded streams read the same in one piece");
-    // The others have the answers of several turns in one body, of which the last is kept, or end with a response from which
-    // the output was taken out.
+    // The rest have several answers in one body, of which the last is kept, or end with a response without
+    // its output.
     assert!(same * 100 >= all * 88, "{same} of {all}");
 }
 
 #[test]
-fn raw_answer_that_is_too_large_is_left_out() {
+fn raw_answer_above_the_limit_is_dropped() {
     let piece = "x".repeat(40_000);
     let chunk = json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": piece } }] });
     let mut events = vec![chunk; 8];
@@ -168,7 +168,7 @@ fn raw_answer_that_is_too_large_is_left_out() {
 }
 
 #[test]
-fn raw_answer_is_measured_by_what_is_kept_and_not_by_what_was_received() {
+fn raw_answer_limit_counts_stored_not_received_bytes() {
     let word = "word ".repeat(40);
     let delta = json!({ "type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": word });
     let message = json!({ "id": "i", "type": "message", "role": "assistant", "status": "completed", "content": [{ "type": "output_text", "text": "x".repeat(50_000) }] });
@@ -183,7 +183,7 @@ fn raw_answer_is_measured_by_what_is_kept_and_not_by_what_was_received() {
     assert_eq!(text(&said).len(), 2_000_000);
     assert_eq!(raw(&said), Some(&response));
 
-    // Thousands of short words in long chunks are a small answer too.
+    // Thousands of short words in long chunks are still a small answer.
     let chunk = json!({ "id": "c", "obfuscation": "y".repeat(300), "choices": [{ "index": 0, "delta": { "content": "a" } }] });
     let mut events = vec![chunk; 10_000];
     events.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }));
@@ -209,7 +209,7 @@ fn lone_surrogate_is_replaced_and_a_split_pair_is_joined() {
 }
 
 #[test]
-fn done_alone_is_an_empty_answer_and_an_error() {
+fn done_without_events_is_an_error() {
     let said = frames(CHAT, &["[DONE]"]);
     assert_eq!(said.len(), 1);
     let error = said[0].as_ref().unwrap_err();
@@ -261,7 +261,7 @@ fn effort_that_cannot_be_sent_beside_a_budget_is_a_warning() {
         Some(ReasoningOptions { effort: Some(ReasoningEffort::None), max_tokens: Some(4096) });
     let encoded = Wire::GOOGLE.encode(&request, &Settings::new("p", "gemini-2.5-pro")).unwrap();
     let features: Vec<_> = encoded.warnings.iter().map(|warning| warning.feature.as_str()).collect();
-    assert_eq!(features, ["reasoning.effort"], "no thinking, and a budget for it");
+    assert_eq!(features, ["reasoning.effort"], "effort none with a budget");
     let config = &encoded.body["generationConfig"]["thinkingConfig"];
     assert_eq!(*config, json!({ "includeThoughts": true, "thinkingBudget": 4096 }));
 }

@@ -10,7 +10,7 @@ fn models() -> Models {
 }
 
 #[test]
-fn a_model_is_found_by_its_alias_and_by_its_own_name() {
+fn model_is_found_by_alias_and_by_own_name() {
     let models = models();
     assert_eq!(models.get("judge").unwrap().name(), "scripted:strict");
     assert_eq!(models.get("scripted:email").unwrap().name(), "scripted:email");
@@ -18,13 +18,13 @@ fn a_model_is_found_by_its_alias_and_by_its_own_name() {
 }
 
 #[test]
-fn an_unknown_name_lists_the_known_ones_and_suggests_the_nearest() {
+fn unknown_name_lists_known_models_and_suggests_the_nearest() {
     let error = models().get("wirter").unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::UnknownModel);
     assert_eq!(
         error.message(),
-        "there is no model `wirter`: did you mean `writer`? known are judge, writer, scripted:email, scripted:strict",
+        "there is no model `wirter`: did you mean `writer`? known models: judge, writer, scripted:email, scripted:strict",
     );
     let error = Models::new().get("writer").unwrap_err();
-    assert_eq!(error.message(), "there is no model `writer`: none was added");
+    assert_eq!(error.message(), "there is no model `writer`: no models were added");
 }

@@ -1,5 +1,5 @@
-//! What we send for the calls of `conformance/models`, which the vendors' own SDKs make too. The files there are ours;
-//! `cargo xtask test` compares them with what the SDKs send. `HEADWATER_BLESS=1` writes them anew.
+//! Encoded requests for the calls of `conformance/models`, which the vendors' SDKs make too. The files there
+//! are ours; `cargo xtask test` compares them with the SDKs' requests. `HEADWATER_BLESS=1` rewrites them.
 
 use std::{fs, path::PathBuf};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
 
-/// Each provider with one of its models, and what its thoughts want back.
+/// Each provider with one of its models, and the metadata that its reasoning needs back.
 fn providers() -> Vec<(&'static str, Wire, &'static str, &'static str, Option<Value>)> {
     vec![
         (
@@ -78,7 +78,7 @@ fn result(id: &str) -> ModelMessage {
     ModelMessage::Tool { content }
 }
 
-/// The calls, by their names.
+/// The calls by name.
 fn calls(thoughts: Option<&Value>, is_google: bool) -> Vec<(&'static str, ModelRequest)> {
     let mut hello = ModelRequest::new("Hello").system("Be brief.");
     hello.max_output_tokens = Some(100);
@@ -124,7 +124,7 @@ fn calls(thoughts: Option<&Value>, is_google: bool) -> Vec<(&'static str, ModelR
         ("schema", schema),
     ];
     if let Some(wanted) = thoughts {
-        // Google signs the call, the others sign the thought.
+        // Google signs the call, the others sign the reasoning.
         let (of_thought, of_call) =
             if is_google { (None, Some(wanted.clone())) } else { (Some(wanted.clone()), None) };
         let thought = ContentPart::Reasoning {
@@ -149,13 +149,13 @@ fn calls(thoughts: Option<&Value>, is_google: bool) -> Vec<(&'static str, ModelR
 }
 
 #[test]
-fn requests_are_those_that_the_vendors_judge() {
+fn requests_equal_the_files_compared_with_vendor_sdks() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/models/requests");
     let bless = std::env::var_os("HEADWATER_BLESS").is_some();
     let mut files = 0;
     for (name, wire, provider, model, thoughts) in providers() {
         for (case, mut request) in calls(thoughts.as_ref(), name == "google") {
-            // A stream says so in the body or in the path; what else is asked is the same.
+            // Streaming changes only a field of the body or the path.
             request.whole = true;
             let encoded = wire.encode(&request, &Settings::new(provider, model)).unwrap();
             let ours = json!({ "path": encoded.path, "body": encoded.body });
@@ -169,11 +169,11 @@ fn requests_are_those_that_the_vendors_judge() {
             assert_eq!(
                 known,
                 written,
-                "{}: run with HEADWATER_BLESS=1, and read what changed",
+                "{}: run with HEADWATER_BLESS=1 and review the change",
                 path.display()
             );
             files += 1;
         }
     }
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), files, "a file is of no case any more");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), files, "a file belongs to no case");
 }

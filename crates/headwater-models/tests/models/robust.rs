@@ -1,11 +1,11 @@
-//! What no answer may do to us, however it is split, cut or broken.
+//! Robustness against split, truncated and broken answers.
 
 use headwater_models::{
     ModelErrorKind, ModelEvent,
     wire::{Dialect, Settings, Wire, failure},
 };
 
-use crate::recorded::{Recording, Said, recordings};
+use crate::recorded::{EventResults, Recording, recordings};
 
 const EVERY_WIRE: [(&str, Wire); 4] = [
     ("openai", Wire::RESPONSES),
@@ -20,7 +20,7 @@ fn streams() -> Vec<Recording> {
     recordings
 }
 
-fn read(provider: &str, wire: Wire, pieces: &[&[u8]]) -> Said {
+fn read(provider: &str, wire: Wire, pieces: &[&[u8]]) -> EventResults {
     let mut decoder = wire.decoder(&Settings::new(provider, "m"));
     let mut said = Vec::new();
     for piece in pieces {
@@ -31,10 +31,10 @@ fn read(provider: &str, wire: Wire, pieces: &[&[u8]]) -> Said {
 }
 
 #[test]
-fn any_split_of_a_stream_gives_the_same_events() {
+fn splitting_a_stream_does_not_change_its_events() {
     let streams = streams();
     for stream in &streams {
-        // Pictures are megabytes: byte by byte they would take minutes and show nothing more.
+        // Pictures are megabytes; byte by byte they would take minutes and add nothing.
         let sizes: &[usize] = if stream.bytes.len() > 200_000 { &[997] } else { &[1, 2, 7, 61, 997] };
         let whole = stream.decode(usize::MAX);
         for size in sizes {
@@ -45,7 +45,7 @@ fn any_split_of_a_stream_gives_the_same_events() {
 }
 
 #[test]
-fn a_stream_that_is_cut_anywhere_never_looks_complete() {
+fn truncated_stream_never_looks_complete() {
     let mut cuts = 0;
     for stream in streams() {
         let whole = stream.decode(usize::MAX);
@@ -64,8 +64,8 @@ fn a_stream_that_is_cut_anywhere_never_looks_complete() {
             let is_error = matches!(said.last(), Some(Err(_)));
             assert!(is_complete || is_error, "{} cut at {end} ends with {:?}", stream.name, said.last());
             if is_complete {
-                // It may only be complete if all that the answer says is there.
-                let texts = |said: &Said| {
+                // It may only be complete if all text has arrived.
+                let texts = |said: &EventResults| {
                     said.iter().filter(|item| matches!(item, Ok(ModelEvent::TextDelta { .. }))).count()
                 };
                 assert_eq!(texts(&said), texts(&whole), "{} cut at {end}", stream.name);
@@ -88,7 +88,7 @@ fn stream_like(stream: &Recording) -> Recording {
 }
 
 #[test]
-fn parts_begin_before_they_grow_and_end_once() {
+fn parts_start_before_deltas_and_end_once() {
     for stream in streams() {
         let said = stream.decode(usize::MAX);
         let mut open = std::collections::BTreeSet::new();
@@ -121,7 +121,7 @@ fn parts_begin_before_they_grow_and_end_once() {
 }
 
 #[test]
-fn what_is_no_answer_gives_an_error_that_says_so() {
+fn invalid_answer_is_an_error_of_the_right_kind() {
     let cases: [(&str, &[u8], ModelErrorKind); 9] = [
         ("nothing", b"", ModelErrorKind::Cut),
         ("white space", b"\n \n", ModelErrorKind::Cut),
@@ -148,7 +148,7 @@ fn what_is_no_answer_gives_an_error_that_says_so() {
 }
 
 #[test]
-fn json_of_any_shape_is_survived() {
+fn json_of_any_shape_does_not_panic() {
     let shapes = [
         "null",
         "1",
@@ -198,7 +198,7 @@ fn json_of_any_shape_is_survived() {
 }
 
 #[test]
-fn recordings_with_bytes_changed_by_chance_are_survived() {
+fn randomly_damaged_recordings_do_not_panic() {
     let mut seed = 1_u64;
     let mut chance = |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -238,7 +238,7 @@ fn recordings_with_bytes_changed_by_chance_are_survived() {
 }
 
 #[test]
-fn refusals_have_a_kind_a_wait_and_what_the_provider_said() {
+fn error_responses_have_kind_delay_and_message() {
     let cases: [(u16, &str, ModelErrorKind, bool); 16] = [
         (
             401,
@@ -339,7 +339,7 @@ fn refusals_have_a_kind_a_wait_and_what_the_provider_said() {
 }
 
 #[test]
-fn recorded_refusals_are_understood() {
+fn recorded_error_responses_are_classified() {
     let kinds = [
         (
             "openai/response/reasoning-model-legacy-parameter-error.json",

@@ -8,7 +8,7 @@ use headwater_models::{
 use headwater_protocol::{FinishReason, ToolSpec, Usage};
 use serde_json::json;
 
-use crate::asking::{ask, line, lines, poll};
+use crate::call::{ask, line, lines, poll};
 
 fn of(rule: Rule) -> ScriptedModel {
     ScriptedModel::new(Script::new("test").rule(rule))
@@ -36,7 +36,7 @@ fn tool(name: &str, output: ToolResultOutput) -> ModelMessage {
 }
 
 #[test]
-fn every_step_gives_its_events() {
+fn every_step_emits_its_events() {
     let started = r#"started {"model":"test"}"#;
     let end = |reason: &str, output: u64| {
         format!(
@@ -146,7 +146,7 @@ fn every_step_gives_its_events() {
 }
 
 #[test]
-fn the_first_rule_whose_conditions_hold_answers() {
+fn first_matching_rule_answers() {
     let offered = |mut request: ModelRequest| {
         request.tools.push(ToolSpec::new("search", json!({})));
         request
@@ -200,19 +200,19 @@ fn the_first_rule_whose_conditions_hold_answers() {
 }
 
 #[test]
-fn a_request_that_no_rule_matches_is_told_what_the_rules_are() {
+fn unmatched_request_is_an_error_that_lists_the_rules() {
     let script = Script::new("shy").rule(Rule::when(When::input("a"))).rule(Rule::when(When::turn(3)));
     let error = ask(&ScriptedModel::new(script), ModelRequest::new("hello")).pop().unwrap().unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::InvalidRequest);
     assert_eq!(
         error.to_string(),
-        "scripted:shy: no rule matches the input \"hello\" (turn 1, pass 0, attempt 0). the rules: 1. input is \"a\"; \
-         2. turn is 3. add a rule without conditions to answer everything else",
+        "scripted:shy: no rule matches the input \"hello\" (turn 1, pass 0, attempt 0); rules: 1. input is \"a\"; \
+         2. turn is 3. Add a rule without conditions to answer everything else",
     );
 }
 
 #[test]
-fn a_tool_loop_can_be_played_to_its_end() {
+fn tool_loop_runs_to_its_end() {
     let script = Script::new("loop")
         .rule(Rule::when(When::after_tool("search")).text("Found {tool.search}."))
         .rule(Rule::always().tool("search", json!({ "q": "{input}" })));
@@ -225,7 +225,7 @@ fn a_tool_loop_can_be_played_to_its_end() {
 }
 
 #[test]
-fn calls_are_answered_in_the_order_of_a_run() {
+fn call_condition_answers_in_call_order() {
     let script = Script::new("run")
         .rule(Rule::when(When::call(0)).text("first"))
         .rule(Rule::when(When::call(1)).text("second"));
@@ -237,7 +237,7 @@ fn calls_are_answered_in_the_order_of_a_run() {
 }
 
 #[test]
-fn the_same_request_gets_the_same_answer_and_other_passes_get_other_call_ids() {
+fn same_request_gets_same_answer_and_other_passes_get_other_call_ids() {
     let model = of(Rule::always().reasoning("So").tool("a", json!({})).text("{turn} {attempt} {input}"));
     let request = ModelRequest::new("again");
     assert_eq!(ask(&model, request.clone()), ask(&model, request.clone()));
@@ -251,7 +251,7 @@ fn the_same_request_gets_the_same_answer_and_other_passes_get_other_call_ids() {
 }
 
 #[test]
-fn a_request_for_the_whole_answer_gets_one_delta_per_part() {
+fn whole_answer_has_one_delta_per_part() {
     let mut request = ModelRequest::new("Hi");
     request.whole = true;
     let said = lines(&of(Rule::always().text("one two three").json(json!([1, 2])).chunk(1)), request);
@@ -260,7 +260,7 @@ fn a_request_for_the_whole_answer_gets_one_delta_per_part() {
 }
 
 #[test]
-fn faults_strike_in_the_middle_of_what_is_said() {
+fn fault_interrupts_the_part_before_it() {
     let cut =
         lines(&of(Rule::always().text("Half a").fault(Fault::cut()).text("never")), ModelRequest::new("x"));
     assert_eq!(cut.last().unwrap(), r#"text-delta 0 "a""#);
@@ -276,7 +276,7 @@ fn faults_strike_in_the_middle_of_what_is_said() {
 }
 
 #[test]
-fn a_stall_never_goes_on_and_dropping_the_stream_ends_it() {
+fn stall_never_continues_and_dropping_the_stream_ends_it() {
     let model = of(Rule::always().text("Half").fault(Fault::stall()));
     let mut stream = model.ask(ModelRequest::new("x"));
     let mut said = Vec::new();
@@ -293,13 +293,13 @@ fn a_stall_never_goes_on_and_dropping_the_stream_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_and_paces_take_their_time() {
+async fn delay_and_pace_are_kept() {
     let rule = Rule::always().delay(Duration::from_millis(300)).text("a b c").pace(Duration::from_millis(50));
     let mut stream = of(rule).ask(ModelRequest::new("x"));
     let began = tokio::time::Instant::now();
     let mut times = Vec::new();
     while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
-        // The clock is paused and moves only when everything waits, so these are exact.
+        // The clock is paused and moves only during waits, so the times are exact.
         times.push((line(&item).split(' ').next().unwrap().to_owned(), began.elapsed().as_millis()));
     }
     let times: Vec<_> = times.iter().map(|(kind, at)| (kind.as_str(), *at)).collect();
@@ -318,7 +318,7 @@ async fn delays_and_paces_take_their_time() {
 }
 
 #[test]
-fn what_was_asked_can_be_seen_but_only_the_last_of_it() {
+fn calls_returns_the_last_requests() {
     let model = of(Rule::always());
     let unpolled = model.ask(ModelRequest::new("never polled"));
     drop(unpolled);

@@ -7,7 +7,7 @@ use headwater_protocol::{FinishReason, Usage};
 use serde_json::json;
 use std::time::Duration;
 
-use crate::asking::lines;
+use crate::call::lines;
 
 #[test]
 fn yaml_and_rust_write_the_same_script() {
@@ -88,7 +88,7 @@ rules:
 }
 
 #[test]
-fn a_mistake_is_shown_with_its_place_and_what_was_meant() {
+fn error_has_position_and_suggestion() {
     let cases = [
         ("", "line 1, column 1: "),
         ("rules: []\n", "line 1, column 1: missing field `name`"),
@@ -143,7 +143,7 @@ fn a_mistake_is_shown_with_its_place_and_what_was_meant() {
 }
 
 #[test]
-fn a_text_may_run_over_lines() {
+fn text_may_span_lines() {
     let yaml = "name: x\nrules:\n  - say:\n      - text: |\n          one\n          two\n";
     let model = ScriptedModel::new(Script::from_yaml(yaml).unwrap());
     let said = lines(&model, ModelRequest::new("x"));
@@ -151,7 +151,7 @@ fn a_text_may_run_over_lines() {
 }
 
 #[test]
-fn the_script_of_the_documentation_can_be_played() {
+fn documented_script_works() {
     let page = include_str!("../../../../docs/models.md");
     let (_, yaml) = page.split_once("```yaml\n").unwrap();
     let (yaml, _) = yaml.split_once("```").unwrap();

@@ -1,30 +1,30 @@
-//! A file of the faulty disk: what a process sees of it, what is durable, and what is between the two.
+//! A file of the faulty disk: its visible content, its durable content, and the changes between them.
 
 use std::{fmt, io};
 
 use headwater_store::embedded::File;
 
-use super::{Disk, Fault, Operation, State, broken, full, gone};
+use super::{Disk, DiskState, Fault, Operation, broken, full, gone};
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Inode {
-    /// What a process reads.
+    /// The content that a process reads.
     pub(super) seen: Vec<u8>,
-    /// What is left after a power cut, whatever happens.
+    /// The content that survives a power cut.
     pub(super) durable: Vec<u8>,
-    /// What was done since, and may or may not be left.
-    pub(super) unsynced: Vec<Change>,
+    /// Changes since then, which may or may not survive.
+    pub(super) unsynced: Vec<FileChange>,
 }
 
 /// A change of a file that is not durable.
 #[derive(Debug, Clone)]
-pub(super) enum Change {
+pub(super) enum FileChange {
     Write { offset: usize, bytes: Vec<u8> },
     Truncate(usize),
 }
 
-impl Change {
+impl FileChange {
     pub(super) fn apply(&self, to: &mut Vec<u8>) {
         match self {
             Self::Write { offset, bytes } => write(to, *offset, bytes),
@@ -33,7 +33,7 @@ impl Change {
     }
 }
 
-/// Writes beyond the end leave zeros between.
+/// A write beyond the end fills the gap with zeros.
 pub(super) fn write(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     let end = offset + bytes.len();
     if to.len() < end {
@@ -57,7 +57,7 @@ impl Inode {
         self.seen.get_mut(offset).map(|byte| *byte ^= 1 << (bit % 8)).is_some()
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: FileChange) {
         change.apply(&mut self.seen);
         self.unsynced.push(change);
     }
@@ -80,7 +80,7 @@ impl Handle {
     fn with<T>(
         &self,
         operation: Operation,
-        act: impl FnOnce(&mut State, Option<Fault>) -> io::Result<T>,
+        act: impl FnOnce(&mut DiskState, Option<Fault>) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut state = self.disk.state();
         if state.process != self.process {
@@ -91,7 +91,7 @@ impl Handle {
     }
 }
 
-impl State {
+impl DiskState {
     fn inode(&mut self, inode: u64) -> io::Result<&mut Inode> {
         self.inodes.get_mut(&inode).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -116,13 +116,13 @@ impl File for Handle {
             let offset = usize::try_from(offset).map_err(|_| full())?;
             let written = match fault {
                 None => bytes.len(),
-                // A short write takes at least one byte: none at all would mean that there is no room.
+                // A short write writes at least one byte: zero bytes would mean that the disk is full.
                 Some(Fault::ShortWrite) => 1 + state.random.below(bytes.len().saturating_sub(1)),
                 Some(_) => state.random.below(bytes.len() + 1),
             };
             let part = bytes.get(..written).unwrap_or(bytes).to_vec();
             if !part.is_empty() {
-                state.inode(self.inode)?.change(Change::Write { offset, bytes: part });
+                state.inode(self.inode)?.change(FileChange::Write { offset, bytes: part });
             }
             match fault {
                 None | Some(Fault::ShortWrite) => Ok(written.min(bytes.len())),
@@ -142,12 +142,13 @@ impl File for Handle {
                 return Ok(());
             }
             if fault == Some(Fault::Death) {
-                // The power cut that may follow decides what was left of the sync.
+                // A following power cut decides which part of the sync survives.
                 return Err(gone());
             }
             let mut random = state.random.fork();
             let inode = state.inode(self.inode)?;
-            // What fails to be written back is dropped: reading still shows it, and no later sync writes it.
+            // Data that fails to be written back is dropped: it can still be read, but no later sync writes
+            // it.
             let unsynced = std::mem::take(&mut inode.unsynced);
             for change in unsynced.iter().filter(|_| random.one_in(2)) {
                 change.apply(&mut inode.durable);
@@ -159,7 +160,7 @@ impl File for Handle {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.with(Operation::Other, |state, _| {
             let size = usize::try_from(len).map_err(|_| full())?;
-            state.inode(self.inode)?.change(Change::Truncate(size));
+            state.inode(self.inode)?.change(FileChange::Truncate(size));
             Ok(())
         })
     }

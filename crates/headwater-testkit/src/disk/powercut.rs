@@ -1,20 +1,20 @@
-//! What a power cut leaves of what was not durable.
+//! Power cuts: which unsynced data survives.
 
 use std::collections::BTreeSet;
 
 use super::{
-    State,
-    file::{Change, Inode, write},
+    DiskState,
+    file::{FileChange, Inode, write},
 };
 use crate::random::Random;
 
-/// What a disk writes in one piece.
+/// Size of an atomic write.
 const SECTOR: usize = 512;
 
-impl State {
+impl DiskState {
     pub(super) fn cut_power(&mut self) {
         let mut random = self.random.fork();
-        // The file system keeps the order of names: a beginning of the changes is left.
+        // The file system keeps the order of name changes: a prefix of them survives.
         let kept = if random.one_in(2) { 0 } else { random.below(self.unsynced_names.len() + 1) };
         for change in self.unsynced_names.drain(..).take(kept) {
             change.apply(&mut self.durable_names);
@@ -36,20 +36,20 @@ impl Inode {
         let kept = random.below(unsynced.len() + 1);
         for (at, change) in unsynced.iter().enumerate() {
             match way {
-                // Nothing, everything, or a beginning is left.
+                // Nothing, everything, or a prefix survives.
                 0 => break,
                 1 => change.apply(&mut self.durable),
                 2 if at >= kept => break,
                 2 => change.apply(&mut self.durable),
-                // A beginning, and the next one torn: at any byte, or between two sectors.
+                // A prefix survives and the next change is torn, at any byte or between two sectors.
                 3 | 4 if at > kept => break,
                 3 | 4 if at == kept => tear(change, &mut self.durable, way == 4, random),
                 3 | 4 => change.apply(&mut self.durable),
-                // Any sectors of any writes.
+                // Any sectors of any writes survive.
                 _ => scatter(change, &mut self.durable, random),
             }
         }
-        // The size may be written while the bytes are not.
+        // The size may be written although the bytes are not.
         if random.one_in(4) && self.durable.len() < self.seen.len() {
             self.durable.resize(self.seen.len(), 0);
         }
@@ -57,8 +57,8 @@ impl Inode {
     }
 }
 
-fn tear(change: &Change, durable: &mut Vec<u8>, at_sector: bool, random: &mut Random) {
-    let Change::Write { offset, bytes } = change else { return };
+fn tear(change: &FileChange, durable: &mut Vec<u8>, at_sector: bool, random: &mut Random) {
+    let FileChange::Write { offset, bytes } = change else { return };
     let mut end = random.below(bytes.len() + 1);
     if at_sector {
         end = ((offset + end) / SECTOR * SECTOR).saturating_sub(*offset);
@@ -66,11 +66,11 @@ fn tear(change: &Change, durable: &mut Vec<u8>, at_sector: bool, random: &mut Ra
     write(durable, *offset, bytes.get(..end).unwrap_or(bytes));
 }
 
-fn scatter(change: &Change, durable: &mut Vec<u8>, random: &mut Random) {
+fn scatter(change: &FileChange, durable: &mut Vec<u8>, random: &mut Random) {
     match change {
-        Change::Truncate(_) if random.one_in(2) => change.apply(durable),
-        Change::Truncate(_) => {}
-        Change::Write { offset, bytes } => {
+        FileChange::Truncate(_) if random.one_in(2) => change.apply(durable),
+        FileChange::Truncate(_) => {}
+        FileChange::Write { offset, bytes } => {
             let mut at = 0;
             while at < bytes.len() {
                 let end = ((offset + at) / SECTOR * SECTOR + SECTOR - offset).min(bytes.len());

@@ -1,4 +1,4 @@
-//! Certificates of a server for tests: an authority, and what it signed for this machine.
+//! Certificates of a test server: an authority, and a certificate that it signed for this machine.
 
 use std::{
     io,
@@ -7,22 +7,22 @@ use std::{
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use super::folder::Folder;
+use super::folder::ServerFolder;
 
-/// Files in a server's folder, as PEM.
+/// PEM files in a server's folder.
 #[derive(Debug)]
 pub(super) struct Certificates {
-    /// What a client must trust.
+    /// The certificate that a client must trust.
     authority: PathBuf,
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
 impl Certificates {
-    /// Makes a key and a certificate for `localhost` and `127.0.0.1`. The authority has a certificate of its own, because
-    /// rustls accepts no authority as a server.
-    pub(super) fn make(folder: &Folder) -> io::Result<Self> {
-        let other = |error: rcgen::Error| io::Error::other(format!("cannot make a certificate: {error}"));
+    /// Creates a key and a certificate for `localhost` and `127.0.0.1`. The authority is separate, because
+    /// rustls does not accept a CA certificate for a server.
+    pub(super) fn make(folder: &ServerFolder) -> io::Result<Self> {
+        let other = |error: rcgen::Error| io::Error::other(format!("cannot create a certificate: {error}"));
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().map_err(other)?;

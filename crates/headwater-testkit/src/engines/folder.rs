@@ -12,10 +12,10 @@ use std::{
 
 use tempfile::TempDir;
 
-/// The user that servers run as when the tests run as root.
+/// User for servers when the tests run as root.
 const UNPRIVILEGED: &str = "nobody";
 
-/// User and group.
+/// User and group ids.
 #[derive(Debug, Clone, Copy)]
 struct Account {
     user: u32,
@@ -24,18 +24,18 @@ struct Account {
 
 /// A temporary folder that a server can write to.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct ServerFolder {
     temporary: TempDir,
-    /// Only set for root: everyone else starts servers as themselves.
+    /// Set only for root; other users start servers as themselves.
     account: Option<Account>,
 }
 
-impl Folder {
+impl ServerFolder {
     pub(super) fn new() -> io::Result<Self> {
         let temporary = TempDir::with_prefix("headwater-engine-")?;
         let account = if rustix::process::geteuid().is_root() { Some(unprivileged()?) } else { None };
         let folder = Self { temporary, account };
-        folder.give_away(folder.path())?;
+        folder.chown(folder.path())?;
         Ok(folder)
     }
 
@@ -43,21 +43,21 @@ impl Folder {
         self.temporary.path()
     }
 
-    /// Writes a file that only the server may read: it may hold a key or a password.
+    /// Writes a file that only the server may read, because it may hold a key or a password.
     pub(super) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-        self.give_away(&path)?;
+        self.chown(&path)?;
         Ok(path)
     }
 
-    /// A program that runs in the folder as the server's user.
+    /// A command that runs in the folder as the server's user.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         // Messages are searched for words, so they must be in English.
         command.current_dir(self.path()).env("LC_ALL", "C").stdin(Stdio::null());
-        // A key that is typed at the terminal must not stop the server before the tests.
+        // Ctrl-C at the terminal must not stop the server before the tests.
         command.process_group(0);
         if let Some(Account { user, group }) = self.account {
             command.uid(user).gid(group);
@@ -65,7 +65,7 @@ impl Folder {
         command
     }
 
-    fn give_away(&self, path: &Path) -> io::Result<()> {
+    fn chown(&self, path: &Path) -> io::Result<()> {
         match self.account {
             Some(Account { user, group }) => chown(path, Some(user), Some(group)),
             None => Ok(()),
@@ -83,7 +83,7 @@ fn unprivileged() -> io::Result<Account> {
     })
 }
 
-/// The account of a line of `/etc/passwd`, if it is that of a name.
+/// Parses the account from a line of `/etc/passwd`, if the name matches.
 fn account(line: &str, name: &str) -> Option<Account> {
     let mut fields = line.split(':');
     if fields.next()? != name {
@@ -93,7 +93,7 @@ fn account(line: &str, name: &str) -> Option<Account> {
     Some(Account { user, group: fields.next()?.parse().ok()? })
 }
 
-/// The first of several names that is a file in a folder of the PATH.
+/// The first of several programs that exists on the PATH.
 pub(super) fn on_path(programs: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let folders: Vec<_> = env::split_paths(&path).collect();
@@ -106,7 +106,7 @@ mod tests {
     use super::account;
 
     #[test]
-    fn account_is_read_from_its_line() {
+    fn account_is_parsed_from_its_line() {
         let line = "nobody:x:65534:65533:nobody:/nonexistent:/usr/sbin/nologin";
         let found = account(line, "nobody").unwrap();
         assert_eq!((found.user, found.group), (65534, 65533));

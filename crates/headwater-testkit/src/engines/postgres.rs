@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::{
     certificates::Certificates,
     fail,
-    folder::{Folder, on_path},
+    folder::{ServerFolder, on_path},
     left_out,
     process::{ServerProcess, StartError, free_port, log_file, until_started},
 };
@@ -21,16 +21,16 @@ const NAME: &str = "postgres";
 const MISSING: &str = "postgres is neither on the PATH nor in /usr/lib/postgresql: install it (Debian: postgresql), or set \
                        HEADWATER_WITHOUT=postgres to skip the tests that need it";
 
-/// Where Debian keeps the programs of each version; they are not on the PATH.
+/// Debian's folder with the programs of each version, which are not on the PATH.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// The owner of everything, over the socket in the folder only.
+/// The superuser, reachable only over the socket in the folder.
 const ADMIN: &str = "admin";
 
-/// The role, its password and its database that the URL names. The role is no superuser.
+/// Role, password and database in the URL. The role is not a superuser.
 const ROLE: &str = "headwater";
 
-/// How a Postgres server is started. `fsync` is on, as in any real server.
+/// Settings of a Postgres server. `fsync` is on, as in production.
 #[derive(Debug, Clone, Default)]
 pub struct PostgresOptions {
     tls: bool,
@@ -45,7 +45,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Adds a line to `postgresql.conf`, for example `max_connections = 20`. It wins over the lines that are there.
+    /// Adds a line to `postgresql.conf`, for example `max_connections = 20`. It overrides existing lines.
     #[must_use]
     pub fn config(mut self, line: &str) -> Self {
         self.config.push_str(line);
@@ -56,7 +56,7 @@ impl PostgresOptions {
     /// Starts the server. `None` if `HEADWATER_WITHOUT` names `postgres`.
     ///
     /// # Panics
-    /// When there is no `postgres`, or it does not start: the message has what it printed.
+    /// If `postgres` is not installed or does not start; the message contains its output.
     #[must_use]
     #[track_caller]
     pub fn start(self) -> Option<PostgresServer> {
@@ -73,11 +73,11 @@ impl PostgresOptions {
 /// A Postgres server in a temporary folder, with the role and the database `headwater`. Dropping it kills it.
 #[derive(Debug)]
 pub struct PostgresServer {
-    // The process is dropped before its folder.
+    // Dropped before its folder.
     process: Option<ServerProcess>,
     /// The folder of `postgres`, `initdb` and `psql`.
     programs: PathBuf,
-    folder: Folder,
+    folder: ServerFolder,
     certificates: Option<Certificates>,
     port: u16,
     starts: u32,
@@ -87,14 +87,14 @@ impl PostgresServer {
     /// Starts a server without TLS. `None` if `HEADWATER_WITHOUT` names `postgres`.
     ///
     /// # Panics
-    /// When there is no `postgres`, or it does not start: the message has what it printed.
+    /// If `postgres` is not installed or does not start; the message contains its output.
     #[must_use]
     #[track_caller]
     pub fn start() -> Option<Self> {
         Self::options().start()
     }
 
-    /// How to start one with other settings.
+    /// Settings to start a server with.
     #[must_use]
     pub fn options() -> PostgresOptions {
         PostgresOptions::default()
@@ -102,7 +102,7 @@ impl PostgresServer {
 
     fn launch(options: &PostgresOptions) -> Result<Self, String> {
         let programs = programs().ok_or(MISSING)?;
-        let folder = Folder::new().map_err(|error| format!("no temporary folder: {error}"))?;
+        let folder = ServerFolder::new().map_err(|error| format!("no temporary folder: {error}"))?;
         let mut server = Self { process: None, programs, folder, certificates: None, port: 0, starts: 0 };
         server.initialise(options)?;
         until_started(|| {
@@ -114,11 +114,11 @@ impl PostgresServer {
         Ok(server)
     }
 
-    /// Makes the data folder and its configuration.
+    /// Creates the data folder and its configuration.
     fn initialise(&mut self, options: &PostgresOptions) -> Result<(), String> {
         let mut command = self.folder.command(&self.programs.join("initdb"));
         command.arg("-D").arg(self.data());
-        // Nothing depends on the files of an empty server: a crash that loses them ends the test too.
+        // An empty server need not be durable: a crash that loses it ends the test too.
         command.args(["-U", ADMIN, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
         finish(command)?;
         self.configure(options).map_err(|error| format!("cannot write the configuration: {error}"))
@@ -133,7 +133,7 @@ impl PostgresServer {
         if options.tls {
             connection = "hostssl";
             let made = Certificates::make(&self.folder)?;
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 config,
                 "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'",
@@ -153,7 +153,7 @@ impl PostgresServer {
         let mut command = self.folder.command(&self.programs.join("postgres"));
         command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
         let log = log_file(self.folder.path(), self.starts);
-        // A connection is refused until recovery is over.
+        // Connections are refused until recovery is complete.
         let ready = || self.psql("postgres", "SELECT 1").is_ok();
         let process = ServerProcess::start(command, self.folder.path(), &log, ready)?;
         self.process = Some(process);
@@ -164,52 +164,54 @@ impl PostgresServer {
         self.folder.path().join("data")
     }
 
-    /// Where clients connect: `postgres://headwater:headwater@127.0.0.1:PORT/headwater`, and `?sslmode=require` with TLS.
+    /// The URL for clients: `postgres://headwater:headwater@127.0.0.1:PORT/headwater`, plus
+    /// `?sslmode=require` with TLS.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_as(ROLE, ROLE, ROLE)
     }
 
-    /// The URL of another role and database.
+    /// The URL for another role and database.
     #[must_use]
     pub fn url_as(&self, role: &str, password: &str, database: &str) -> String {
         let mode = if self.certificates.is_some() { "?sslmode=require" } else { "" };
         format!("postgres://{role}:{password}@127.0.0.1:{}/{database}{mode}", self.port)
     }
 
-    /// Makes an empty database of the role `headwater` and returns its URL, so that tests can share one server.
+    /// Creates an empty database owned by the role `headwater` and returns its URL, so that tests can share
+    /// one server.
     ///
     /// # Panics
-    /// When there is one of that name.
+    /// If the database exists.
     #[track_caller]
     pub fn database(&self, name: &str) -> String {
         self.query("postgres", &format!("CREATE DATABASE {name} OWNER {ROLE}"));
         self.url_as(ROLE, ROLE, name)
     }
 
-    /// The address behind the URL, for a proxy in front of it.
+    /// The server's address, for a proxy in front of it.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The certificate that a client of a server with TLS must trust, as a PEM file.
+    /// The certificate that clients must trust if TLS is on, as a PEM file.
     #[must_use]
     pub fn authority(&self) -> Option<&Path> {
         self.certificates.as_ref().map(Certificates::authority)
     }
 
-    /// The process that accepts connections, while the server runs.
+    /// The id of the main process while the server runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ServerProcess::id)
     }
 
-    /// Executes a statement in a database as superuser, and returns the rows as text, with `|` between columns. It works
-    /// whatever the tests do to the port.
+    /// Executes a statement in a database as superuser and returns the rows as text, with `|` between
+    /// columns. Uses the socket, so it works even if the port is cut.
     ///
     /// # Panics
-    /// When the server refuses it or does not run.
+    /// If the server refuses the statement or is not running.
     #[track_caller]
     pub fn query(&self, database: &str, statement: &str) -> String {
         match self.psql(database, statement) {
@@ -225,10 +227,10 @@ impl PostgresServer {
         finish(command).map(|output| output.trim_end().to_owned())
     }
 
-    /// Stops the server as an operator does: connections are closed, transactions rolled back (SIGINT).
+    /// Stops the server like an operator: connections are closed, transactions rolled back (SIGINT).
     ///
     /// # Panics
-    /// When it does not end.
+    /// If it does not exit.
     #[track_caller]
     pub fn stop(&mut self) {
         if let Some(Err(why)) = self.process.take().map(|process| process.stop(Signal::INT)) {
@@ -236,15 +238,15 @@ impl PostgresServer {
         }
     }
 
-    /// Kills the process that accepts connections (SIGKILL), which ends all others.
+    /// Kills the main process (SIGKILL), which ends all others.
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Starts the server again on the same port and folder; stops it first if it runs.
+    /// Restarts the server on the same port and folder; stops it first if it is running.
     ///
     /// # Panics
-    /// When it does not start: the message has what it printed.
+    /// If it does not start; the message contains its output.
     #[track_caller]
     pub fn restart(&mut self) {
         self.stop();
@@ -256,7 +258,7 @@ impl PostgresServer {
 
 /// The folder with the programs: that of the `postgres` on the PATH, or of Debian's newest version.
 fn programs() -> Option<PathBuf> {
-    // Only some of the programs may be linked into a folder of the PATH.
+    // Often only some of the programs are linked into a folder of the PATH.
     let linked = on_path(&["postgres"]).and_then(|program| fs::canonicalize(program).ok());
     let named = linked.and_then(|program| program.parent().map(Path::to_path_buf));
     named.or_else(|| {
@@ -267,7 +269,7 @@ fn programs() -> Option<PathBuf> {
     })
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to completion and returns its output.
 fn finish(mut command: std::process::Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if output.status.success() {

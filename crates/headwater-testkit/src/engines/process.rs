@@ -1,4 +1,4 @@
-//! One process of a server: started until it answers, watched, and ended.
+//! A server process: started until it is ready, watched, and stopped.
 
 use std::{
     fs::{self, File},
@@ -13,31 +13,32 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a server may take to start or to stop before it is said to hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time for a server to start or stop.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to sleep between two looks.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Ends the server and removes its folder when the test process has died: then nothing is dropped, and the pipe closes.
+/// Kills the server and removes its folder when the test process dies without dropping it: then the pipe
+/// closes.
 const WATCHDOG: &str = r#"read _; kill -9 "$1"; rm -rf "$2""#;
 
-/// What a server that cannot start says about an obstacle that goes away by itself: its port was taken in the meantime, or
-/// processes of the killed server before it still end.
-const PASSING: [&str; 3] = ["Address already in use", "shared memory block", "postmaster.pid"];
+/// Messages of a server about temporary obstacles: its port was taken meanwhile, or processes of the killed
+/// server before it are still exiting.
+const TEMPORARY_OBSTACLES: [&str; 3] = ["Address already in use", "shared memory block", "postmaster.pid"];
 
 /// Why a server did not start.
 #[derive(Debug)]
 pub(super) enum StartError {
-    /// The same may work later, or on another port.
-    Passing(String),
+    /// A retry or another port may work.
+    Temporary(String),
     Final(String),
 }
 
 impl StartError {
     pub(super) fn text(self) -> String {
         match self {
-            Self::Passing(text) | Self::Final(text) => text,
+            Self::Temporary(text) | Self::Final(text) => text,
         }
     }
 }
@@ -48,7 +49,7 @@ impl From<io::Error> for StartError {
     }
 }
 
-/// A server that answers. It is killed when it is dropped.
+/// A server that is ready. It is killed when it is dropped.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     server: Child,
@@ -56,7 +57,7 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server and waits until it is ready. What it prints goes to `log`.
+    /// Starts a server and waits until it is ready. Its output goes to `log`.
     pub(super) fn start(
         mut command: Command,
         folder: &Path,
@@ -79,10 +80,10 @@ impl ServerProcess {
             if let Some(status) = process.server.try_wait()? {
                 return Err(ended(&format!("the server ended ({status})"), log));
             }
-            if start.elapsed() > PATIENCE {
-                return Err(ended(&format!("not ready after {PATIENCE:?}"), log));
+            if start.elapsed() > TIMEOUT {
+                return Err(ended(&format!("not ready after {TIMEOUT:?}"), log));
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(process)
     }
@@ -91,17 +92,17 @@ impl ServerProcess {
         self.server.id()
     }
 
-    /// Asks the server to end, and waits until it has.
+    /// Signals the server to stop and waits until it has exited.
     pub(super) fn stop(mut self, signal: Signal) -> Result<(), String> {
         let id =
             i32::try_from(self.id()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
-        kill_process(id, signal).map_err(|error| format!("cannot be stopped: {error}"))?;
+        kill_process(id, signal).map_err(|error| format!("cannot stop the server: {error}"))?;
         let start = Instant::now();
         while self.server.try_wait().map_err(|error| error.to_string())?.is_none() {
-            if start.elapsed() > PATIENCE {
-                return Err(format!("did not end within {PATIENCE:?} after {signal:?}"));
+            if start.elapsed() > TIMEOUT {
+                return Err(format!("did not end within {TIMEOUT:?} after {signal:?}"));
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -109,9 +110,9 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // The watchdog first: once the server is gone, its process id may become another's.
+        // The watchdog first: after the server has exited, its process id may be reused.
         for child in [&mut self.watchdog, &mut self.server] {
-            // Either may have ended already.
+            // Either may have exited already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -130,25 +131,25 @@ fn ended(what: &str, log: &Path) -> StartError {
     let lines: Vec<_> = text.lines().collect();
     let last = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n");
     let message = format!("{what}:\n{last}");
-    if PASSING.iter().any(|words| text.contains(words)) {
-        StartError::Passing(message)
+    if TEMPORARY_OBSTACLES.iter().any(|words| text.contains(words)) {
+        StartError::Temporary(message)
     } else {
         StartError::Final(message)
     }
 }
 
-/// A port that is free now. Another process may take it before the server does, so starting is tried again.
+/// A port that is free now. Another process may take it before the server does, so starting is retried.
 pub(super) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Tries until something other than a passing obstacle is in the way.
+/// Retries while the obstacle is temporary.
 pub(super) fn until_started<T>(mut start: impl FnMut() -> Result<T, StartError>) -> Result<T, String> {
     let begin = Instant::now();
     loop {
         match start() {
             Ok(started) => return Ok(started),
-            Err(StartError::Passing(_)) if begin.elapsed() < PATIENCE => thread::sleep(PAUSE * 10),
+            Err(StartError::Temporary(_)) if begin.elapsed() < TIMEOUT => thread::sleep(POLL_INTERVAL * 10),
             Err(error) => return Err(error.text()),
         }
     }

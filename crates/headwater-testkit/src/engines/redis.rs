@@ -12,17 +12,17 @@ use rustix::process::Signal;
 use super::{
     certificates::Certificates,
     fail,
-    folder::{Folder, on_path},
+    folder::{ServerFolder, on_path},
     left_out,
     process::{ServerProcess, StartError, free_port, log_file, until_started},
-    resp::Connection,
+    resp::RespConnection,
 };
 
 const NAME: &str = "redis";
 const MISSING: &str = "redis-server is not on the PATH: install it (Debian: redis-server), or set \
                        HEADWATER_WITHOUT=redis to skip the tests that need it";
 
-/// How a Redis server is started. The append-only file is on unless a line of the configuration turns it off.
+/// Settings of a Redis server. The append-only file is on unless the configuration turns it off.
 #[derive(Debug, Clone, Default)]
 pub struct RedisOptions {
     tls: bool,
@@ -38,14 +38,14 @@ impl RedisOptions {
         self
     }
 
-    /// Requires a password of the default user. It is put into URLs as it is: use letters and digits.
+    /// Requires a password for the default user. It is inserted into URLs unescaped: use letters and digits.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self
     }
 
-    /// Adds a line to `redis.conf`, for example `maxmemory 4mb`. It wins over the lines that are there.
+    /// Adds a line to `redis.conf`, for example `maxmemory 4mb`. It overrides existing lines.
     #[must_use]
     pub fn config(mut self, line: &str) -> Self {
         self.config.push_str(line);
@@ -56,7 +56,7 @@ impl RedisOptions {
     /// Starts the server. `None` if `HEADWATER_WITHOUT` names `redis`.
     ///
     /// # Panics
-    /// When there is no `redis-server`, or it does not start: the message has what it printed.
+    /// If `redis-server` is not installed or does not start; the message contains its output.
     #[must_use]
     #[track_caller]
     pub fn start(self) -> Option<RedisServer> {
@@ -73,10 +73,10 @@ impl RedisOptions {
 /// A Redis server in a temporary folder. Dropping it kills it.
 #[derive(Debug)]
 pub struct RedisServer {
-    // The process is dropped before its folder.
+    // Dropped before its folder.
     process: Option<ServerProcess>,
     program: PathBuf,
-    folder: Folder,
+    folder: ServerFolder,
     certificates: Option<Certificates>,
     options: RedisOptions,
     port: u16,
@@ -87,14 +87,14 @@ impl RedisServer {
     /// Starts a server without TLS and password. `None` if `HEADWATER_WITHOUT` names `redis`.
     ///
     /// # Panics
-    /// When there is no `redis-server`, or it does not start: the message has what it printed.
+    /// If `redis-server` is not installed or does not start; the message contains its output.
     #[must_use]
     #[track_caller]
     pub fn start() -> Option<Self> {
         Self::options().start()
     }
 
-    /// How to start one with other settings.
+    /// Settings to start a server with.
     #[must_use]
     pub fn options() -> RedisOptions {
         RedisOptions::default()
@@ -102,7 +102,7 @@ impl RedisServer {
 
     fn launch(options: RedisOptions) -> Result<Self, String> {
         let program = on_path(&["redis-server", "valkey-server"]).ok_or(MISSING)?;
-        let folder = Folder::new().map_err(|error| format!("no temporary folder: {error}"))?;
+        let folder = ServerFolder::new().map_err(|error| format!("no temporary folder: {error}"))?;
         let certificates = if options.tls {
             Some(Certificates::make(&folder).map_err(|error| error.to_string())?)
         } else {
@@ -133,7 +133,7 @@ impl RedisServer {
         let mut config = format!(
             "bind 127.0.0.1\nunixsocket {folder}/socket\ndir {folder}\ndaemonize no\nsave \"\"\nappendonly yes\n"
         );
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match &self.certificates {
             None => writeln!(config, "port {port}"),
             Some(Certificates { certificate, key, .. }) => writeln!(
@@ -149,7 +149,7 @@ impl RedisServer {
         config + &self.options.config
     }
 
-    /// Where clients connect: `redis://127.0.0.1:PORT`, `rediss://` with TLS, with the password if there is one.
+    /// The URL for clients: `redis://127.0.0.1:PORT`, `rediss://` with TLS, including the password if set.
     #[must_use]
     pub fn url(&self) -> String {
         let password = self.options.password.as_ref();
@@ -157,7 +157,7 @@ impl RedisServer {
         self.url_with(&user)
     }
 
-    /// The URL for a user that `ACL SETUSER` made.
+    /// The URL for a user created with `ACL SETUSER`.
     #[must_use]
     pub fn url_as(&self, user: &str, password: &str) -> String {
         self.url_with(&format!("{user}:{password}@"))
@@ -168,29 +168,29 @@ impl RedisServer {
         format!("{scheme}://{user}127.0.0.1:{}", self.port)
     }
 
-    /// The address behind the URL, for a proxy in front of it.
+    /// The server's address, for a proxy in front of it.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The certificate that a client of a server with TLS must trust, as a PEM file.
+    /// The certificate that clients must trust if TLS is on, as a PEM file.
     #[must_use]
     pub fn authority(&self) -> Option<&Path> {
         self.certificates.as_ref().map(Certificates::authority)
     }
 
-    /// The process, while the server runs.
+    /// The process id while the server runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ServerProcess::id)
     }
 
-    /// Sends a command as the default user, for example `["CONFIG", "SET", "maxmemory", "4mb"]`, and returns the reply as
-    /// text. It works whatever the tests do to the port.
+    /// Sends a command as the default user, for example `["CONFIG", "SET", "maxmemory", "4mb"]`, and returns
+    /// the reply as text. Uses the socket, so it works even if the port is cut.
     ///
     /// # Panics
-    /// When the server refuses it or does not run.
+    /// If the server refuses the command or is not running.
     #[track_caller]
     pub fn command(&self, words: &[&str]) -> String {
         match self.connection().and_then(|mut open| open.command(words)) {
@@ -199,18 +199,18 @@ impl RedisServer {
         }
     }
 
-    fn connection(&self) -> io::Result<Connection> {
-        let mut connection = Connection::open(&self.folder.path().join("socket"))?;
+    fn connection(&self) -> io::Result<RespConnection> {
+        let mut connection = RespConnection::open(&self.folder.path().join("socket"))?;
         if let Some(password) = &self.options.password {
             connection.command(&["AUTH", password])?;
         }
         Ok(connection)
     }
 
-    /// Stops the server as an operator does (SIGTERM), and waits until it has ended.
+    /// Stops the server like an operator (SIGTERM), and waits until it has exited.
     ///
     /// # Panics
-    /// When it does not end.
+    /// If it does not exit.
     #[track_caller]
     pub fn stop(&mut self) {
         if let Some(Err(why)) = self.process.take().map(|process| process.stop(Signal::TERM)) {
@@ -218,15 +218,15 @@ impl RedisServer {
         }
     }
 
-    /// Kills the server as a crash does (SIGKILL).
+    /// Kills the server like a crash (SIGKILL).
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Starts the server again on the same port and folder; stops it first if it runs.
+    /// Restarts the server on the same port and folder; stops it first if it is running.
     ///
     /// # Panics
-    /// When it does not start: the message has what it printed.
+    /// If it does not start; the message contains its output.
     #[track_caller]
     pub fn restart(&mut self) {
         self.stop();

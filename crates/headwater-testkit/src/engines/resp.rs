@@ -1,4 +1,4 @@
-//! The few words of the Redis protocol that tests need to look after their own server.
+//! A minimal client of the Redis protocol for managing a test server.
 
 use std::{
     io::{self, BufRead, BufReader, Read as _, Write as _},
@@ -7,21 +7,21 @@ use std::{
     time::Duration,
 };
 
-/// A test that hangs is harder to read than one that fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A failing test is easier to diagnose than a hanging one.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One connection over the server's socket in its folder.
+/// One connection over the Unix socket in the server's folder.
 #[derive(Debug)]
-pub(super) struct Connection(BufReader<UnixStream>);
+pub(super) struct RespConnection(BufReader<UnixStream>);
 
-impl Connection {
+impl RespConnection {
     pub(super) fn open(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Self(BufReader::new(stream)))
     }
 
-    /// Sends a command and returns the reply as text: an array has one line for each element.
+    /// Sends a command and returns the reply as text; an array has one line per element.
     pub(super) fn command(&mut self, words: &[&str]) -> io::Result<String> {
         let mut request = format!("*{}\r\n", words.len());
         for word in words {
@@ -42,7 +42,7 @@ fn reply(input: &mut impl BufRead) -> io::Result<String> {
     let length = || rest.parse::<i64>().map_err(|_| io::Error::other(format!("invalid length in {line:?}")));
     match kind {
         "-" => Err(io::Error::other(rest.to_owned())),
-        // A missing string has the length -1.
+        // A nil string has length -1.
         "$" => {
             let Ok(length) = u64::try_from(length()?) else { return Ok(String::new()) };
             let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ mod tests {
     use super::reply;
 
     #[test]
-    fn replies_of_every_kind_are_read() {
+    fn replies_of_every_type_are_read() {
         let read = |text: &str| reply(&mut text.as_bytes());
         assert_eq!(read("+PONG\r\n").unwrap(), "PONG");
         assert_eq!(read(":42\r\n").unwrap(), "42");

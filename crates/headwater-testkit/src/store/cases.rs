@@ -1,4 +1,4 @@
-//! The cases, by topic.
+//! The cases by topic.
 
 mod journals;
 mod leases;

@@ -1,4 +1,4 @@
-//! What cases say about a store, and what they all do with one.
+//! Assertions and helpers of the cases.
 
 use std::{fmt, future::Future, pin::Pin, task::Poll, time::Duration};
 
@@ -7,9 +7,9 @@ use headwater_store::{
     Class, Clock as _, Error, ErrorKind, JournalId, Lease, Monotonic, ReadLimit, Record, Store, Time,
 };
 
-use super::{PATIENCE, Subject};
+use super::{CASE_TIMEOUT, StoreUnderTest};
 
-/// What a store did instead of what it must do.
+/// What a store did instead of the required behaviour.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -31,7 +31,7 @@ impl std::error::Error for Failure {}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self(format!("{} where the case expects none: {error}", error.code()))
+        Self(format!("unexpected error {}: {error}", error.code()))
     }
 }
 
@@ -41,22 +41,22 @@ impl From<tokio::task::JoinError> for Failure {
     }
 }
 
-/// How long leases of the cases last.
+/// Lease duration in the cases.
 pub(super) const TTL: Duration = Duration::from_secs(60);
 
 pub(super) fn holds(what: &str, condition: bool) -> Outcome {
-    if condition { Ok(()) } else { Err(Failure::new(format!("{what}: it does not hold"))) }
+    if condition { Ok(()) } else { Err(Failure::new(format!("{what}: false"))) }
 }
 
 pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, wanted: T) -> Outcome {
     if got == wanted {
         return Ok(());
     }
-    let (got, wanted) = (shortened(&got), shortened(&wanted));
+    let (got, wanted) = (abbreviate(&got), abbreviate(&wanted));
     Err(Failure::new(format!("{what}: got {got} instead of {wanted}")))
 }
 
-fn shortened(value: &impl fmt::Debug) -> String {
+fn abbreviate(value: &impl fmt::Debug) -> String {
     let text = format!("{value:?}");
     if text.len() <= 400 {
         return text;
@@ -81,15 +81,15 @@ pub(super) fn refused_with<T: fmt::Debug>(
             let kind = error.kind();
             Err(Failure::new(format!("{what}: refused with {kind:?} instead of {name} ({error})")))
         }
-        Ok(got) => Err(Failure::new(format!("{what}: gave {} instead of {name}", shortened(&got)))),
+        Ok(got) => Err(Failure::new(format!("{what}: returned {} instead of {name}", abbreviate(&got)))),
     }
 }
 
-/// Waits for something that must come by itself now.
+/// Waits for a future that must complete on its own.
 pub(super) async fn soon<T>(what: &str, coming: impl Future<Output = T>) -> Outcome<T> {
-    match tokio::time::timeout(PATIENCE / 2, coming).await {
+    match tokio::time::timeout(CASE_TIMEOUT / 2, coming).await {
         Ok(value) => Ok(value),
-        Err(_) => Err(Failure::new(format!("{what}: nobody woke it"))),
+        Err(_) => Err(Failure::new(format!("{what}: it was not woken"))),
     }
 }
 
@@ -101,11 +101,11 @@ where
     let polled = std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
     match polled {
         Poll::Pending => Ok(()),
-        Poll::Ready(value) => Err(Failure::new(format!("{what}: gave {} too early", shortened(&value)))),
+        Poll::Ready(value) => Err(Failure::new(format!("{what}: gave {} too early", abbreviate(&value)))),
     }
 }
 
-impl Subject {
+impl StoreUnderTest {
     pub(super) fn now(&self) -> Time {
         self.setup.clock.now()
     }
@@ -114,7 +114,7 @@ impl Subject {
         self.setup.clock.monotonic()
     }
 
-    /// Sets the wall clock forward or back, while no time passes.
+    /// Moves the wall clock forward or back without passing time.
     pub(super) fn step_wall(&self, seconds: i64) {
         let wall = self.now().0.saturating_add_signed(seconds * 1_000);
         self.setup.clock.set_wall(Time(wall));
@@ -132,7 +132,7 @@ impl Subject {
         append(&*self.store, lease, class, bodies).await
     }
 
-    /// Appends facts `1`, `2`, … up to a number.
+    /// Appends facts with these numbers as text.
     pub(super) async fn number(&self, lease: &Lease, numbers: std::ops::RangeInclusive<u64>) -> Outcome {
         let bodies: Vec<Bytes> = numbers.map(|number| number.to_string().into()).collect();
         self.store.append(lease, Class::Fact, &bodies)?.await?;
@@ -153,7 +153,7 @@ pub(super) async fn append(store: &dyn Store, lease: &Lease, class: Class, bodie
     Ok(store.append(lease, class, &bodies)?.await?)
 }
 
-/// Everything that may be seen of a journal, in small pages; and that it has no gaps.
+/// All visible records of a journal, read in small pages; checks that there are no gaps.
 pub(super) async fn read_all(store: &dyn Store, journal: &JournalId) -> Outcome<Vec<Record>> {
     let first = store.info(journal).await?.map_or(1, |info| info.first);
     let mut records: Vec<Record> = Vec::new();

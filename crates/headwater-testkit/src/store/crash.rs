@@ -1,4 +1,4 @@
-//! A store whose process dies at a chosen write: everything up to it was called, and nothing after it is.
+//! A store whose process dies at a chosen write: writes before it were made, later ones are not.
 
 use std::{
     sync::{
@@ -15,10 +15,11 @@ use headwater_store::{
 };
 use tokio::sync::Notify;
 
-/// A store that takes so many writes, of any kind, and refuses all that follow, as if its process had died.
+/// A store that accepts a number of writes of any kind and refuses all later ones, as if its process had
+/// died.
 ///
-/// What it had called is in the store underneath, which can be used by whoever comes next. Reads go on, so that a test
-/// can look at what a reader saw until then.
+/// The accepted writes are in the underlying store, which the next process can use. Reads continue to work,
+/// so that a test can check what a reader saw until then.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -38,14 +39,14 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub struct Crashing {
     store: Arc<dyn Store>,
-    /// How many writes are still taken.
+    /// Number of writes still accepted.
     left: AtomicU64,
     tripped: Notify,
     written: Arc<Notify>,
 }
 
 impl Crashing {
-    /// A store that takes so many writes.
+    /// A store that accepts this many writes.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, writes: u64) -> Self {
         Self { store, left: AtomicU64::new(writes), tripped: Notify::new(), written: Arc::default() }
@@ -56,7 +57,7 @@ impl Crashing {
         self.tripped.notified().await;
     }
 
-    /// Is told of each write that somebody waits for: of all but deltas.
+    /// Notified of each write that a caller waits for, that is of all but deltas.
     #[must_use]
     pub fn written(&self) -> Arc<Notify> {
         Arc::clone(&self.written)
@@ -78,7 +79,7 @@ impl Crashing {
         let mut pending = write();
         Box::pin(std::future::poll_fn(move |cx| {
             let polled = pending.as_mut().poll(cx);
-            // The store has taken the write by now, and whoever writes for it can be told.
+            // The store has accepted the write by now, so the task that performs it can be notified.
             self.written.notify_one();
             polled
         }))

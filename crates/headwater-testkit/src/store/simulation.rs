@@ -1,7 +1,8 @@
-//! A simulation of the embedded store on a faulty disk: random calls, commits, faults, crashes and reopenings, all decided
-//! by a seed, judged by an [`Oracle`](oracle::Oracle) that knows what the store owes.
+//! A simulation of the embedded store on a faulty disk: random calls, commits, faults, crashes and
+//! reopenings, all determined by a seed and checked by an [`Oracle`](oracle::Oracle) that knows what the
+//! store must guarantee.
 //!
-//! There is no thread and no real clock: the same seed is the same history, on every machine.
+//! There are no threads and no real clock: the same seed gives the same history on every machine.
 
 mod act;
 pub mod oracle;
@@ -32,15 +33,15 @@ use crate::{
     random::Random,
 };
 
-/// How many of the last steps are told when a promise was broken.
+/// Number of last steps shown when a promise is broken.
 const LAST_STEPS: usize = 60;
 
-/// What may happen in a simulation.
+/// Settings of a simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many steps it has.
+    /// Number of steps.
     pub steps: usize,
-    /// The disk says that bytes are durable when they are not: to show that the oracle notices.
+    /// Syncs report success without making data durable, to show that the oracle notices.
     pub disk_lies: bool,
 }
 
@@ -50,32 +51,32 @@ impl Default for Settings {
     }
 }
 
-/// What happened in a simulation.
+/// Counts of a simulation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Steps.
     pub steps: u64,
-    /// Records that were appended.
+    /// Appended records.
     pub records: u64,
-    /// Values that were put.
+    /// Values put.
     pub values: u64,
-    /// Commits that succeeded.
+    /// Successful commits.
     pub commits: u64,
-    /// Times that the process was killed.
+    /// Kills of the process.
     pub kills: u64,
-    /// Times that the power was cut.
+    /// Power cuts.
     pub power_cuts: u64,
-    /// Faults of the disk that happened.
+    /// Disk faults.
     pub faults: u64,
-    /// Bits that were turned around.
+    /// Flipped bits.
     pub flips: u64,
-    /// Times that the wall clock was set.
+    /// Changes of the wall clock.
     pub clock_steps: u64,
-    /// Times that the disk stalled.
+    /// Stalls of the disk.
     pub stalls: u64,
-    /// Appends that a stalled disk had no room for.
+    /// Appends refused because a stalled disk left no room.
     pub refused: u64,
-    /// Times that a store which had stopped was opened anew in place.
+    /// Recoveries of a stopped store in place.
     pub recoveries: u64,
 }
 
@@ -109,18 +110,18 @@ impl fmt::Display for Summary {
     }
 }
 
-/// A promise that was broken, with the steps that led to it.
+/// A broken promise, with the steps that led to it.
 #[derive(Debug)]
-pub struct Broken {
-    /// The seed of the history.
+pub struct BrokenPromise {
+    /// Seed of the history.
     pub seed: u64,
-    /// What was broken.
+    /// The broken promise.
     pub violation: Violation,
     setup: String,
     steps: Vec<String>,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenPromise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {}", self.seed, self.violation)?;
         writeln!(f, "{}; the last steps:", self.setup)?;
@@ -131,7 +132,7 @@ impl fmt::Display for Broken {
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenPromise {}
 
 /// Simulates one history.
 ///
@@ -141,31 +142,31 @@ impl std::error::Error for Broken {}
 /// let settings = Settings { steps: 50, ..Settings::default() };
 /// let summary = run(7, settings)?;
 /// assert_eq!(run(7, settings)?, summary, "the same seed is the same history");
-/// # Ok::<(), headwater_testkit::store::simulation::Broken>(())
+/// # Ok::<(), headwater_testkit::store::simulation::BrokenPromise>(())
 /// ```
 ///
 /// # Errors
 /// The first promise that the store broke.
-pub fn run(seed: u64, settings: Settings) -> Result<Summary, Broken> {
+pub fn run(seed: u64, settings: Settings) -> Result<Summary, BrokenPromise> {
     let mut simulation = Simulation::new(seed, settings);
     match simulation.run(settings.steps) {
         Ok(()) => Ok(simulation.summary),
         Err(violation) => {
-            Err(Broken { seed, violation, setup: simulation.setup(), steps: simulation.log.into() })
+            Err(BrokenPromise { seed, violation, setup: simulation.setup(), steps: simulation.log.into() })
         }
     }
 }
 
-/// A call that has begun and is not done.
-struct Flight {
+/// A call that has begun but not completed.
+struct PendingCall {
     name: String,
-    call: Call,
-    future: Pin<Box<dyn Future<Output = Answer>>>,
+    call: StoreCall,
+    future: Pin<Box<dyn Future<Output = CallResult>>>,
 }
 
 /// What was called.
 #[derive(Debug, Clone)]
-enum Call {
+enum StoreCall {
     Append(JournalId),
     Claim(JournalId),
     Control(JournalId),
@@ -176,7 +177,7 @@ enum Call {
 }
 
 /// How a call ended.
-enum Answer {
+enum CallResult {
     Settled(Result<u64, Error>),
     Leased(Result<Lease, Error>),
     Done(Result<(), Error>),
@@ -188,25 +189,25 @@ struct Simulation {
     random: Random,
     disk: Disk,
     clock: Arc<ManualClock>,
-    /// What goes at this time or before it is over.
+    /// Data that expires at or before this time has expired.
     over: Time,
     options: Options,
     store: Option<Arc<Embedded>>,
     oracle: Oracle,
-    flights: Vec<Flight>,
+    flights: Vec<PendingCall>,
     journals: Vec<JournalId>,
     keys: Vec<String>,
-    /// Journals and keys with a call that is not done, or whose outcome is open until the store is opened anew.
+    /// Journals and keys with an incomplete call, or with an unknown outcome until the store is reopened.
     busy: BTreeSet<String>,
     leases: BTreeMap<JournalId, Lease>,
     /// Leases of drivers that should have stopped.
     old: Vec<Lease>,
     cursors: Vec<(Cursor, Bytes)>,
-    /// For so many more commits the disk does nothing.
+    /// Number of commits for which the disk still stalls.
     stalled: usize,
-    /// A write of this process has failed.
+    /// Whether a write of this process has failed.
     write_failed: bool,
-    /// Makes each body another.
+    /// Makes every body unique.
     bodies: u64,
     summary: Summary,
     log: VecDeque<String>,
@@ -264,15 +265,15 @@ impl Simulation {
         for _ in 0..steps {
             self.summary.steps += 1;
             self.act()?;
-            self.hear_of_faults();
+            self.note_faults();
             if self.disk.is_dead() {
-                self.tell("the process dies of its fault");
+                self.log_step("the process dies of its fault");
                 self.crash()?;
             } else if self.oracle.is_stopped() && self.random.one_in(8) {
                 if self.random.one_in(2) { self.recover()? } else { self.crash()? }
             }
         }
-        self.tell("the end");
+        self.log_step("the end");
         self.crash()?;
         if self.random.one_in(3) {
             self.flip()?;
@@ -288,14 +289,14 @@ impl Simulation {
         )
     }
 
-    fn tell(&mut self, step: impl Into<String>) {
+    fn log_step(&mut self, step: impl Into<String>) {
         if self.log.len() == LAST_STEPS {
             self.log.pop_front();
         }
         self.log.push_back(format!("{:>4} {}", self.summary.steps, step.into()));
     }
 
-    /// Whether a power cut keeps what was acknowledged.
+    /// Whether acknowledged data survives a power cut.
     fn survives_power_cuts(&self) -> bool {
         self.options.fsync == Fsync::Commit
     }
@@ -310,55 +311,60 @@ impl Simulation {
         format!("{}:{}", self.bodies, "x".repeat(size)).into()
     }
 
-    /// Begins a call, and gives its answer if it has one at once.
-    fn begin(&mut self, name: String, call: Call, future: Pin<Box<dyn Future<Output = Answer>>>) -> Verdict {
-        let mut flight = Flight { name, call, future };
+    /// Begins a call, and processes its result if it completes immediately.
+    fn begin(
+        &mut self,
+        name: String,
+        call: StoreCall,
+        future: Pin<Box<dyn Future<Output = CallResult>>>,
+    ) -> Verdict {
+        let mut flight = PendingCall { name, call, future };
         match poll(&mut flight.future) {
-            Some(answer) => self.answered(&flight.name, flight.call, answer),
+            Some(answer) => self.finish_call(&flight.name, flight.call, answer),
             None => {
-                self.tell(flight.name.clone());
+                self.log_step(flight.name.clone());
                 self.flights.push(flight);
                 Ok(())
             }
         }
     }
 
-    /// Hears of all calls that are done.
-    fn listen(&mut self) -> Verdict {
+    /// Processes all completed calls.
+    fn poll_calls(&mut self) -> Verdict {
         for mut flight in std::mem::take(&mut self.flights) {
             match poll(&mut flight.future) {
-                Some(answer) => self.answered(&flight.name, flight.call, answer)?,
+                Some(answer) => self.finish_call(&flight.name, flight.call, answer)?,
                 None => self.flights.push(flight),
             }
         }
         Ok(())
     }
 
-    fn answered(&mut self, name: &str, call: Call, answer: Answer) -> Verdict {
+    fn finish_call(&mut self, name: &str, call: StoreCall, answer: CallResult) -> Verdict {
         let failed = match &answer {
-            Answer::Settled(Err(error))
-            | Answer::Leased(Err(error))
-            | Answer::Done(Err(error))
-            | Answer::Version(Err(error))
-            | Answer::Removed(Err(error)) => Some(error.clone()),
+            CallResult::Settled(Err(error))
+            | CallResult::Leased(Err(error))
+            | CallResult::Done(Err(error))
+            | CallResult::Version(Err(error))
+            | CallResult::Removed(Err(error)) => Some(error.clone()),
             _ => None,
         };
         let how =
             failed.as_ref().map_or_else(|| "done".to_owned(), |error| format!("{} ({error})", error.code()));
-        self.tell(format!("{name}: {how}"));
-        // A write that failed half-way may be found or not when the store is opened anew.
-        self.hear_of_faults();
+        self.log_step(format!("{name}: {how}"));
+        // A write that failed halfway may or may not be found after reopening.
+        self.note_faults();
         let open = failed.as_ref().is_some_and(|error| {
             matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Stopped)
         });
         self.judge(call, answer, open)
     }
 
-    fn hear_of_faults(&mut self) {
+    fn note_faults(&mut self) {
         let fired = self.disk.fired();
         self.summary.faults += fired.len() as u64;
         if !fired.is_empty() {
-            self.tell(format!("the disk has failed: {fired:?}"));
+            self.log_step(format!("the disk has failed: {fired:?}"));
         }
         let harmless = [Fault::ReadError, Fault::ShortWrite, Fault::NoDescriptors];
         self.write_failed |= fired.iter().any(|fault| !harmless.contains(fault));
@@ -369,13 +375,13 @@ impl Simulation {
         let Some(store) = self.store.clone() else { return Ok(()) };
         if self.stalled > 0 {
             self.stalled -= 1;
-            self.tell("the disk stalls");
+            self.log_step("the disk stalls");
             return Ok(());
         }
         match store.step() {
             Ok(something) => {
-                self.tell(format!("step: {something}"));
-                // A store that has stopped writes nothing and says so.
+                self.log_step(format!("step: {something}"));
+                // A stopped store writes nothing and reports that.
                 if something || !(self.write_failed || self.oracle.is_stopped()) {
                     self.oracle.committed();
                 }
@@ -384,16 +390,16 @@ impl Simulation {
                 self.oracle.caught_up(has_room)?;
             }
             Err(error) => {
-                self.tell(format!("step: {} ({error})", error.code()));
-                self.hear_of_faults();
-                self.oracle.failed(self.write_failed, self.says_stopped(&store))?;
+                self.log_step(format!("step: {} ({error})", error.code()));
+                self.note_faults();
+                self.oracle.failed(self.write_failed, self.reports_stopped(&store))?;
             }
         }
-        self.listen()
+        self.poll_calls()
     }
 
-    /// Whether the store says that it has stopped.
-    fn says_stopped(&self, store: &Embedded) -> bool {
+    /// Whether the store reports that it has stopped.
+    fn reports_stopped(&self, store: &Embedded) -> bool {
         store.stopped().as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -413,13 +419,13 @@ impl Simulation {
         ];
         let skip = self.random.below(12) as u64;
         if let Some(fault) = self.random.pick(&faults).copied() {
-            self.tell(format!("arm {fault:?} after {skip}"));
+            self.log_step(format!("arm {fault:?} after {skip}"));
             self.disk.arm(fault, skip);
         }
     }
 }
 
-/// Whoever simulates looks again by himself, so nobody has to be woken.
+/// The simulation polls again by itself, so no waker is needed.
 fn poll<T>(future: &mut Pin<Box<dyn Future<Output = T>>>) -> Option<T> {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

@@ -1,4 +1,4 @@
-//! The balancer does to connections what a test asks for, and nothing else.
+//! The balancer does what a test asks for, and nothing else.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -9,7 +9,7 @@ use std::{
 
 use headwater_testkit::balancer::{Balancer, Link};
 
-/// A server that greets with its name and then sends back what it gets. It ends with the test.
+/// A server that sends its name and then echoes its input. It ends with the test.
 fn echo(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -49,7 +49,7 @@ impl Client {
 }
 
 #[test]
-fn connections_are_spread_in_turn_and_pass_over_dead_nodes() {
+fn connections_are_distributed_in_turn_and_skip_dead_nodes() {
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let balancer = Balancer::start(&[echo("a"), dead, echo("b")]).unwrap();
     let names: Vec<_> = (0..6).map(|_| Client::connect(&balancer).read().unwrap()).collect();

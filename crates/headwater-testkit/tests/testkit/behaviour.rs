@@ -1,4 +1,4 @@
-//! The behaviour suite lets an honest store pass, catches every lie, and has no case that cannot fail.
+//! The behaviour suite passes a correct store, catches every faulty one, and has no case that cannot fail.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,7 +11,7 @@ async fn judge(lie: Lie) -> Result<(), Failures> {
     behaviour(async |setup: Setup| Arc::new(Liar::new(setup, lie)) as Arc<dyn Store>).await
 }
 
-/// A store in memory stands for one that outlives its process: opening it again gives the same, or an empty one.
+/// A store in memory stands for a persistent one: reopening gives the same store, or an empty one.
 async fn judge_reopening(lie: Lie, forgets: bool) -> Result<(), Failures> {
     reopening(|setup| {
         let open = move || {
@@ -32,12 +32,12 @@ fn names(failures: Result<(), Failures>) -> BTreeSet<&'static str> {
 }
 
 #[tokio::test]
-async fn an_honest_store_passes() {
+async fn correct_store_passes() {
     judge(Lie::None).await.unwrap_or_else(|failures| panic!("{failures}"));
     judge_reopening(Lie::None, false).await.unwrap_or_else(|failures| panic!("{failures}"));
 }
 
-// The clock is paused: where everybody sleeps for ever, the case is told at once that it hangs.
+// The clock is paused, so a case that hangs times out immediately.
 #[tokio::test(start_paused = true)]
 async fn every_lie_is_caught_and_every_case_can_fail() {
     let mut failed = BTreeSet::new();
@@ -47,7 +47,7 @@ async fn every_lie_is_caught_and_every_case_can_fail() {
         failed.extend(caught);
     }
     let idle: Vec<&str> = cases().map(|case| case.name()).filter(|name| !failed.contains(name)).collect();
-    assert!(idle.is_empty(), "no lie makes these cases fail: {idle:#?}");
+    assert!(idle.is_empty(), "no fault makes these cases fail: {idle:#?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,19 +60,19 @@ async fn every_lie_about_reopening_is_caught_and_every_case_can_fail() {
         failed.extend(caught);
     }
     let idle: Vec<&str> = reopening_cases().filter(|name| !failed.contains(name)).collect();
-    assert!(idle.is_empty(), "no lie makes these cases fail: {idle:#?}");
+    assert!(idle.is_empty(), "no fault makes these cases fail: {idle:#?}");
 }
 
 #[test]
-fn no_two_cases_have_the_same_name() {
+fn case_names_are_unique() {
     let mut seen = BTreeSet::new();
     for name in cases().map(|case| case.name()).chain(reopening_cases()) {
-        assert!(seen.insert(name), "two cases say: {name}");
+        assert!(seen.insert(name), "two cases are named: {name}");
     }
 }
 
 #[test]
-fn counts_in_the_docs_are_true() {
+fn counts_in_the_docs_are_current() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
     let words: Vec<String> =
         std::fs::read_to_string(page).unwrap().split_whitespace().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! A copy is read back, and a survey looks at everything: both notice a store that is not right.
+//! A copy is read back and a survey checks everything: both detect a faulty store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ async fn fill(store: &dyn Store) {
 }
 
 #[tokio::test]
-async fn target_that_keeps_something_else_is_noticed() {
+async fn faulty_copy_target_is_detected() {
     let from = Memory::new();
     fill(&from).await;
     let lies = [
@@ -53,7 +53,7 @@ async fn target_that_keeps_something_else_is_noticed() {
 }
 
 #[tokio::test]
-async fn store_that_misses_something_is_surveyed_as_faulty() {
+async fn survey_reports_missing_data() {
     let lies =
         [Lie::HidesTheLastRecord, Lie::ForgetsEpochs, Lie::ListsTheNewestEpochOnly, Lie::CountsNoBytes];
     for lie in [Lie::None].into_iter().chain(lies) {

@@ -1,4 +1,4 @@
-//! The faulty disk forgets all that it may forget, and nothing else.
+//! The faulty disk loses everything that it may lose, and nothing else.
 
 use std::{collections::BTreeSet, io::ErrorKind};
 
@@ -21,7 +21,7 @@ fn durable_file(disk: &Disk, bytes: &[u8]) -> Box<dyn File> {
 }
 
 #[test]
-fn what_was_synced_is_left_after_any_power_cut() {
+fn synced_data_survives_any_power_cut() {
     for seed in 0..200 {
         let disk = Disk::new(seed);
         let file = durable_file(&disk, &[1; 2_000]);
@@ -65,7 +65,7 @@ fn unsynced_writes_are_kept_lost_torn_and_scattered() {
 }
 
 #[test]
-fn names_are_durable_after_their_sync_only() {
+fn names_are_durable_only_after_their_sync() {
     let mut ways = BTreeSet::new();
     for seed in 0..100 {
         let disk = Disk::new(seed);
@@ -85,7 +85,7 @@ fn names_are_durable_after_their_sync_only() {
 }
 
 #[test]
-fn a_process_that_is_killed_leaves_what_it_wrote_and_nothing_open() {
+fn killed_process_leaves_its_data_and_no_open_handles() {
     let disk = Disk::new(1);
     let file = disk.create("file").unwrap();
     file.write_at(0, b"written").unwrap();
@@ -107,7 +107,7 @@ fn a_process_that_is_killed_leaves_what_it_wrote_and_nothing_open() {
 }
 
 #[test]
-fn each_fault_happens_once_where_it_was_armed() {
+fn armed_fault_happens_once_at_its_operation() {
     let disk = Disk::new(1);
     let file = durable_file(&disk, b"");
     disk.arm(Fault::ShortWrite, 0);
@@ -141,7 +141,7 @@ fn each_fault_happens_once_where_it_was_armed() {
 }
 
 #[test]
-fn a_failed_sync_drops_what_it_could_not_write_though_it_can_still_be_read() {
+fn failed_sync_drops_unwritten_data_that_can_still_be_read() {
     let mut left = BTreeSet::new();
     for seed in 0..50 {
         let disk = Disk::new(seed);
@@ -158,7 +158,7 @@ fn a_failed_sync_drops_what_it_could_not_write_though_it_can_still_be_read() {
 }
 
 #[test]
-fn after_its_death_a_process_does_nothing_more() {
+fn dead_process_can_do_nothing() {
     let disk = Disk::new(1);
     let file = durable_file(&disk, b"");
     disk.arm(Fault::Death, 2);
@@ -173,7 +173,7 @@ fn after_its_death_a_process_does_nothing_more() {
 }
 
 #[test]
-fn a_flipped_bit_stays_flipped() {
+fn flipped_bit_stays_flipped() {
     let disk = Disk::new(1);
     durable_file(&disk, b"abc");
     assert!(disk.flip("file", 1, 0));
@@ -184,7 +184,7 @@ fn a_flipped_bit_stays_flipped() {
 }
 
 #[test]
-fn a_disk_that_lies_about_sync_keeps_nothing_for_sure() {
+fn disk_that_lies_about_sync_guarantees_nothing() {
     let lost = (0..20).filter(|seed| {
         let disk = Disk::new(*seed);
         disk.sync_names().unwrap();

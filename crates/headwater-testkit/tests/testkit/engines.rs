@@ -1,4 +1,4 @@
-//! The servers for tests are real: they keep what they were given, refuse strangers, and leave nothing behind.
+//! The test servers are real: they keep their data, require authentication, and clean up.
 
 use std::{
     io::{Read as _, Write as _},
@@ -20,7 +20,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What a Redis server answers on its port.
+/// The reply of a Redis server on its port.
 fn ask(mut stream: impl std::io::Read + std::io::Write, line: &str) -> String {
     stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
     let mut answer = [0; 256];
@@ -44,7 +44,7 @@ fn runs(pid: u32) -> bool {
 }
 
 #[test]
-fn redis_keeps_its_values_over_a_crash_and_a_restart() {
+fn redis_keeps_values_across_crash_and_restart() {
     let Some(mut redis) = RedisServer::options().config("appendfsync always").start() else { return };
     let (url, pid) = (redis.url(), redis.pid().unwrap());
     assert!(ask(connect(redis.address()), "SET answer 42").starts_with("+OK"));
@@ -82,7 +82,7 @@ fn redis_with_tls_has_a_certificate_of_its_authority() {
 }
 
 #[test]
-fn postgres_keeps_its_rows_over_a_crash_and_a_restart() {
+fn postgres_keeps_rows_across_crash_and_restart() {
     let Some(mut postgres) = PostgresServer::options().config("max_connections = 17").start() else { return };
     let (url, pid) = (postgres.url(), postgres.pid().unwrap());
     assert_eq!(postgres.query("headwater", "SHOW max_connections"), "17");
@@ -107,7 +107,7 @@ fn postgres_with_tls_has_a_certificate_of_its_authority() {
     let Some(postgres) = PostgresServer::options().tls().start() else { return };
     assert!(postgres.url().ends_with("?sslmode=require"), "{}", postgres.url());
     let mut stream = connect(postgres.address());
-    // A client asks for TLS in the clear before it begins the handshake.
+    // A Postgres client requests TLS in plain text before the handshake.
     stream.write_all(&[0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]).unwrap();
     let mut answer = [0];
     stream.read_exact(&mut answer).unwrap();

@@ -1,4 +1,4 @@
-//! A store that is right but for one thing.
+//! A store with one fault.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::lie::Lie;
 
-/// A store in memory that tells one lie.
+/// A store in memory with one fault.
 #[derive(Debug)]
 pub(crate) struct Liar {
     inner: Arc<Memory>,
@@ -22,7 +22,7 @@ pub(crate) struct Liar {
     filled: std::sync::atomic::AtomicBool,
 }
 
-/// One clock for everything.
+/// Uses the wall clock for everything.
 #[derive(Debug)]
 struct WallClock(Time, Arc<ManualClock>);
 
@@ -74,7 +74,7 @@ impl Liar {
         Lease { journal: self.name(&lease.journal), ..lease.clone() }
     }
 
-    /// The lease that the journal's newest epoch has.
+    /// The lease of the journal's newest epoch.
     async fn newest(&self, lease: &Lease) -> Lease {
         let info = self.inner.info(&lease.journal).await.ok().flatten();
         let epoch =
@@ -82,7 +82,7 @@ impl Liar {
         Lease { epoch, ..lease.clone() }
     }
 
-    /// What a stale lease is taken for.
+    /// The lease that a stale one is treated as.
     async fn taken_for(&self, lease: &Lease) -> Lease {
         if self.lie == Lie::IgnoresEpochs { self.newest(lease).await } else { self.lease(lease) }
     }
@@ -477,11 +477,11 @@ impl Store for Liar {
     }
 }
 
-/// What the store in memory answers at once.
+/// The result of a call that the memory store completes immediately.
 fn poll_now<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {
         std::task::Poll::Ready(result) => result,
-        std::task::Poll::Pending => unreachable!("the store in memory never lets one wait here"),
+        std::task::Poll::Pending => unreachable!("the memory store never waits here"),
     }
 }

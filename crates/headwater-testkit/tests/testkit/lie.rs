@@ -1,6 +1,6 @@
-//! What can be wrong with a store.
+//! Faults of a store.
 
-/// The one thing that is wrong.
+/// The one fault of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     None,

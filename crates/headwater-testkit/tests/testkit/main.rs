@@ -1,4 +1,4 @@
-//! The judges are judged: each of their rules must catch a store that breaks it.
+//! Tests of the test tools: each of their rules must catch a store that breaks it.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
 
 mod balancer;

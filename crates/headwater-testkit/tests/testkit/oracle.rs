@@ -1,4 +1,4 @@
-//! The oracle lets a right history pass and catches a wrong one: for each rule there is a history that breaks it.
+//! The oracle accepts a correct history and catches wrong ones: every rule has a history that breaks it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use headwater_store::{
 };
 use headwater_testkit::store::simulation::{
     Settings,
-    oracle::{Change, Control, Oracle, Rule, Verdict, Violation},
+    oracle::{Control, Oracle, StoreRule, ValueChange, Verdict, Violation},
     run,
 };
 
@@ -45,7 +45,7 @@ fn info(last: u64) -> JournalInfo {
     JournalInfo { first: 1, tail: tail(last), epochs, bytes: 0, goes: None, driven: true }
 }
 
-/// Epoch 1 has claimed, and appended so many facts and then deltas; nothing is durable.
+/// Epoch 1 has claimed the journal and appended this many facts and then deltas; nothing is durable.
 fn appended(facts: u64, deltas: u64) -> Oracle {
     let mut oracle = Oracle::new();
     oracle.began(&run_id(), Control::Claim);
@@ -58,7 +58,7 @@ fn appended(facts: u64, deltas: u64) -> Oracle {
     oracle
 }
 
-/// As above, durable.
+/// The same, durable.
 fn committed(facts: u64, deltas: u64) -> Oracle {
     let mut oracle = appended(facts, deltas);
     oracle.committed();
@@ -71,7 +71,7 @@ fn acknowledge(oracle: &mut Oracle, control: Control) {
 }
 
 fn put(oracle: &mut Oracle, text: &'static str, version: u64, expires: Option<Time>) {
-    oracle.began_change("key", Change::Put(text.into(), expires), NOW);
+    oracle.began_change("key", ValueChange::Put(text.into(), expires), NOW);
     oracle.put("key", version, true).unwrap();
 }
 
@@ -79,7 +79,7 @@ fn value(text: &'static str, version: u64) -> Value {
     Value { bytes: text.into(), version, expires: None, damaged: false }
 }
 
-fn caught(rule: Rule, verdict: Verdict) -> Rule {
+fn caught(rule: StoreRule, verdict: Verdict) -> StoreRule {
     match verdict {
         Err(Violation { rule: found, .. }) if found == rule => rule,
         other => panic!("{rule:?} was broken, and the oracle says {other:?}"),
@@ -87,7 +87,7 @@ fn caught(rule: Rule, verdict: Verdict) -> Rule {
 }
 
 #[test]
-fn a_right_history_passes() {
+fn correct_history_passes() {
     let mut oracle = appended(2, 0);
     oracle.informed(&run_id(), Some(&info(0)), NOW).unwrap();
     oracle.committed();
@@ -97,7 +97,7 @@ fn a_right_history_passes() {
     oracle.appended(&lease(1, 1), Class::Delta, &[body(3), body(4)], 3, NOW).unwrap();
     oracle.settled(&run_id(), 4).unwrap();
     oracle.read(&run_id(), 2, &[record(3, Class::Delta), record(4, Class::Delta)], tail(4)).unwrap();
-    // Of the deltas one is left.
+    // One of the deltas survives.
     oracle.crashed();
     oracle.informed(&run_id(), Some(&info(3)), NOW).unwrap();
     oracle.began(&run_id(), Control::Claim);
@@ -109,7 +109,7 @@ fn a_right_history_passes() {
 }
 
 #[test]
-fn what_was_in_flight_at_a_crash_may_be_done_or_not() {
+fn calls_in_flight_at_a_crash_may_be_done_or_not() {
     for done in [false, true] {
         let mut oracle = committed(3, 0);
         oracle.began(&run_id(), Control::Trim(3));
@@ -130,15 +130,15 @@ fn what_was_in_flight_at_a_crash_may_be_done_or_not() {
 
         let mut oracle = Oracle::new();
         put(&mut oracle, "old", 1, None);
-        oracle.began_change("key", Change::Put("new".into(), None), NOW);
+        oracle.began_change("key", ValueChange::Put("new".into(), None), NOW);
         oracle.crashed();
         let found = if done { value("new", 2) } else { value("old", 1) };
         oracle.got("key", Some(&found), NOW).unwrap();
     }
 }
 
-fn lost() -> Vec<Rule> {
-    let rule = Rule::NothingIsLost;
+fn lost() -> Vec<StoreRule> {
+    let rule = StoreRule::NothingIsLost;
     let crashed = |facts, deltas| {
         let mut oracle = committed(facts, deltas);
         oracle.crashed();
@@ -147,24 +147,24 @@ fn lost() -> Vec<Rule> {
     let mut trimmed = committed(2, 0);
     acknowledge(&mut trimmed, Control::Trim(2));
     vec![
-        // An acknowledged fact is gone after a crash.
+        // An acknowledged fact is missing after a crash.
         caught(rule, crashed(3, 0).informed(&run_id(), Some(&info(2)), NOW)),
         caught(rule, crashed(0, 3).informed(&run_id(), Some(&info(2)), NOW)),
-        // A whole journal is gone.
+        // A whole journal is missing.
         caught(rule, crashed(3, 0).informed(&run_id(), None, NOW)),
-        // A journal closed with a time is gone before that.
+        // A closed journal is missing before its retention ends.
         caught(rule, {
             let mut oracle = committed(1, 0);
             acknowledge(&mut oracle, Control::Close(Some(LATER)));
             oracle.informed(&run_id(), None, NOW)
         }),
-        // A takeover begins before the end of what was durable.
+        // A takeover begins before the end of the durable records.
         caught(rule, crashed(3, 0).claimed(&lease(2, 3), NOW, AT)),
-        // A read gives nothing where there is something, or fails without reason.
+        // A read returns nothing although there are records, or fails without reason.
         caught(rule, committed(3, 0).read(&run_id(), 1, &[], tail(3))),
         caught(rule, committed(3, 0).read_failed(&run_id(), 1, &Error::unknown(&run_id()))),
         caught(rule, Oracle::new().excuse("get", &Error::new(ErrorKind::Format, "why?"))),
-        // A fact that was only seen, after a reopening that found it, is gone after the next crash.
+        // A fact that was found after reopening is missing after the next crash.
         caught(rule, {
             let mut oracle = appended(1, 0);
             oracle.crashed();
@@ -175,12 +175,12 @@ fn lost() -> Vec<Rule> {
     ]
 }
 
-fn other() -> Vec<Rule> {
-    let rule = Rule::NothingIsOther;
+fn other() -> Vec<StoreRule> {
+    let rule = StoreRule::NothingIsOther;
     let read = |records: &[Record]| committed(3, 0).read(&run_id(), 0, records, tail(3));
     let fact = |seq| record(seq, Class::Fact);
     vec![
-        // Twice, in another order, with a gap.
+        // Duplicates, reordering, a gap.
         caught(rule, read(&[fact(1), fact(1), fact(2)])),
         caught(rule, read(&[fact(1), Record { seq: 2, ..fact(1) }])),
         caught(rule, read(&[fact(2), fact(1), fact(3)])),
@@ -204,14 +204,14 @@ fn other() -> Vec<Rule> {
     ]
 }
 
-fn disappears() -> Vec<Rule> {
+fn disappears() -> Vec<StoreRule> {
     let mut oracle = appended(0, 3);
     oracle.settled(&run_id(), 3).unwrap();
-    vec![caught(Rule::NothingDisappears, oracle.informed(&run_id(), Some(&info(2)), NOW))]
+    vec![caught(StoreRule::NothingDisappears, oracle.informed(&run_id(), Some(&info(2)), NOW))]
 }
 
-fn seen_early() -> Vec<Rule> {
-    let rule = Rule::NothingIsSeenEarly;
+fn seen_early() -> Vec<StoreRule> {
+    let rule = StoreRule::NothingIsSeenEarly;
     vec![
         caught(rule, appended(1, 0).settled(&run_id(), 1)),
         caught(rule, appended(1, 0).informed(&run_id(), Some(&info(1)), NOW)),
@@ -220,8 +220,8 @@ fn seen_early() -> Vec<Rule> {
     ]
 }
 
-fn old_epochs() -> Vec<Rule> {
-    let rule = Rule::OldEpochsAreRefused;
+fn old_epochs() -> Vec<StoreRule> {
+    let rule = StoreRule::OldEpochsAreRefused;
     let taken_over = || {
         let mut oracle = committed(1, 0);
         oracle.claimed(&lease(2, 2), LATER, LATE).unwrap();
@@ -240,15 +240,15 @@ fn old_epochs() -> Vec<Rule> {
         }),
         // Claimed while it is held.
         caught(rule, committed(1, 0).claimed(&lease(2, 2), NOW, AT)),
-        // Refused although nobody else has it.
+        // Refused although the lease is the newest.
         caught(rule, committed(1, 0).write_refused(&lease(1, 1), &stale)),
         caught(rule, committed(1, 0).claim_refused(&run_id(), &Error::closed(&run_id()), AT)),
         caught(rule, committed(1, 0).control_refused(&run_id(), &stale)),
     ]
 }
 
-fn epochs() -> Vec<Rule> {
-    let rule = Rule::EpochsGrow;
+fn epochs() -> Vec<StoreRule> {
+    let rule = StoreRule::EpochsGrow;
     let told = |epochs: &[(u64, u64)]| {
         let epochs = epochs.iter().map(|&(epoch, first)| EpochStart { epoch, first }).collect();
         committed(1, 0).informed(&run_id(), Some(&JournalInfo { epochs, ..info(1) }), NOW)
@@ -256,7 +256,7 @@ fn epochs() -> Vec<Rule> {
     vec![
         caught(rule, committed(1, 0).claimed(&lease(1, 2), LATER, LATE)),
         caught(rule, {
-            // Not even when the journal was deleted meanwhile.
+            // Not even if the journal was deleted meanwhile.
             let mut oracle = committed(1, 0);
             acknowledge(&mut oracle, Control::Delete);
             oracle.claimed(&lease(1, 1), LATER, LATE)
@@ -267,15 +267,15 @@ fn epochs() -> Vec<Rule> {
     ]
 }
 
-fn versions() -> Vec<Rule> {
+fn versions() -> Vec<StoreRule> {
     let mut oracle = Oracle::new();
     put(&mut oracle, "one", 5, None);
-    oracle.began_change("key", Change::Put("two".into(), None), NOW);
-    vec![caught(Rule::VersionsGrow, oracle.put("key", 5, true))]
+    oracle.began_change("key", ValueChange::Put("two".into(), None), NOW);
+    vec![caught(StoreRule::VersionsGrow, oracle.put("key", 5, true))]
 }
 
-fn values() -> Vec<Rule> {
-    let rule = Rule::ValuesStay;
+fn values() -> Vec<StoreRule> {
+    let rule = StoreRule::ValuesStay;
     let with = |expires| {
         let mut oracle = Oracle::new();
         put(&mut oracle, "one", 1, None);
@@ -284,7 +284,7 @@ fn values() -> Vec<Rule> {
     };
     let removed = || {
         let mut oracle = with(None);
-        oracle.began_change("key", Change::Remove, NOW);
+        oracle.began_change("key", ValueChange::Remove, NOW);
         oracle.removed("key", true, true).unwrap();
         oracle
     };
@@ -300,12 +300,12 @@ fn values() -> Vec<Rule> {
             got(oracle, Some(value("one", 1)), NOW)
         }),
         caught(rule, {
-            // Seen before it is durable.
+            // Visible before it is durable.
             let mut oracle = with(None);
-            oracle.began_change("key", Change::Put("three".into(), None), NOW);
+            oracle.began_change("key", ValueChange::Put("three".into(), None), NOW);
             got(oracle, Some(value("three", 3)), NOW)
         }),
-        // Its time is over, or is not.
+        // Expired or not expired at the wrong time.
         caught(rule, {
             let expired = Value { expires: Some(EXPIRES), ..value("two", 2) };
             got(with(Some(EXPIRES)), Some(expired), LATER)
@@ -313,14 +313,14 @@ fn values() -> Vec<Rule> {
         caught(rule, got(with(Some(EXPIRES)), None, NOW)),
         caught(rule, {
             let mut oracle = with(None);
-            oracle.began_change("key", Change::Remove, NOW);
+            oracle.began_change("key", ValueChange::Remove, NOW);
             oracle.removed("key", false, true)
         }),
     ]
 }
 
-fn expectations() -> Vec<Rule> {
-    let rule = Rule::ExpectationsHold;
+fn expectations() -> Vec<StoreRule> {
+    let rule = StoreRule::ExpectationsHold;
     let mut oracle = Oracle::new();
     put(&mut oracle, "one", 1, None);
     vec![
@@ -332,8 +332,8 @@ fn expectations() -> Vec<Rule> {
     ]
 }
 
-fn closes() -> Vec<Rule> {
-    let rule = Rule::ClosesStay;
+fn closes() -> Vec<StoreRule> {
+    let rule = StoreRule::ClosesStay;
     let closed = |goes| {
         let mut oracle = committed(1, 0);
         acknowledge(&mut oracle, Control::Close(goes));
@@ -348,13 +348,13 @@ fn closes() -> Vec<Rule> {
             let other = JournalInfo { tail: end, goes: Some(LATER), ..info(1) };
             closed(Some(EXPIRES)).informed(&run_id(), Some(&other), NOW)
         }),
-        // Closed by nobody.
+        // Closed without a call.
         caught(rule, committed(1, 0).informed(&run_id(), Some(&JournalInfo { tail: end, ..info(1) }), NOW)),
     ]
 }
 
-fn deletes() -> Vec<Rule> {
-    let rule = Rule::DeletesStay;
+fn deletes() -> Vec<StoreRule> {
+    let rule = StoreRule::DeletesStay;
     let deleted = || {
         let mut oracle = committed(2, 0);
         acknowledge(&mut oracle, Control::Delete);
@@ -371,8 +371,8 @@ fn deletes() -> Vec<Rule> {
     ]
 }
 
-fn trims() -> Vec<Rule> {
-    let rule = Rule::TrimsStay;
+fn trims() -> Vec<StoreRule> {
+    let rule = StoreRule::TrimsStay;
     let trimmed = || {
         let mut oracle = committed(5, 0);
         acknowledge(&mut oracle, Control::Trim(3));
@@ -393,10 +393,10 @@ fn trims() -> Vec<Rule> {
     ]
 }
 
-fn cursors() -> Vec<Rule> {
-    let rule = Rule::CursorsAreTrue;
+fn cursors() -> Vec<StoreRule> {
+    let rule = StoreRule::CursorsAreTrue;
     let oracle = || {
-        // The delta 3 died with epoch 1, and epoch 2 wrote another 3.
+        // Delta 3 was lost with epoch 1, and epoch 2 wrote another record 3.
         let mut oracle = committed(2, 0);
         oracle.appended(&lease(1, 1), Class::Delta, &[body(3)], 3, NOW).unwrap();
         oracle.crashed();
@@ -423,8 +423,8 @@ fn cursors() -> Vec<Rule> {
     ]
 }
 
-fn stops() -> Vec<Rule> {
-    let rule = Rule::FailuresStop;
+fn stops() -> Vec<StoreRule> {
+    let rule = StoreRule::FailuresStop;
     let stopped = || {
         let mut oracle = committed(1, 0);
         put(&mut oracle, "one", 1, None);
@@ -445,8 +445,8 @@ fn stops() -> Vec<Rule> {
     ]
 }
 
-/// What is there after a store was opened anew in place.
-fn recoveries() -> Vec<Rule> {
+/// The state after a store was reopened in place.
+fn recoveries() -> Vec<StoreRule> {
     let recovered = || {
         let mut oracle = committed(2, 0);
         oracle.appended(&lease(1, 1), Class::Fact, &[body(3)], 3, NOW).unwrap();
@@ -456,18 +456,18 @@ fn recoveries() -> Vec<Rule> {
     };
     recovered().informed(&run_id(), Some(&info(2)), NOW).unwrap();
     vec![
-        // What had failed is there, and what had not is gone.
-        caught(Rule::NothingIsOther, recovered().informed(&run_id(), Some(&info(3)), NOW)),
-        caught(Rule::NothingDisappears, recovered().informed(&run_id(), Some(&info(1)), NOW)),
+        // Failed writes are there, and successful ones are missing.
+        caught(StoreRule::NothingIsOther, recovered().informed(&run_id(), Some(&info(3)), NOW)),
+        caught(StoreRule::NothingDisappears, recovered().informed(&run_id(), Some(&info(1)), NOW)),
         caught(
-            Rule::OldEpochsAreRefused,
+            StoreRule::OldEpochsAreRefused,
             recovered().appended(&lease(1, 1), Class::Fact, &[body(3)], 3, NOW),
         ),
     ]
 }
 
-fn room() -> Vec<Rule> {
-    let rule = Rule::RoomComesBack;
+fn room() -> Vec<StoreRule> {
+    let rule = StoreRule::RoomComesBack;
     let busy = Error::new(ErrorKind::Busy, "the disk is slow");
     appended(0, 1).write_refused(&lease(1, 1), &busy).unwrap();
     let mut idle = appended(0, 1);
@@ -475,8 +475,8 @@ fn room() -> Vec<Rule> {
     vec![caught(rule, idle.write_refused(&lease(1, 1), &busy)), caught(rule, appended(1, 0).caught_up(false))]
 }
 
-fn damage() -> Vec<Rule> {
-    let rule = Rule::DamageIsFound;
+fn damage() -> Vec<StoreRule> {
+    let rule = StoreRule::DamageIsFound;
     let corrupt = Error::new(ErrorKind::Corrupt, "segment 1 at offset 7");
     let mut damaged = committed(3, 0);
     damaged.damaged();
@@ -484,7 +484,7 @@ fn damage() -> Vec<Rule> {
     damaged.excuse("get", &corrupt).unwrap();
     // Wrong bytes are wrong, damaged or not.
     let wrong = Record { body: "wrong".into(), ..record(1, Class::Fact) };
-    caught(Rule::NothingIsOther, damaged.read(&run_id(), 0, &[wrong], tail(3)));
+    caught(StoreRule::NothingIsOther, damaged.read(&run_id(), 0, &[wrong], tail(3)));
     let mut shortened = committed(3, 0);
     shortened.crashed();
     shortened.damaged();
@@ -500,7 +500,7 @@ fn damage() -> Vec<Rule> {
 }
 
 #[test]
-fn every_rule_catches_what_breaks_it() {
+fn every_rule_catches_its_violation() {
     let all = [
         lost(),
         other(),
@@ -520,20 +520,20 @@ fn every_rule_catches_what_breaks_it() {
         room(),
         damage(),
     ];
-    let caught: BTreeSet<Rule> = all.concat().into_iter().collect();
-    assert_eq!(caught, Rule::ALL.into_iter().collect(), "each rule is broken once");
+    let caught: BTreeSet<StoreRule> = all.concat().into_iter().collect();
+    assert_eq!(caught, StoreRule::ALL.into_iter().collect(), "each rule is broken once");
 }
 
-/// The whole simulation, not only the oracle, notices a disk that lies.
+/// The whole simulation, not only the oracle, detects a disk that lies.
 #[test]
-fn a_disk_that_lies_about_sync_is_noticed() {
+fn disk_that_lies_about_sync_is_detected() {
     let settings = Settings { disk_lies: true, ..Settings::default() };
     let noticed = (0..20).filter(|seed| run(*seed, settings).is_err()).count();
     assert!(noticed > 10, "only {noticed} of 20 histories notice that nothing is durable");
 }
 
 #[test]
-fn the_same_seed_is_the_same_history() {
+fn same_seed_gives_the_same_history() {
     for seed in 0..3 {
         let settings = Settings { steps: 150, disk_lies: true };
         let tell = || match run(seed, settings) {

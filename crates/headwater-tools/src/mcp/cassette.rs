@@ -1,4 +1,4 @@
-//! What goes between here and a server, kept in files and played again without the server.
+//! Recordings of a server's tool list and calls, replayed without the server.
 
 use std::{
     collections::HashMap,
@@ -15,51 +15,51 @@ use serde_json::Value;
 use super::list::McpListing;
 use crate::{Error, ErrorKind, Result};
 
-/// What stands between a client and its server.
+/// What a client sends its requests to.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Tape {
-    /// Nothing.
+pub(super) enum McpTape {
+    /// The server.
     #[default]
     None,
-    /// What is offered and what calls give is kept.
-    Record(Folder),
-    /// The server is not started or asked at all.
-    Play(Folder),
+    /// The server, with its tool list and calls recorded.
+    Record(McpCassette),
+    /// A recording; the server is not started or contacted.
+    Play(McpCassette),
 }
 
-/// The files of one server. Clones count the calls together.
+/// The recordings of one server. Clones share the call counts.
 #[derive(Debug, Clone)]
-pub(super) struct Folder {
+pub(super) struct McpCassette {
     path: PathBuf,
     /// How often each call was made.
     made: Arc<Mutex<HashMap<String, u32>>>,
 }
 
-/// A call as it is kept.
+/// A recorded call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct RecordedCall {
     tool: String,
     arguments: Option<JsonObject>,
     result: CallToolResult,
 }
 
-impl Folder {
+impl McpCassette {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, made: Arc::default() }
     }
 
     fn tools(&self, server: &str) -> PathBuf {
-        self.path.join(format!("mcp-{}.tools.json", mark(server)))
+        self.path.join(format!("mcp-{}.tools.json", fingerprint(server)))
     }
 
-    /// The beginning of the names of the files of one call.
+    /// File name prefix of the recordings of one call.
     fn call(server: &str, tool: &str, arguments: Option<&JsonObject>) -> String {
         let arguments =
             arguments.map_or_else(String::new, |arguments| Value::from(arguments.clone()).to_string());
-        // A tool's name may have characters that a file's may not.
+        // Tool names may contain characters that are not allowed in file names.
         let shown: String = tool.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        format!("mcp-{}-{shown}-{}", mark(server), mark(&format!("{tool}\0{arguments}")))
+        format!("mcp-{}-{shown}-{}", fingerprint(server), fingerprint(&format!("{tool}\0{arguments}")))
     }
 
     pub(super) fn keep_tools(&self, server: &str, listing: &McpListing) -> Result<()> {
@@ -83,7 +83,8 @@ impl Folder {
                 break path;
             }
         };
-        let kept = Kept { tool: tool.to_owned(), arguments: arguments.cloned(), result: result.clone() };
+        let kept =
+            RecordedCall { tool: tool.to_owned(), arguments: arguments.cloned(), result: result.clone() };
         self.write(&path, &kept)
     }
 
@@ -93,7 +94,8 @@ impl Folder {
             .ok_or_else(|| self.missing(&format!("its tools were not recorded in {}", self.shown())))
     }
 
-    /// What a call gave: the second time what it gave then, and when there is no more, the last again.
+    /// The recorded result of a call: the n-th result for the n-th identical call, or the last one when there
+    /// are no more.
     pub(super) fn play_call(
         &self,
         server: &str,
@@ -108,7 +110,8 @@ impl Folder {
             *number
         };
         for number in (1..=number).rev() {
-            let kept: Option<Kept> = self.read(&self.path.join(format!("{name}-{number:03}.call.json")))?;
+            let kept: Option<RecordedCall> =
+                self.read(&self.path.join(format!("{name}-{number:03}.call.json")))?;
             if let Some(kept) = kept {
                 return Ok(kept.result);
             }
@@ -129,7 +132,7 @@ impl Folder {
 
     fn read<T: for<'de> Deserialize<'de>>(&self, path: &Path) -> Result<Option<T>> {
         let broken = |error: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::Settings, format!("{} cannot be read: {error}", path.display()))
+            Error::new(ErrorKind::Settings, format!("cannot read {}: {error}", path.display()))
         };
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| broken(&error)),
@@ -143,18 +146,18 @@ impl Folder {
             make_folder(&self.path)?;
             let mut text = serde_json::to_vec_pretty(value)?;
             text.push(b'\n');
-            // Whoever reads the folder meanwhile sees the file whole or not at all.
+            // Renamed into place, so concurrent readers never see a partial file.
             let unfinished = path.with_extension("part");
-            for_owner(&unfinished)?.write_all(&text)?;
+            create_private(&unfinished)?.write_all(&text)?;
             fs::rename(unfinished, path)
         };
         written().map_err(|error| {
-            Error::new(ErrorKind::Settings, format!("{} cannot be written: {error}", path.display()))
+            Error::new(ErrorKind::Settings, format!("cannot write {}: {error}", path.display()))
         })
     }
 }
 
-/// Makes a folder that only its owner may read.
+/// Creates a folder that only its owner may read.
 fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -163,8 +166,8 @@ fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file that only its owner may read: arguments and results of calls may hold anything.
-fn for_owner(path: &Path) -> io::Result<fs::File> {
+/// Creates a file that only its owner may read, because calls may contain private data.
+fn create_private(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -172,8 +175,8 @@ fn for_owner(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// A few characters for a text that may be long, or have something in it that is nobody's business.
-fn mark(text: &str) -> String {
+/// A short hash of a text that may be long or private.
+fn fingerprint(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -187,9 +190,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cassette_is_for_its_owner_alone() {
+    fn cassette_is_readable_by_its_owner_only() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::new(parent.path().join("cassettes"));
+        let folder = McpCassette::new(parent.path().join("cassettes"));
         folder.keep_call("server", "read", None, &CallToolResult::success(Vec::new())).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&folder.path), 0o700);

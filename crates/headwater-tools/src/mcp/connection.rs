@@ -26,43 +26,43 @@ use tokio::{
 };
 
 use super::{
-    Endpoint, Settings,
+    Endpoint, McpSettings,
     list::Listing,
-    process::Ending,
+    process::ProcessExit,
     stdio::StdioTransport,
-    tap::{Progress, Refusal, Tap},
+    tap::{NotificationTap, ProgressWatch, Refusal},
 };
 use crate::{Error, ErrorKind, Result, ToolContext};
 
-/// How long the server may take to be told of its last abandoned calls, and then to be closed.
+/// Time limits for the last cancel notifications and for closing the connection.
 const LAST_CANCELS: Duration = Duration::from_secs(1);
 const LONGEST_CLOSE: Duration = Duration::from_secs(10);
-/// The field of `_meta` that holds the idempotency key of a call.
+/// Field of `_meta` with the idempotency key of a call.
 const IDEMPOTENCY_KEY: &str = "dev.headwater/idempotencyKey";
-/// More calls than this are not abandoned at once.
+/// Capacity of the queue of cancelled calls.
 const MOST_ABANDONED: usize = 256;
 
-/// A live connection. Dropped, it ends in the background; [`shut`](Connection::shut) waits for it.
+/// A live connection. Dropping it closes it in the background; [`shut`](McpConnection::shut) waits for the end.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct McpConnection {
     service: Service,
-    /// Calls that nobody waits for any more, of which the server is told.
+    /// Dropped calls, which are to be cancelled at the server.
     abandoned: mpsc::Sender<RequestId>,
-    teller: JoinHandle<()>,
-    end: End,
-    /// What it offers, and how often that had changed when it was asked.
+    canceller: JoinHandle<()>,
+    end: ConnectionEnd,
+    /// The tool list, and the change count when it was fetched.
     listing: Mutex<Option<(u64, Listing)>>,
 }
 
-/// Where one learns how a connection ended.
+/// How a connection ended.
 #[derive(Debug)]
-enum End {
-    Process(Ending),
+enum ConnectionEnd {
+    Process(ProcessExit),
     Http(Refusal),
 }
 
-impl End {
-    /// Waits a little until it is known how a process ended.
+impl ConnectionEnd {
+    /// Waits briefly until the exit status of a process is known.
     async fn settled(&self) {
         if let Self::Process(ending) = self {
             ending.settled().await;
@@ -74,7 +74,9 @@ impl End {
             Self::Process(ending) => ending.error(),
             Self::Http(refusal) => {
                 let message = match refusal.get() {
-                    Some(message) => format!("it refused a message and the connection was ended: {message}"),
+                    Some(message) => {
+                        format!("it rejected a message, so the connection was closed: {message}")
+                    }
                     None => "the connection was closed".to_owned(),
                 };
                 Error::new(ErrorKind::Ended, message)
@@ -83,20 +85,21 @@ impl End {
     }
 }
 
-impl Connection {
-    /// Starts or reaches the server and greets it.
-    pub(super) async fn open(settings: &Settings, changed: &watch::Sender<u64>) -> Result<Self> {
-        let (mut greeting, mut end) = greet(settings, changed, ClientLifecycleMode::Initialize).await?;
-        // Since the version of July 2026 there is no greeting in the protocol, and a server may know no older one.
-        if matches!(greeting, Ok(Err(ClientInitializeError::JsonRpcError(_)))) {
+impl McpConnection {
+    /// Starts or reaches the server and initializes the connection.
+    pub(super) async fn open(settings: &McpSettings, changed: &watch::Sender<u64>) -> Result<Self> {
+        let (mut initialized, mut end) =
+            initialize(settings, changed, ClientLifecycleMode::Initialize).await?;
+        // The protocol version of July 2026 has no initialize request, and a server may support only that.
+        if matches!(initialized, Ok(Err(ClientInitializeError::JsonRpcError(_)))) {
             let preferred_versions = vec![ProtocolVersion::LATEST];
             let again =
-                greet(settings, changed, ClientLifecycleMode::Discover { preferred_versions }).await?;
+                initialize(settings, changed, ClientLifecycleMode::Discover { preferred_versions }).await?;
             if let (Ok(Ok(_)), _) = &again {
-                (greeting, end) = again;
+                (initialized, end) = again;
             }
         }
-        let service = match greeting {
+        let service = match initialized {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => {
                 end.settled().await;
@@ -106,16 +109,16 @@ impl Connection {
                 let waited = settings.connect_timeout;
                 return Err(Error::new(
                     ErrorKind::Timeout,
-                    format!("it did not answer the greeting within {waited:?}"),
+                    format!("it did not answer the initialize request within {waited:?}"),
                 ));
             }
         };
         let (abandoned, ids) = mpsc::channel(MOST_ABANDONED);
-        let teller = tokio::spawn(tell_abandoned(service.peer().clone(), ids));
-        Ok(Self { service, abandoned, teller, end, listing: Mutex::new(None) })
+        let canceller = tokio::spawn(send_cancellations(service.peer().clone(), ids));
+        Ok(Self { service, abandoned, canceller, end, listing: Mutex::new(None) })
     }
 
-    /// Whether nobody is at the other end any more.
+    /// Whether the other side is gone.
     pub(super) fn is_over(&self) -> bool {
         self.service.is_closed() || self.service.is_transport_closed()
     }
@@ -124,8 +127,8 @@ impl Connection {
         self.service.peer()
     }
 
-    /// What was listed when the list had changed so often. A server of the newest protocol tells of changes only to those who
-    /// subscribe, so it is asked each time.
+    /// The tool list, if it was fetched at this change count. A server of the newest protocol version reports
+    /// changes only to subscribers, so its list is never reused.
     pub(super) fn listing(&self, changes: u64) -> Option<Listing> {
         if !self.peer().peer_info()?.protocol_version.has_initialize() {
             return None;
@@ -138,10 +141,10 @@ impl Connection {
         *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = Some((changes, listing));
     }
 
-    /// Calls a tool. Dropped, the server is told that nobody waits any more.
+    /// Calls a tool. Dropping the future cancels the call at the server.
     pub(super) async fn call(
         &self,
-        settings: &Settings,
+        settings: &McpSettings,
         name: &str,
         arguments: Option<JsonObject>,
         context: ToolContext,
@@ -153,103 +156,106 @@ impl Connection {
         meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_str().into());
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let alive = Arc::new(Notify::new());
-        request.extensions.insert(Progress { context, alive: Arc::clone(&alive) });
+        request.extensions.insert(ProgressWatch { context, alive: Arc::clone(&alive) });
         let request = ClientRequest::CallToolRequest(request);
         let sent = self.peer().send_request_with_option(request, options).await;
         let mut call = match sent {
             Ok(call) => call,
             Err(error) => return Err(self.failure(error).await),
         };
-        let mut guard = Abandoned { id: Some(call.id.clone()), teller: &self.abandoned };
+        let mut guard = CancelOnDrop { id: Some(call.id.clone()), canceller: &self.abandoned };
 
-        // rmcp has time limits of its own, but waits without one until the server has taken the news of them.
+        // rmcp has time limits too, but after one it waits without limit for its cancel notification to be
+        // sent.
         let mut silence = pin!(sleep(settings.call_timeout));
         let mut longest = pin!(sleep(settings.longest_call));
         let answer = loop {
             tokio::select! {
                 biased;
                 answer = &mut call.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
-                () = &mut longest => return Err(given_up("it was not done within", settings.longest_call)),
+                () = &mut longest => return Err(given_up("the call did not finish within", settings.longest_call)),
                 () = alive.notified() => silence.as_mut().reset(Instant::now() + settings.call_timeout),
-                () = &mut silence => return Err(given_up("it gave no sign of life for", settings.call_timeout)),
+                () = &mut silence => return Err(given_up("no response or progress within", settings.call_timeout)),
             }
         };
         guard.id = None;
         match answer {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(ServerResult::InputRequiredResult(_)) => {
-                Err(Error::new(ErrorKind::Protocol, "it asks for more input, which this client cannot give"))
-            }
-            Ok(_) => Err(Error::new(ErrorKind::Protocol, "its answer is not the result of a tool")),
+            Ok(ServerResult::InputRequiredResult(_)) => Err(Error::new(
+                ErrorKind::Protocol,
+                "it requests more input, which this client does not support",
+            )),
+            Ok(_) => Err(Error::new(ErrorKind::Protocol, "its response is not a tool result")),
             Err(error) => Err(self.failure(error).await),
         }
     }
 
-    /// What a failed request means.
+    /// Classifies a failed request.
     pub(super) async fn failure(&self, error: ServiceError) -> Error {
         if self.is_over() {
             self.end.settled().await;
         }
         match error {
             ServiceError::McpError(error) => {
-                Error::new(ErrorKind::Refused, format!("it refuses: {}", error.message))
+                Error::new(ErrorKind::Refused, format!("it rejected the request: {}", error.message))
             }
             ServiceError::UnexpectedResponse => {
-                Error::new(ErrorKind::Protocol, "its answer is not one to the request")
+                Error::new(ErrorKind::Protocol, "its response does not match the request")
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => self.end.error(),
             ServiceError::TransportSend(error) => match &self.end {
-                End::Process(ending) => ending.error(),
-                End::Http(_) => unreachable_by("the request failed", error),
+                ConnectionEnd::Process(ending) => ending.error(),
+                ConnectionEnd::Http(_) => unreachable_by("the request failed", error),
             },
-            // Its text has names of types, and whole messages.
-            _ => Error::new(ErrorKind::Protocol, "the request failed: its answer cannot be read"),
+            // rmcp's message contains type names and whole messages.
+            _ => Error::new(ErrorKind::Protocol, "the request failed: invalid response"),
         }
     }
 
-    /// Ends it: tells of abandoned calls, says goodbye, ends the process.
+    /// Closes the connection: sends pending cancel notifications, closes the transport and ends the process.
     pub(super) async fn shut(self) {
-        let Self { mut service, abandoned, mut teller, .. } = self;
+        let Self { mut service, abandoned, mut canceller, .. } = self;
         drop(abandoned);
-        if timeout(LAST_CANCELS, &mut teller).await.is_err() {
-            teller.abort();
+        if timeout(LAST_CANCELS, &mut canceller).await.is_err() {
+            canceller.abort();
         }
         let _ = service.close_with_timeout(LONGEST_CLOSE).await;
     }
 }
 
 fn given_up(what: &str, limit: Duration) -> Error {
-    Error::new(ErrorKind::Timeout, format!("{what} {limit:?} and is told to stop"))
+    Error::new(ErrorKind::Timeout, format!("{what} {limit:?}: the call was cancelled"))
 }
 
 type Service = RunningService<RoleClient, ClientConfig>;
-type Greeting = Result<Result<Service, ClientInitializeError>, Elapsed>;
+type InitializeResult = Result<Result<Service, ClientInitializeError>, Elapsed>;
 
-/// Starts or reaches the server and learns who it is.
-async fn greet(
-    settings: &Settings,
+/// Starts or reaches the server and initializes the connection.
+async fn initialize(
+    settings: &McpSettings,
     changed: &watch::Sender<u64>,
     lifecycle: ClientLifecycleMode,
-) -> Result<(Greeting, End)> {
+) -> Result<(InitializeResult, ConnectionEnd)> {
     let limit = settings.connect_timeout;
     match &settings.endpoint {
         Endpoint::Stdio(program) => {
             let (transport, ending) = StdioTransport::start(program)?;
-            let tap = Tap::new(transport, changed.clone());
-            let greeting = serve_client_with_lifecycle(introduction(), tap, lifecycle);
-            Ok((timeout(limit, greeting).await, End::Process(ending)))
+            let tap = NotificationTap::new(transport, changed.clone());
+            let initialized = serve_client_with_lifecycle(client_config(), tap, lifecycle);
+            Ok((timeout(limit, initialized).await, ConnectionEnd::Process(ending)))
         }
         Endpoint::Http(address) => {
             let refusal = Refusal::default();
-            let tap = Tap::new(address.transport()?, changed.clone()).ending_on_refusal(refusal.clone());
-            let greeting = serve_client_with_lifecycle(introduction(), tap, lifecycle);
-            Ok((timeout(limit, greeting).await, End::Http(refusal)))
+            let tap = NotificationTap::new(address.transport()?, changed.clone())
+                .ending_on_refusal(refusal.clone());
+            let initialized = serve_client_with_lifecycle(client_config(), tap, lifecycle);
+            Ok((timeout(limit, initialized).await, ConnectionEnd::Http(refusal)))
         }
     }
 }
 
-/// Who we are. We offer the server nothing: it cannot ask for a model, for files or for a person.
-fn introduction() -> ClientConfig {
+/// Our client info. No capabilities are offered: the server cannot request model calls, files or user input.
+fn client_config() -> ClientConfig {
     ClientConfig::new(
         ClientCapabilities::default(),
         Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
@@ -257,51 +263,51 @@ fn introduction() -> ClientConfig {
     .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-fn refused(error: ClientInitializeError, end: &End) -> Error {
+fn refused(error: ClientInitializeError, end: &ConnectionEnd) -> Error {
     match (error, end) {
         (
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. },
-            End::Process(ending),
-        ) => ending.error().of("before it answered the greeting"),
-        (error, End::Http(_)) if error.is_authorization_required() => {
-            Error::new(ErrorKind::Refused, "it wants to know who asks: set a bearer token or a header")
+            ConnectionEnd::Process(ending),
+        ) => ending.error().of("before it answered the initialize request"),
+        (error, ConnectionEnd::Http(_)) if error.is_authorization_required() => {
+            Error::new(ErrorKind::Refused, "it requires authentication: set a bearer token or a header")
         }
-        (ClientInitializeError::TransportError { error, .. }, End::Http(_)) => {
+        (ClientInitializeError::TransportError { error, .. }, ConnectionEnd::Http(_)) => {
             unreachable_by("it cannot be reached", error)
         }
-        (ClientInitializeError::ConnectionClosed(_), End::Http(_)) => {
-            Error::new(ErrorKind::Ended, "it closed the connection before it answered the greeting")
+        (ClientInitializeError::ConnectionClosed(_), ConnectionEnd::Http(_)) => {
+            Error::new(ErrorKind::Ended, "it closed the connection before it answered the initialize request")
         }
         (ClientInitializeError::JsonRpcError(error), _) => {
-            Error::new(ErrorKind::Refused, format!("it refuses the greeting: {}", error.message))
+            Error::new(ErrorKind::Refused, format!("it rejected the initialize request: {}", error.message))
         }
-        _ => Error::new(ErrorKind::Protocol, "its answer to the greeting cannot be read"),
+        _ => Error::new(ErrorKind::Protocol, "its response to the initialize request is invalid"),
     }
 }
 
-/// An error of a transport, without the name of its Rust type.
+/// The error of a transport without the name of its Rust type.
 fn unreachable_by(what: &str, error: DynamicTransportError) -> Error {
     Error::new(ErrorKind::Unreachable, format!("{what}: {}", crate::output::with_causes(&*error.error)))
 }
 
-/// Sees to it that the server is told of a call that is dropped.
-struct Abandoned<'a> {
+/// Cancels a call at the server when it is dropped.
+struct CancelOnDrop<'a> {
     id: Option<RequestId>,
-    teller: &'a mpsc::Sender<RequestId>,
+    canceller: &'a mpsc::Sender<RequestId>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            // A full channel means that the server reads nothing, so telling it would be in vain.
-            let _ = self.teller.try_send(id);
+            // A full queue means that the server does not read, so a notification would not arrive either.
+            let _ = self.canceller.try_send(id);
         }
     }
 }
 
-async fn tell_abandoned(peer: Peer<RoleClient>, mut ids: mpsc::Receiver<RequestId>) {
+async fn send_cancellations(peer: Peer<RoleClient>, mut ids: mpsc::Receiver<RequestId>) {
     while let Some(id) = ids.recv().await {
-        let reason = Some("nobody waits for the answer any more".to_owned());
+        let reason = Some("the client no longer waits for the result".to_owned());
         if peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await.is_err() {
             break;
         }

@@ -1,4 +1,4 @@
-//! Where a server over HTTP is, and the client that reaches it.
+//! The address of a server over HTTP, and the transport to it.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -18,17 +18,17 @@ use crate::{Error, ErrorKind, Result};
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 const MOST_REDIRECTS: usize = 5;
 
-/// Where a server is, and what every request says.
+/// The URL of a server and the headers of every request.
 #[derive(Clone)]
 pub(super) struct Address {
     url: Arc<str>,
-    /// Without what may be secret: neither a password nor a query.
+    /// The URL without password and query, which may be secret.
     shown: String,
     headers: HashMap<HeaderName, HeaderValue>,
 }
 
 impl Address {
-    /// An address, and what is wrong with it.
+    /// An address, and an error if it is invalid.
     pub(super) fn new(url: &str) -> (Self, Option<Error>) {
         let new = |shown: String| Self { url: url.into(), shown, headers: HashMap::new() };
         let wrong =
@@ -43,14 +43,15 @@ impl Address {
                 let scheme = parsed.scheme().to_owned();
                 (
                     new(scheme.clone()),
-                    Some(wrong(&format!("begins with http:// or https://, not with {scheme}:"))),
+                    Some(wrong(&format!("must begin with http:// or https://, not {scheme}:"))),
                 )
             }
-            Err(error) => (new("?".to_owned()), Some(wrong(&format!("cannot be read: {error}")))),
+            Err(error) => (new("?".to_owned()), Some(wrong(&format!("is invalid: {error}")))),
         }
     }
 
-    /// What no text about it may show: the values of its headers. User and query of an address are always left out.
+    /// Secrets that no message may contain: the header values. Password and query of the URL are never shown
+    /// anyway.
     pub(super) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         for value in self.headers.values().filter_map(|value| value.to_str().ok()) {
@@ -62,17 +63,17 @@ impl Address {
 
     /// Adds a header.
     pub(super) fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("the value of the header \"{name}\" is not one"))?;
+        let name = HeaderName::try_from(name).map_err(|_| format!("invalid header name {name:?}"))?;
+        let mut value =
+            HeaderValue::try_from(value).map_err(|_| format!("invalid value of the header \"{name}\""))?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
         Ok(())
     }
 
-    /// What speaks to the server.
+    /// The transport to the server.
     pub(super) fn transport(&self) -> Result<StreamableHttpClientTransport<reqwest::Client>> {
-        // Without a provider the HTTP client panics when it is built. Another one that is installed already will do.
+        // Without a default crypto provider, building the HTTP client panics. An installed one is kept.
         if CryptoProvider::get_default().is_none() {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
@@ -80,9 +81,7 @@ impl Address {
             .connect_timeout(LONGEST_CONNECT)
             .redirect(same_origin())
             .build()
-            .map_err(|error| {
-                Error::caused(ErrorKind::Unreachable, "the HTTP client cannot be made", error)
-            })?;
+            .map_err(|error| Error::caused(ErrorKind::Unreachable, "cannot build the HTTP client", error))?;
         let config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
             .max_sse_event_size(super::process::LONGEST_LINE)
             .custom_headers(self.headers.clone());
@@ -90,7 +89,8 @@ impl Address {
     }
 }
 
-/// A message and its secrets go to the origin that was named and nowhere else, and never as a GET.
+/// Follows redirects only within the same origin and only if the body is kept, so that no message or secret
+/// goes elsewhere.
 fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let keeps_body =

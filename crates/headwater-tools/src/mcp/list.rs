@@ -1,4 +1,4 @@
-//! The tools that a server offers, page by page, and which of them are wanted.
+//! Lists a server's tools and selects some of them.
 
 use std::{
     collections::HashSet,
@@ -15,21 +15,21 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::{connection::Connection, slot::Slot, tool::McpTool};
+use super::{connection::McpConnection, slot::ConnectionSlot, tool::McpTool};
 use crate::{Approval, Error, ErrorKind, Result, Tools, Unfinished};
 
-/// More tools than this are not for a model.
+/// Maximum number of tools of a server.
 const MOST_TOOLS: usize = 10_000;
 
-/// What a server offers. A clone costs nothing.
+/// A server's tools. Cloning is cheap.
 pub(super) type Listing = Arc<[Tool]>;
 
-/// What a server offered, of what was wanted. It can be kept, and used later without asking the server again.
+/// A server's selected tools. It can be stored and used later without asking the server again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct McpListing(pub(super) Listing);
 
-/// The tools of a server: await it.
+/// The tools of a server; await it.
 ///
 /// ```no_run
 /// # async fn example(client: headwater_tools::McpClient) -> Result<(), headwater_tools::Error> {
@@ -40,36 +40,36 @@ pub struct McpListing(pub(super) Listing);
 /// # }
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing is asked of the server until this is awaited"]
+#[must_use = "the server is not contacted until this is awaited"]
 pub struct McpTools {
-    slot: Arc<Slot>,
+    slot: Arc<ConnectionSlot>,
     include: Option<Vec<String>>,
     prefix: String,
-    /// The tools whose every call needs a person's agreement.
+    /// Tools whose every call needs the user's approval.
     asks: Vec<String>,
-    /// What to do with unfinished calls of single tools.
+    /// Policies for calls with unknown outcome, by tool.
     unfinished: Vec<(String, Unfinished)>,
-    /// The tools whose input the person who is asked may change.
+    /// Tools whose input the user may change when approving.
     edits: Vec<String>,
-    policy: Policy,
+    policy: ToolPolicy,
 }
 
-/// What is said of all tools of a server.
+/// Settings for all tools of a server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Policy {
+pub(super) struct ToolPolicy {
     pub(super) approval: Approval,
-    /// Whether the person who is asked may change the input.
+    /// Whether the user may change the input when approving.
     pub(super) editable: bool,
     pub(super) unfinished: Unfinished,
-    /// Whether the server's hints are believed.
+    /// Whether the server's hints are trusted.
     pub(super) hints: bool,
-    /// Whether the connection ends with the reason call.
+    /// Whether the connection is closed at the end of the reason call.
     pub(super) closes: bool,
 }
 
 impl McpTools {
-    pub(super) fn new(slot: Arc<Slot>, closes: bool) -> Self {
-        let policy = Policy {
+    pub(super) fn new(slot: Arc<ConnectionSlot>, closes: bool) -> Self {
+        let policy = ToolPolicy {
             approval: Approval::NotNeeded,
             editable: false,
             unfinished: Unfinished::Fail,
@@ -87,66 +87,67 @@ impl McpTools {
         }
     }
 
-    /// Only these. A name that the server does not know is an error.
+    /// Selects only these tools. A name that the server does not have is an error.
     pub fn include<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.include.get_or_insert_default().extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Puts this before every name, so that the tools of two servers go into one set.
+    /// Puts a prefix before every name, so that the tools of two servers can be merged.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Says whether a person must agree to every call.
+    /// Sets whether the user must approve every call.
     pub fn approval(mut self, approval: Approval) -> Self {
         self.policy.approval = approval;
         self
     }
 
-    /// Says that a person must agree to every call of these, by their names at the server.
+    /// Requires the user's approval for every call of these tools, by their names at the server.
     pub fn approval_for<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.asks.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Allows the person who is asked for approval to change the input of any tool.
+    /// Allows the user to change the input of any tool when approving a call.
     pub fn editable(mut self) -> Self {
         self.policy.editable = true;
         self
     }
 
-    /// Allows the person who is asked for approval to change the input of these, by their names at the server.
+    /// Allows the user to change the input of these tools when approving a call, by their names at the
+    /// server.
     pub fn editable_for<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.edits.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Says what to do with a call of which nobody knows whether it was finished.
+    /// Sets what to do with a call whose outcome is unknown.
     pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
         self.policy.unfinished = unfinished;
         self
     }
 
-    /// Sets what to do with an unfinished call of one tool, by its name at the server. It counts more than hints.
+    /// Sets what to do with a call of one tool whose outcome is unknown, by its name at the server. Overrides
+    /// hints.
     pub fn unfinished_for(mut self, name: impl Into<String>, unfinished: Unfinished) -> Self {
         self.unfinished.push((name.into(), unfinished));
         self
     }
 
-    /// Believes what the server says of its tools: one that only reads, or that may be called again without more effect,
-    /// is repeated when a call was left unfinished; one that destroys needs a person's agreement. For servers that you
-    /// trust.
+    /// Trusts the server's hints: a read-only or idempotent tool is repeated if the outcome of a call is
+    /// unknown, and a destructive one needs the user's approval. Use it only for servers that you trust.
     pub fn trust_hints(mut self) -> Self {
         self.policy.hints = true;
         self
     }
 
-    /// Asks the server what it offers, and picks what is wanted.
+    /// Lists the server's tools and selects the requested ones.
     ///
     /// # Errors
-    /// If the server cannot be started, reached or understood, or has no tool of a name that is wanted.
+    /// If the server cannot be started or reached, violates the protocol, or lacks a requested tool.
     pub async fn list(&self) -> Result<McpListing> {
         let listing = self.slot.list().await?;
         let set = self.unfinished.iter().map(|(name, _)| name);
@@ -163,10 +164,10 @@ impl McpTools {
         Ok(McpListing(picked.collect()))
     }
 
-    /// The tools of a listing. The server is not asked; the first call opens the connection, if there is none.
+    /// The tools of a listing. The server is not contacted; the first call opens a connection if needed.
     ///
     /// # Errors
-    /// If a schema is not one, or if two tools have one name.
+    /// If a schema is invalid, or two tools have the same name.
     pub fn of(&self, listing: &McpListing) -> Result<Tools> {
         let mut tools = Tools::new();
         for tool in listing.0.iter() {
@@ -184,7 +185,7 @@ impl McpTools {
         Ok(tools)
     }
 
-    /// Ends the connection, unless it is one that is kept.
+    /// Closes the connection, unless it is kept.
     pub async fn close(&self) {
         if self.policy.closes {
             self.slot.close().await;
@@ -199,7 +200,7 @@ impl IntoFuture for McpTools {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let tools = self.list().await.and_then(|listing| self.of(&listing));
-            // Nobody gets the tools, so nobody would close the connection.
+            // Without tools, no later `close` would end the connection.
             if tools.as_ref().map_or(true, Tools::is_empty) {
                 self.close().await;
             }
@@ -208,14 +209,14 @@ impl IntoFuture for McpTools {
     }
 }
 
-/// Asks for all pages.
-pub(super) async fn all(connection: &Connection, limit: Duration) -> Result<Listing> {
+/// Fetches all pages.
+pub(super) async fn all(connection: &McpConnection, limit: Duration) -> Result<Listing> {
     timeout(limit, pages(connection)).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Timeout, format!("it did not list its tools within {limit:?}")))
     })
 }
 
-async fn pages(connection: &Connection) -> Result<Listing> {
+async fn pages(connection: &McpConnection) -> Result<Listing> {
     let mut tools = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor = None;
@@ -223,7 +224,7 @@ async fn pages(connection: &Connection) -> Result<Listing> {
         let page = PaginatedRequestParams::default().with_cursor(cursor.take());
         let page = match connection.peer().list_tools(Some(page)).await {
             Ok(page) => page,
-            // A server without tools need not know the question.
+            // A server without tools need not support the request.
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                 return Ok(tools.into());
             }
@@ -231,13 +232,12 @@ async fn pages(connection: &Connection) -> Result<Listing> {
         };
         tools.extend(page.tools);
         if tools.len() > MOST_TOOLS {
-            let message =
-                format!("it offers more than {MOST_TOOLS} tools, which is more than any model takes");
+            let message = format!("it offers more than {MOST_TOOLS} tools, which is the limit");
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         let Some(next) = page.next_cursor else { return Ok(tools.into()) };
         if !seen.insert(next.clone()) {
-            let message = "the pages of its list of tools go round in a circle";
+            let message = "its tool list repeats a page cursor, so it would never end";
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);

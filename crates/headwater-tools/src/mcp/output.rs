@@ -1,18 +1,18 @@
-//! What a server gave, as a tool's output.
+//! Converts a server's result to a tool's output.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
 use crate::{Mismatch, Schema, ToolError, ToolOutput};
 
-/// Texts become one text; anything else is given as the blocks that came. Structured content must fit the schema that the
-/// tool itself told.
+/// Text blocks are joined to one text; other content is passed on as blocks. Structured content must fit the
+/// tool's own output schema.
 pub(super) fn output(result: CallToolResult, schema: Option<&Schema>) -> Result<ToolOutput, ToolError> {
     let is_error = result.is_error.unwrap_or(false);
     if let (Some(schema), Some(structured), false) = (schema, &result.structured_content, is_error) {
         schema.check(structured).map_err(|mismatches| {
             let list = Mismatch::in_one_line(&mismatches);
-            ToolError::new(format!("what it gave does not fit the schema of its output: {list}"))
+            ToolError::new(format!("its output does not fit its output schema: {list}"))
         })?;
     }
     let output = match (text(&result.content), &result.structured_content) {
@@ -23,7 +23,7 @@ pub(super) fn output(result: CallToolResult, schema: Option<&Schema>) -> Result<
     Ok(ToolOutput { output, structured: result.structured_content, is_error })
 }
 
-/// The text, if it is nothing else.
+/// The text, if all blocks are text.
 fn text(content: &[ContentBlock]) -> Option<String> {
     let texts: Option<Vec<&str>> = content
         .iter()

@@ -1,4 +1,4 @@
-//! A server's process: started in a group of its own, so that all that it starts in turn ends with it.
+//! A server's process, started in its own process group so that its children end with it.
 
 use std::{
     collections::VecDeque,
@@ -24,19 +24,20 @@ use tokio::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// How long a process may take to end by itself. Many do not, and somebody waits for the end of the reason call.
-const UNASKED: Duration = Duration::from_millis(300);
-/// How long it may take when it is asked to.
-const ASKED: Duration = Duration::from_secs(2);
-/// How long the last words of a process that has ended may take.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a process may take to exit on its own. Many never do, and the caller waits for the end of the
+/// reason call.
+const EXIT_GRACE: Duration = Duration::from_millis(300);
+/// How long it may take after SIGTERM.
+const TERM_GRACE: Duration = Duration::from_secs(2);
+/// How long to wait for the stderr of an exited process.
+const STDERR_GRACE: Duration = Duration::from_millis(500);
 
-/// A shorter word of an argument is an ordinary one, unless a name says otherwise.
+/// A shorter argument is an ordinary word, unless the flag before it marks it as secret.
 const SHORTEST_WORD: usize = 8;
-/// The longest line of a process that is read.
+/// Maximum length of a line of output.
 pub(super) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// What a program needs to run. The rest of our environment may hold keys, and is nobody's business.
+/// Variables that a program needs to run. The rest of our environment may hold keys and is not passed on.
 #[cfg(not(windows))]
 const INHERITED: &[&str] = &[
     "HOME",
@@ -101,8 +102,8 @@ impl Program {
         secrets
     }
 
-    /// Starts it.
-    pub(super) fn start(&self) -> Result<(Process, Output, ChildStdin)> {
+    /// Starts the program.
+    pub(super) fn start(&self) -> Result<(Process, ProcessOutput, ChildStdin)> {
         let mut command = Command::new(&self.command);
         command.args(&self.args).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
@@ -117,20 +118,20 @@ impl Program {
         let mut child = command.spawn().map_err(start)?;
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(output), Some(input), Some(errors)) = pipes else {
-            return Err(Error::new(ErrorKind::Start, "it was started without its pipes"));
+            return Err(Error::new(ErrorKind::Start, "it has no pipes"));
         };
-        let ending = Ending::new(self);
+        let ending = ProcessExit::new(self);
         let reader = tokio::spawn(keep_last(errors, ending.clone()));
-        let output = Output { pipe: output, ending: ending.clone(), line: 0 };
+        let output = ProcessOutput { pipe: output, ending: ending.clone(), line: 0 };
         Ok((
-            Process { group: Group::of(&child), child: Some(child), ending, reader: Some(reader) },
+            Process { group: ProcessGroup::of(&child), child: Some(child), ending, reader: Some(reader) },
             output,
             input,
         ))
     }
 }
 
-/// The command alone: arguments and environment may hold secrets.
+/// Shows only the command: arguments and environment may hold secrets.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.command.display())
@@ -143,50 +144,50 @@ impl fmt::Debug for Program {
     }
 }
 
-/// A process that was started, with all that it started. Dropped, it is killed.
+/// A running process and its children. Dropping it kills them.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Gone when it is dropped.
+    /// `None` once the drop handler has taken it.
     child: Option<Child>,
-    group: Group,
-    ending: Ending,
-    /// Keeps the last of what it says to stderr.
+    group: ProcessGroup,
+    ending: ProcessExit,
+    /// Reads stderr and keeps its end.
     reader: Option<JoinHandle<()>>,
 }
 
 impl Process {
-    /// How it ended, to be asked later.
-    pub(super) fn ending(&self) -> Ending {
+    /// How it ended, available later.
+    pub(super) fn ending(&self) -> ProcessExit {
         self.ending.clone()
     }
 
-    /// Waits until it has ended. May be dropped and called again.
+    /// Waits until it has exited. Cancel-safe: may be called again.
     pub(super) async fn ended(&mut self) {
         let (Some(child), Some(reader)) = (&mut self.child, &mut self.reader) else { return };
         let status = child.wait().await;
-        // What it left behind holds its pipes open.
+        // Its children may still hold its pipes open.
         self.group.kill();
-        let _ = timeout(LAST_WORDS, reader).await;
+        let _ = timeout(STDERR_GRACE, reader).await;
         self.ending.set(status.ok());
     }
 
-    /// Waits a little for the end of a process that has closed its output.
+    /// Waits briefly for the exit of a process that has closed its output.
     pub(super) async fn ended_soon(&mut self) {
         if !self.ending.is_set() {
-            let _ = timeout(LAST_WORDS, self.ended()).await;
+            let _ = timeout(STDERR_GRACE, self.ended()).await;
         }
     }
 
-    /// Ends it: by itself now that its input is closed, or asked to, or killed.
+    /// Ends it: waits for it to exit now that its input is closed, then sends SIGTERM, then kills it.
     pub(super) async fn stop(&mut self) {
         if self.ending.is_set() {
             return;
         }
-        if timeout(UNASKED, self.ended()).await.is_ok() {
+        if timeout(EXIT_GRACE, self.ended()).await.is_ok() {
             return;
         }
-        self.group.ask_to_end();
-        if timeout(ASKED, self.ended()).await.is_ok() {
+        self.group.terminate();
+        if timeout(TERM_GRACE, self.ended()).await.is_ok() {
             return;
         }
         self.group.kill();
@@ -202,26 +203,26 @@ impl Drop for Process {
         let (Some(mut child), Some(mut reader)) = (self.child.take(), self.reader.take()) else { return };
         let (mut group, ending) = (self.group.take(), self.ending.clone());
         let Ok(runtime) = Handle::try_current().map_err(|_| group.kill()) else { return };
-        // One that is about to end by itself gets a moment to tell how: a server that dies at once closes the connection
-        // before its status and its last words are there.
+        // A server that fails at its start closes the connection before its exit status and stderr are
+        // available, so it gets a moment.
         runtime.spawn(async move {
-            let mut status = timeout(LAST_WORDS, child.wait()).await.ok();
+            let mut status = timeout(STDERR_GRACE, child.wait()).await.ok();
             group.kill();
             if status.is_none() {
                 status = Some(child.wait().await);
             }
-            let _ = timeout(LAST_WORDS, &mut reader).await;
+            let _ = timeout(STDERR_GRACE, &mut reader).await;
             reader.abort();
             ending.set(status.and_then(Result::ok));
         });
     }
 }
 
-/// The process group of a process, as long as there is one. Dropped, it is killed.
+/// The process group of a process, while it exists. Dropping it kills the group.
 #[derive(Debug, Default)]
-struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
+struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
 
-impl Group {
+impl ProcessGroup {
     #[cfg(unix)]
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
@@ -229,13 +230,13 @@ impl Group {
     }
 
     #[cfg(unix)]
-    fn ask_to_end(&self) {
+    fn terminate(&self) {
         if let Some(group) = self.0 {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
         }
     }
 
-    /// Once: the number may be another group's later.
+    /// Only once: the id may belong to another group later.
     #[cfg(unix)]
     fn kill(&mut self) {
         if let Some(group) = self.0.take() {
@@ -243,7 +244,7 @@ impl Group {
         }
     }
 
-    /// Hands the group over: the new holder kills it.
+    /// Moves the group to a new owner, which will kill it.
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }
@@ -254,51 +255,51 @@ impl Group {
     }
 
     #[cfg(not(unix))]
-    fn ask_to_end(&self) {}
+    fn terminate(&self) {}
 
     #[cfg(not(unix))]
     fn kill(&mut self) {}
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// How a process ended and what it said last. Clones share it.
+/// How a process ended and the end of its stderr. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Ending(Arc<Mutex<Ended>>);
+pub(super) struct ProcessExit(Arc<Mutex<ExitState>>);
 
 #[derive(Debug)]
-struct Ended {
+struct ExitState {
     command: String,
     secrets: Secrets,
     status: Option<Option<ExitStatus>>,
-    /// It wrote a line that is longer than any message may be.
+    /// Whether it wrote a line above the length limit.
     is_oversized: bool,
-    last_words: VecDeque<u8>,
+    stderr_tail: VecDeque<u8>,
     is_logged: bool,
-    /// Told when the status is known.
+    /// Notified when the exit status is known.
     settled: Arc<Notify>,
 }
 
-impl Ending {
+impl ProcessExit {
     const KEPT: usize = 1024;
 
     fn new(program: &Program) -> Self {
-        Self(Arc::new(Mutex::new(Ended {
+        Self(Arc::new(Mutex::new(ExitState {
             command: program.to_string(),
             secrets: program.secrets(),
             status: None,
             is_oversized: false,
-            last_words: VecDeque::new(),
+            stderr_tail: VecDeque::new(),
             is_logged: false,
             settled: Arc::default(),
         })))
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Ended) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut ExitState) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -313,36 +314,36 @@ impl Ending {
         });
     }
 
-    /// Waits a little until its status is known.
+    /// Waits briefly until the exit status is known.
     pub(super) async fn settled(&self) {
         let settled = self.with(|ended| Arc::clone(&ended.settled));
         let settled = settled.notified();
         if !self.is_set() {
-            let _ = timeout(LAST_WORDS * 3, settled).await;
+            let _ = timeout(STDERR_GRACE * 3, settled).await;
         }
     }
 
-    fn say(&self, bytes: &[u8]) {
+    fn add_stderr(&self, bytes: &[u8]) {
         self.with(|ended| {
-            ended.last_words.extend(bytes);
-            let surplus = ended.last_words.len().saturating_sub(Self::KEPT);
-            ended.last_words.drain(..surplus);
+            ended.stderr_tail.extend(bytes);
+            let surplus = ended.stderr_tail.len().saturating_sub(Self::KEPT);
+            ended.stderr_tail.drain(..surplus);
         });
     }
 
-    /// Why a connection to it is over. What it wrote to stderr goes to the log, once: it is for the operator.
+    /// Why the connection ended. The stderr goes to the log once, for the operator, and not into the error.
     pub(super) fn error(&self) -> Error {
         self.with(|ended| {
             let status = match ended.status {
                 _ if ended.is_oversized => {
-                    format!("it wrote a line of more than {LONGEST_LINE} bytes, the most that is read")
+                    format!("it wrote a line of more than {LONGEST_LINE} bytes, which is the limit")
                 }
                 Some(Some(status)) => format!("it ended with {status}"),
                 Some(None) => "it ended".to_owned(),
                 None => "it closed its output".to_owned(),
             };
             if !std::mem::replace(&mut ended.is_logged, true) {
-                let stderr = String::from_utf8_lossy(ended.last_words.make_contiguous());
+                let stderr = String::from_utf8_lossy(ended.stderr_tail.make_contiguous());
                 let stderr = ended.secrets.remove(stderr.trim());
                 tracing::warn!(command = ?ended.command, status, ?stderr, "an MCP server failed");
             }
@@ -351,17 +352,17 @@ impl Ending {
     }
 }
 
-/// The output of a process. A line that is too long is an error here: rmcp would drop it, and the call that it answers would
-/// wait in vain.
+/// The output of a process. A line above the limit is an error here: rmcp would drop it, and its call would
+/// wait forever.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct ProcessOutput {
     pipe: ChildStdout,
-    ending: Ending,
-    /// The bytes since the last end of a line.
+    ending: ProcessExit,
+    /// Bytes since the last line break.
     line: usize,
 }
 
-impl AsyncRead for Output {
+impl AsyncRead for ProcessOutput {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = into.filled().len();
@@ -379,9 +380,9 @@ impl AsyncRead for Output {
     }
 }
 
-async fn keep_last(mut from: impl AsyncRead + Unpin, ending: Ending) {
+async fn keep_last(mut from: impl AsyncRead + Unpin, ending: ProcessExit) {
     let mut buffer = [0; 512];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        ending.say(buffer.get(..read).unwrap_or_default());
+        ending.add_stderr(buffer.get(..read).unwrap_or_default());
     }
 }

@@ -1,4 +1,4 @@
-//! The place of a connection: opened when it is needed, opened anew when it is gone.
+//! Holds a connection: opened when needed, reopened when lost.
 
 use std::sync::{
     Arc,
@@ -10,26 +10,27 @@ use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Mutex, watch};
 
 use super::{
-    Settings,
-    cassette::Tape,
-    connection::Connection,
+    McpSettings,
+    cassette::McpTape,
+    connection::McpConnection,
     list::{self, Listing, McpListing},
 };
 use crate::{Error, ErrorKind, Result, ToolContext};
 
+/// A place for one connection to a server, shared by all its tools.
 #[derive(Debug)]
-pub(super) struct Slot {
-    settings: Settings,
+pub(super) struct ConnectionSlot {
+    settings: McpSettings,
     secrets: Secrets,
-    connection: Mutex<Option<Arc<Connection>>>,
-    /// How often the server said that its tools have changed.
+    connection: Mutex<Option<Arc<McpConnection>>>,
+    /// How often the server reported a change of its tools.
     changes: watch::Sender<u64>,
-    /// How often it had said so when they were last listed.
+    /// The value of `changes` when the tools were last listed.
     listed: AtomicU64,
 }
 
-impl Slot {
-    pub(super) fn new(settings: Settings) -> Self {
+impl ConnectionSlot {
+    pub(super) fn new(settings: McpSettings) -> Self {
         Self {
             secrets: settings.secrets(),
             settings,
@@ -39,19 +40,19 @@ impl Slot {
         }
     }
 
-    /// The server, for messages.
+    /// The server's name for messages.
     pub(super) fn name(&self) -> String {
         self.settings.to_string()
     }
 
-    /// An error of the server as others get it: with its name, and without secrets.
+    /// An error of the server for callers: with its name and without secrets.
     pub(super) fn clean(&self, error: &Error) -> Error {
         error.cleaned(&self.name(), &self.secrets)
     }
 
-    /// What the server offers now.
+    /// The server's current tools.
     pub(super) async fn list(&self) -> Result<Listing> {
-        if let Tape::Play(folder) = &self.settings.tape {
+        if let McpTape::Play(folder) = &self.settings.tape {
             let listing = folder.play_tools(&self.name()).map_err(|error| error.of(&self.name()))?;
             return Ok(listing.0);
         }
@@ -64,7 +65,7 @@ impl Slot {
         if let Ok(listing) = &listing {
             connection.set_listing(changes, listing.clone());
             self.listed.store(changes, Ordering::Relaxed);
-            if let Tape::Record(folder) = &self.settings.tape {
+            if let McpTape::Record(folder) = &self.settings.tape {
                 folder.keep_tools(&self.name(), &McpListing(listing.clone()))?;
             }
         }
@@ -78,27 +79,27 @@ impl Slot {
         arguments: Option<JsonObject>,
         context: ToolContext,
     ) -> Result<CallToolResult> {
-        if let Tape::Play(folder) = &self.settings.tape {
+        if let McpTape::Play(folder) = &self.settings.tape {
             let played = folder.play_call(&self.name(), name, arguments.as_ref());
             return played.map_err(|error| error.of(&self.name()));
         }
         let connection = self.open().await?;
-        let kept = matches!(self.settings.tape, Tape::Record(_)).then(|| arguments.clone());
+        let kept = matches!(self.settings.tape, McpTape::Record(_)).then(|| arguments.clone());
         let result = connection.call(&self.settings, name, arguments, context).await;
-        if let (Tape::Record(folder), Some(arguments), Ok(result)) = (&self.settings.tape, kept, &result) {
+        if let (McpTape::Record(folder), Some(arguments), Ok(result)) = (&self.settings.tape, kept, &result) {
             folder.keep_call(&self.name(), name, arguments.as_ref(), result)?;
         }
         self.leave(connection, result).await
     }
 
-    /// Waits until the tools are others than those that were last listed.
+    /// Waits until the tools have changed since they were last listed.
     pub(super) async fn changed(&self) {
         let mut changes = self.changes.subscribe();
-        // The sender is ours, so this ends only by a change.
+        // We own the sender, so this returns only at a change.
         let _ = changes.wait_for(|changes| *changes != self.listed.load(Ordering::Relaxed)).await;
     }
 
-    /// Ends the connection. Calls that are under way on it finish first, in the background.
+    /// Closes the connection. Running calls finish first, in the background.
     pub(super) async fn close(&self) {
         let connection = self.connection.lock().await.take();
         if let Some(connection) = connection.and_then(Arc::into_inner) {
@@ -106,7 +107,7 @@ impl Slot {
         }
     }
 
-    async fn open(&self) -> Result<Arc<Connection>> {
+    async fn open(&self) -> Result<Arc<McpConnection>> {
         if let Some(wrong) = &self.settings.wrong {
             return Err(wrong.clone());
         }
@@ -119,14 +120,14 @@ impl Slot {
             gone.shut().await;
         }
         let connection =
-            Connection::open(&self.settings, &self.changes).await.map_err(|error| self.clean(&error))?;
+            McpConnection::open(&self.settings, &self.changes).await.map_err(|error| self.clean(&error))?;
         let connection = Arc::new(connection);
         *place = Some(Arc::clone(&connection));
         Ok(connection)
     }
 
-    /// Gives the connection back, and lets go of it if it failed or was closed meanwhile.
-    async fn leave<T>(&self, connection: Arc<Connection>, result: Result<T>) -> Result<T> {
+    /// Ends a use of the connection, and drops the connection if it failed or was closed meanwhile.
+    async fn leave<T>(&self, connection: Arc<McpConnection>, result: Result<T>) -> Result<T> {
         let failed = |error: &Error| matches!(error.kind(), ErrorKind::Ended | ErrorKind::Unreachable);
         if result.as_ref().is_err_and(failed) {
             let mut place = self.connection.lock().await;

@@ -1,4 +1,4 @@
-//! A transport over the pipes of a process that ends with it.
+//! A transport over the pipes of a process, which ends with the transport.
 
 use std::{future::Future, io, time::Duration};
 
@@ -9,25 +9,25 @@ use rmcp::{
 };
 use tokio::{process::ChildStdin, time::timeout};
 
-use super::process::{Ending, Output, Process, Program};
+use super::process::{Process, ProcessExit, ProcessOutput, Program};
 use crate::Result;
 
-/// How long the last message may take to be written.
+/// Time limit for writing the last message.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The pipes, and the process at their other end.
+/// The pipes and the process at the other end.
 pub(super) struct StdioTransport {
-    pipes: AsyncRwTransport<RoleClient, Output, ChildStdin>,
+    pipes: AsyncRwTransport<RoleClient, ProcessOutput, ChildStdin>,
     process: Process,
     over: bool,
 }
 
 impl StdioTransport {
     /// Starts a program.
-    pub(super) fn start(program: &Program) -> Result<(Self, Ending)> {
+    pub(super) fn start(program: &Program) -> Result<(Self, ProcessExit)> {
         let (process, output, input) = program.start()?;
         let ending = process.ending();
-        // The output has a limit of its own, which it reports.
+        // `ProcessOutput` has its own limit and reports it as an error.
         let pipes = AsyncRwTransport::new_client(output, input).with_max_line_length(usize::MAX);
         Ok((Self { pipes, process, over: false }, ending))
     }
@@ -44,8 +44,8 @@ impl Transport<RoleClient> for StdioTransport {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        // A process may end and leave its output open to another that it started, so both are watched. What it said before
-        // is still read.
+        // A process may exit and leave its output open to a child, so both are watched. Output written before
+        // the exit is still read.
         if !self.over {
             tokio::select! {
                 biased;
@@ -62,7 +62,7 @@ impl Transport<RoleClient> for StdioTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // A process that does not read its input keeps a writer waiting, and with it whoever wants to close.
+        // A process that does not read its input would block the flush forever.
         let _ = timeout(FLUSH, self.pipes.close()).await;
         self.process.stop().await;
         Ok(())

@@ -1,5 +1,5 @@
-//! What is overheard on the way: the progress of a call, in order and before its answer, and that the list of tools has
-//! changed. rmcp hands each notification to a task of its own, which keeps no order.
+//! Watches the messages of a connection for the progress of calls, in order and before the result, and for
+//! changes of the tool list. rmcp handles each notification in its own task, which loses the order.
 
 use std::{
     collections::HashMap,
@@ -22,29 +22,29 @@ use tokio::sync::{Notify, watch};
 
 use crate::{ToolContext, ToolOutput};
 
-/// Rides on a request and says who wants to see its progress.
+/// Attached to a request to receive its progress.
 #[derive(Debug, Clone)]
-pub(super) struct Progress {
+pub(super) struct ProgressWatch {
     pub(super) context: ToolContext,
-    /// Told of every sign of life.
+    /// Notified at each progress message.
     pub(super) alive: Arc<Notify>,
 }
 
-/// A transport that is overheard.
-pub(super) struct Tap<T> {
+/// A transport whose messages are watched.
+pub(super) struct NotificationTap<T> {
     transport: T,
-    watched: HashMap<ProgressToken, Progress>,
+    watched: HashMap<ProgressToken, ProgressWatch>,
     tokens: HashMap<RequestId, ProgressToken>,
     changed: watch::Sender<u64>,
     greeted: bool,
     refusal: Option<Refusal>,
 }
 
-/// What a server said when it refused a message without saying which. A clone tells the same.
+/// The message of a server that rejected a request without naming it. Clones share it.
 pub(super) type Refusal = Arc<OnceLock<String>>;
 
-impl<T> Tap<T> {
-    /// Counts in `changed` how often the server said that its tools are others.
+impl<T> NotificationTap<T> {
+    /// Counts changes of the tool list in `changed`.
     pub(super) fn new(transport: T, changed: watch::Sender<u64>) -> Self {
         Self {
             transport,
@@ -56,8 +56,8 @@ impl<T> Tap<T> {
         }
     }
 
-    /// Ends the connection when the server refuses a message without saying which. Over HTTP that is how many servers tell
-    /// that they no longer know the session; whoever waits for an answer would wait in vain.
+    /// Closes the connection when the server rejects a message without naming it. Over HTTP, many servers
+    /// report an unknown session this way, and the callers would wait forever.
     pub(super) fn ending_on_refusal(mut self, refusal: Refusal) -> Self {
         self.refusal = Some(refusal);
         self
@@ -71,7 +71,7 @@ impl<T> Tap<T> {
                     ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
                 );
                 self.greeted |= !greets;
-                let Some(progress) = request.request.extensions().get::<Progress>() else { return };
+                let Some(progress) = request.request.extensions().get::<ProgressWatch>() else { return };
                 if let Some(token) = request.request.get_meta().get_progress_token() {
                     self.tokens.insert(request.id.clone(), token.clone());
                     self.watched.insert(token, progress.clone());
@@ -113,7 +113,7 @@ impl<T> Tap<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for NotificationTap<T> {
     type Error = T::Error;
 
     fn send(
@@ -142,9 +142,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     }
 }
 
-/// What the server reported, as it did: `{"progress": 3, "total": 5, "message": "…"}`.
+/// The progress as reported: `{"progress": 3, "total": 5, "message": "…"}`.
 fn preliminary(progress: &ProgressNotificationParam) -> ToolOutput {
-    // Steps are counted far more often than measured.
+    // ProgressWatch is usually a count, so whole numbers become integers.
     let number = |value: f64| {
         if value.fract() == 0.0 && value.abs() < 9e15 {
             Value::from(value as i64)

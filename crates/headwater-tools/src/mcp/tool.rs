@@ -3,17 +3,17 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use headwater_protocol::ToolSpec;
-use rmcp::model::Tool as Offered;
+use rmcp::model::Tool as RemoteTool;
 use serde_json::Value;
 
-use super::{list::Policy, output::output, slot::Slot};
+use super::{list::ToolPolicy, output::output, slot::ConnectionSlot};
 use crate::{Approval, Result, Schema, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfinished};
 
 /// A tool of an MCP server.
 #[derive(Debug)]
 pub(super) struct McpTool {
-    slot: Arc<Slot>,
-    /// Its name at the server, which may differ from the one that the model is told.
+    slot: Arc<ConnectionSlot>,
+    /// Its name at the server, which may differ from its name for the model.
     remote: String,
     spec: ToolSpec,
     output: Option<Schema>,
@@ -24,7 +24,12 @@ pub(super) struct McpTool {
 }
 
 impl McpTool {
-    pub(super) fn new(slot: Arc<Slot>, offered: &Offered, prefix: &str, policy: Policy) -> Result<Self> {
+    pub(super) fn new(
+        slot: Arc<ConnectionSlot>,
+        offered: &RemoteTool,
+        prefix: &str,
+        policy: ToolPolicy,
+    ) -> Result<Self> {
         let remote = offered.name.to_string();
         let hints = offered.annotations.as_ref();
         let mut spec =

@@ -1,4 +1,4 @@
-//! Where and how a value does not fit a schema, in words that a model or a developer can act on.
+//! Describes where and how a value does not fit a schema, for models and developers.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-/// One place where a value does not fit a schema.
+/// One mismatch between a value and a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// Where in the value: `bullets[2].title`; empty for the value itself.
+    /// Path in the value, such as `bullets[2].title`; empty for the value itself.
     pub path: String,
-    /// What was expected, and what is there.
+    /// The expected and the actual value.
     pub message: String,
 }
 
 impl Mismatch {
-    /// How many places are told at most.
+    /// Maximum number of reported mismatches.
     pub const LIMIT: usize = 20;
 
-    /// Several in one line, for a model or a log.
+    /// Joins several into one line, for a model or a log.
     ///
     /// ```
     /// use headwater_tools::{Mismatch, Schema};
@@ -66,7 +66,7 @@ pub(super) fn collect(errors: ErrorIterator<'_>, root: &Value) -> Vec<Mismatch> 
             more += 1;
         }
     }
-    // Whoever is told that a value does not fit must be told something.
+    // A failed check must report at least one mismatch.
     if mismatches.is_empty() {
         mismatches.push(Mismatch::new(String::new(), "does not fit the schema"));
     }
@@ -80,7 +80,7 @@ pub(super) fn collect(errors: ErrorIterator<'_>, root: &Value) -> Vec<Mismatch> 
 
 fn describe(error: &ValidationError<'_>, root: &Value, out: &mut Vec<Mismatch>) {
     let path = readable(error.instance_path().as_str(), root);
-    let got = || shown(error.instance());
+    let got = || abbreviate(error.instance());
     let message = match error.kind() {
         Kind::Required { property } => {
             return out.push(Mismatch::new(joined(path, property.as_str().unwrap_or_default()), "missing"));
@@ -93,11 +93,13 @@ fn describe(error: &ValidationError<'_>, root: &Value, out: &mut Vec<Mismatch>) 
             return describe_choice(error, context, root, out);
         }
         Kind::OneOfMultipleValid { .. } => {
-            "fits more than one of the shapes of which it must fit exactly one".to_owned()
+            "fits more than one of the allowed shapes, but must fit exactly one".to_owned()
         }
         Kind::Type { kind } => format!("expected {}, got {}", types(kind), got()),
         Kind::Enum { options } => format!("expected one of {}, got {}", listed(options), got()),
-        Kind::Constant { expected_value } => format!("expected {}, got {}", shown(expected_value), got()),
+        Kind::Constant { expected_value } => {
+            format!("expected {}, got {}", abbreviate(expected_value), got())
+        }
         Kind::Minimum { limit } => format!("expected at least {limit}, got {}", got()),
         Kind::Maximum { limit } => format!("expected at most {limit}, got {}", got()),
         Kind::ExclusiveMinimum { limit } => format!("expected more than {limit}, got {}", got()),
@@ -129,8 +131,8 @@ fn describe(error: &ValidationError<'_>, root: &Value, out: &mut Vec<Mismatch>) 
     out.push(Mismatch::new(path, message));
 }
 
-/// Tells of the one shape that was meant, where that can be known: all others differ in their very type or in the
-/// constant that tells the shapes apart.
+/// Describes the mismatch of the intended alternative, if it can be determined: all others differ in their
+/// type or in the constant that distinguishes the alternatives.
 fn describe_choice(
     error: &ValidationError<'_>,
     shapes: &[Vec<ValidationError<'static>>],
@@ -149,7 +151,7 @@ fn describe_choice(
     if let (Some(errors), None) = (meant.next(), meant.next()) {
         return errors.iter().for_each(|error| describe(error, root, out));
     }
-    let got = shown(error.instance());
+    let got = abbreviate(error.instance());
     let message = match expected_types(error, here) {
         Some(types) => format!("expected {}, got {got}", types.join(" or ")),
         None => format!("fits none of the {} allowed shapes, got {got}", shapes.len()),
@@ -157,7 +159,7 @@ fn describe_choice(
     out.push(Mismatch::new(readable(here, root), message));
 }
 
-/// The types of which the value at this place should be one, if the type is all that is wrong.
+/// The types expected at this path, if only the type is wrong.
 fn expected_types(error: &ValidationError<'_>, here: &str) -> Option<Vec<String>> {
     match error.kind() {
         Kind::Type { kind } if error.instance_path().as_str() == here => Some(vec![types(kind)]),
@@ -180,7 +182,7 @@ fn first_line(error: &ValidationError<'_>, root: &Value) -> String {
     lines.first().map(|line| line.message.clone()).unwrap_or_default()
 }
 
-/// `/bullets/2/title` as `bullets[2].title`. The value tells an index from a key that is a number.
+/// Converts `/bullets/2/title` to `bullets[2].title`. The value distinguishes an index from a numeric key.
 fn readable(pointer: &str, root: &Value) -> String {
     let mut path = String::new();
     let mut place = Some(root);
@@ -205,7 +207,7 @@ fn joined(path: String, key: &str) -> String {
     match (plain, path.is_empty()) {
         (true, true) => key.to_owned(),
         (true, false) => format!("{path}.{key}"),
-        (false, _) => format!("{path}[{}]", shown(&Value::from(key))),
+        (false, _) => format!("{path}[{}]", abbreviate(&Value::from(key))),
     }
 }
 
@@ -228,8 +230,8 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
-/// A value in a few words: what is long is cut, what is deep is only named.
-fn shown(value: &Value) -> String {
+/// A short form of a value: long values are truncated, nested ones only named.
+fn abbreviate(value: &Value) -> String {
     const LONGEST: usize = 40;
     match value {
         Value::String(text) if text.chars().count() > LONGEST => {
@@ -245,7 +247,7 @@ fn shown(value: &Value) -> String {
 fn listed(options: &Value) -> String {
     const MOST: usize = 12;
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut list = options.iter().take(MOST).map(shown).collect::<Vec<_>>().join(", ");
+    let mut list = options.iter().take(MOST).map(abbreviate).collect::<Vec<_>>().join(", ");
     if options.len() > MOST {
         list.push_str(&format!(" and {} more", options.len() - MOST));
     }

@@ -41,7 +41,7 @@ async fn message(tool: &impl Tool, input: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_function_is_a_tool_with_the_schema_and_the_words_of_its_input() {
+async fn function_tool_takes_schema_and_description_from_its_input_type() {
     let tool = FunctionTool::new("add", add);
     let spec = tool.spec();
     assert_eq!((spec.name.as_str(), spec.title.as_deref()), ("add", None));
@@ -65,7 +65,7 @@ async fn a_function_is_a_tool_with_the_schema_and_the_words_of_its_input() {
 }
 
 #[tokio::test]
-async fn a_function_may_take_the_context_and_show_what_it_has_so_far() {
+async fn function_tool_may_take_the_context_and_report_progress() {
     async fn count(input: Add, context: ToolContext) -> Result<String, ToolError> {
         for number in &input.numbers {
             context.progress(ToolOutput::json(json!(number)));
@@ -82,7 +82,7 @@ async fn a_function_may_take_the_context_and_show_what_it_has_so_far() {
 }
 
 #[tokio::test]
-async fn a_closure_with_state_is_a_tool_too() {
+async fn closure_with_state_is_a_tool() {
     let prices = Arc::new(HashMap::from([("tea".to_owned(), 3)]));
     #[derive(Deserialize, JsonSchema)]
     struct Price {
@@ -97,7 +97,7 @@ async fn a_closure_with_state_is_a_tool_too() {
 }
 
 #[test]
-fn a_function_that_takes_any_json_is_told_to_models_as_one_that_takes_an_object() {
+fn function_of_any_json_has_an_object_schema() {
     async fn anything(input: Value) -> Result<Value, ToolError> {
         Ok(input)
     }
@@ -105,7 +105,7 @@ fn a_function_that_takes_any_json_is_told_to_models_as_one_that_takes_an_object(
 }
 
 #[tokio::test]
-async fn an_output_that_is_already_one_is_given_as_it_stands() {
+async fn tool_output_is_returned_unchanged() {
     async fn look(_: Add) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::failure("nothing to see").with_structured(json!({"seen": 0})))
     }
@@ -142,7 +142,7 @@ async fn errors_of_every_kind_reach_the_model_with_their_causes() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_of_the_tool_and_the_tool_goes_on() {
+async fn panic_is_a_tool_error_and_later_calls_work() {
     async fn divide(input: Add) -> Result<i64, ToolError> {
         tokio::task::yield_now().await;
         assert!(input.numbers[1] != 0, "division of {} by zero", input.numbers[0]);
@@ -166,7 +166,7 @@ async fn a_panic_is_an_error_of_the_tool_and_the_tool_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_dropped_and_told() {
+async fn call_above_the_timeout_is_dropped_and_reported() {
     struct Dropped(Arc<Mutex<bool>>);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -185,13 +185,13 @@ async fn a_call_that_takes_too_long_is_dropped_and_told() {
     .timeout(Duration::from_secs(30));
     assert_eq!(
         message(&tool, json!({"numbers": []})).await,
-        "the tool \"forever\" gave nothing within 30s and was stopped"
+        "the tool \"forever\" returned nothing within 30s and was stopped"
     );
     assert!(*dropped.lock().unwrap());
 }
 
 #[test]
-fn approval_goes_by_the_input_and_what_cannot_be_read_needs_it() {
+fn approval_depends_on_the_input_and_an_invalid_input_needs_it() {
     fn asked(tool: &dyn Tool, input: Value) -> Approval {
         tool.approval(&input)
     }
@@ -205,7 +205,7 @@ fn approval_goes_by_the_input_and_what_cannot_be_read_needs_it() {
 }
 
 #[tokio::test]
-async fn what_is_said_about_a_tool_is_kept() {
+async fn tool_settings_are_applied() {
     fn policy(tool: &dyn Tool) -> Unfinished {
         tool.unfinished()
     }
@@ -216,7 +216,5 @@ async fn what_is_said_about_a_tool_is_kept() {
     assert_eq!(policy(&FunctionTool::new("add", add)), Unfinished::Fail);
     assert_eq!(policy(&FunctionTool::new("add", add).repeatable()), Unfinished::Repeat);
     assert!(tool.origin().starts_with("the function ") && tool.origin().ends_with("function::add"));
-    assert!(
-        message(&tool, json!({"numbers": "x"})).await.starts_with("the input of \"add\" cannot be read: ")
-    );
+    assert!(message(&tool, json!({"numbers": "x"})).await.starts_with("invalid input of \"add\": "));
 }

@@ -1,4 +1,4 @@
-//! What users of the tools rely on.
+//! Tests of the public API.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,9 +1,9 @@
-//! Tools of MCP servers: well-behaved ones, bad ones, and those that others wrote.
+//! Tools of MCP servers: well-behaved ones, faulty ones, and those of vendors.
 
 mod faults;
 mod http;
 mod issues;
-mod started;
+mod server_process;
 mod stdio;
 mod vendors;
 
@@ -19,7 +19,7 @@ use headwater_tools::{McpClient, ToolContext, ToolError, ToolOutput, Tools};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// Whether there is Node; where there is none, a reason is printed.
+/// Whether Node is installed; otherwise prints a reason to skip.
 fn has_node() -> bool {
     static NODE: Mutex<Option<bool>> = Mutex::new(None);
     let found = *NODE.lock().unwrap().get_or_insert_with(|| {
@@ -35,7 +35,7 @@ fn has_node() -> bool {
     found
 }
 
-/// A server of the tests in one of its characters; `None` where there is no Node.
+/// A test server with one behaviour; `None` without Node.
 fn server(character: &str) -> Option<McpClient> {
     server_with(character, "")
 }
@@ -49,7 +49,7 @@ fn server_with(character: &str, word: &str) -> Option<McpClient> {
     Some(McpClient::stdio("node", [script.into_os_string(), character.into(), word.into()]))
 }
 
-/// The processes whose command line holds this word.
+/// Number of processes whose command line contains this word.
 fn processes_with(word: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| {
@@ -72,25 +72,25 @@ async fn message(tools: &Tools, name: &str) -> String {
     call(tools, name, serde_json::json!({})).await.unwrap_err().message().to_owned()
 }
 
-/// A context whose progress can be waited for.
+/// A context whose progress can be awaited.
 fn watched() -> (ToolContext, mpsc::Receiver<Value>) {
     let (shown, progress) = mpsc::channel(1000);
     (context().with_progress(move |output| shown.try_send(output.output).unwrap()), progress)
 }
 
-/// The numbers of the server's process and of one that it started.
+/// The ids of the server's process and of one that it started.
 async fn pids(tools: &Tools) -> Vec<u64> {
     let output = call(tools, "pids", serde_json::json!({})).await.unwrap();
     output.output["pids"].as_array().unwrap().iter().map(|pid| pid.as_u64().unwrap()).collect()
 }
 
-/// Whether a process runs. One that has ended and waits to be noticed does not.
+/// Whether a process is running; a zombie is not.
 fn runs(pid: u64) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
 }
 
-/// Waits for something that is bound to happen, and fails if it never does.
+/// Waits for a condition that must become true, and fails if it never does.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if holds() {

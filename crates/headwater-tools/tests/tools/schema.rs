@@ -1,4 +1,4 @@
-//! A schema says where and how a value does not fit, and fetches nothing.
+//! A schema reports where and how a value does not fit, and fetches nothing.
 
 use headwater_tools::{
     ErrorKind, Mismatch, Schema,
@@ -13,7 +13,7 @@ fn mismatches(schema: &Value, value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_mismatch_names_the_place_the_expectation_and_what_is_there() {
+fn mismatch_names_path_expected_and_actual_value() {
     let cases = [
         (json!({"type": "string"}), json!(7), "expected a string, got 7"),
         (json!({"type": ["string", "null"]}), json!([]), "expected a string or null, got an array"),
@@ -54,7 +54,7 @@ fn a_mismatch_names_the_place_the_expectation_and_what_is_there() {
 }
 
 #[test]
-fn every_place_is_told_and_what_fits_is_not() {
+fn every_mismatch_is_reported_and_nothing_else() {
     let schema = json!({
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "integer"}}, "c": {}},
@@ -76,7 +76,7 @@ fn every_place_is_told_and_what_fits_is_not() {
 }
 
 #[test]
-fn a_long_list_is_cut_and_says_how_much_is_missing() {
+fn long_list_of_mismatches_is_truncated_with_a_count() {
     let schema = json!({"items": {"type": "string"}});
     let wrong: Vec<u32> = (0..1000).collect();
     let lines = mismatches(&schema, &json!(wrong));
@@ -102,7 +102,7 @@ struct Drawing {
 }
 
 #[test]
-fn the_shape_that_was_meant_is_the_one_that_is_told() {
+fn mismatch_describes_the_intended_alternative() {
     let schema = Schema::of::<Drawing>().unwrap();
     let lines = |value: Value| {
         let mismatches = schema.check(&value).err().unwrap_or_default();
@@ -129,7 +129,7 @@ fn the_shape_that_was_meant_is_the_one_that_is_told() {
 }
 
 #[test]
-fn a_reference_to_somewhere_else_is_refused_and_not_fetched() {
+fn external_reference_is_refused_and_not_fetched() {
     for reference in ["https://example.com/a.json", "file:///etc/passwd", "other.json"] {
         let error = Schema::new(json!({"properties": {"a": {"$ref": reference}}})).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Schema);
@@ -143,7 +143,7 @@ fn a_reference_to_somewhere_else_is_refused_and_not_fetched() {
 }
 
 #[test]
-fn what_is_no_schema_is_refused_with_its_place() {
+fn invalid_schema_is_refused_with_its_path() {
     let error = Schema::new(json!({"properties": {"a": {"type": "strnig"}}})).unwrap_err();
     assert!(error.to_string().starts_with("not a JSON Schema, at /properties/a/type: "), "{error}");
     assert!(Schema::new(json!(7)).is_err());
@@ -151,7 +151,7 @@ fn what_is_no_schema_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_schema_is_what_the_value_said_and_older_drafts_are_read() {
+fn older_drafts_are_supported_and_as_value_returns_the_original() {
     let draft_7 =
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
     let schema = Schema::new(draft_7.clone()).unwrap();
@@ -161,7 +161,7 @@ fn a_schema_is_what_the_value_said_and_older_drafts_are_read() {
 }
 
 #[test]
-fn a_recursive_type_has_a_schema() {
+fn recursive_type_has_a_schema() {
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its schema is wanted")]
     struct Tree {

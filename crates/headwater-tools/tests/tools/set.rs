@@ -35,7 +35,7 @@ fn tools_keep_their_order_and_are_found_by_name() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_refused_with_where_both_come_from() {
+fn duplicate_name_is_refused_with_both_origins() {
     let once = Tools::new().with(page("open")).unwrap();
     let error = once.clone().with(FunctionTool::new("open", open)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Duplicate);
@@ -49,7 +49,7 @@ fn two_tools_of_one_name_are_refused_with_where_both_come_from() {
 }
 
 #[test]
-fn a_name_that_no_model_can_be_told_is_refused() {
+fn name_not_accepted_by_model_apis_is_refused() {
     for name in ["", "two words", "naïve", &"x".repeat(129)] {
         assert_eq!(Tools::new().with(page(name)).unwrap_err().kind(), ErrorKind::Name, "{name:?}");
     }
@@ -57,33 +57,36 @@ fn a_name_that_no_model_can_be_told_is_refused() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_refused_with_the_name_of_the_tool() {
-    let told = |schema: Value| {
+fn invalid_schema_is_refused_with_the_name_of_the_tool() {
+    let error_of = |schema: Value| {
         let error = Tools::new().with(ClientTool::new(ToolSpec::new("broken", schema))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Schema);
         error.to_string().strip_prefix("the input schema of \"broken\" (the page): ").unwrap().to_owned()
     };
-    assert!(told(json!({"required": 7})).starts_with("not a JSON Schema, at /required: "));
-    assert_eq!(told(json!({"type": "string"})), "a tool's input is an object, not of the type \"string\"");
+    assert!(error_of(json!({"required": 7})).starts_with("not a JSON Schema, at /required: "));
+    assert_eq!(
+        error_of(json!({"type": "string"})),
+        "invalid input type \"string\": the input of a tool must be an object"
+    );
 }
 
 #[test]
-fn a_wrong_call_is_told_in_words_that_the_model_can_act_on() {
+fn invalid_call_gets_a_message_that_the_model_can_act_on() {
     let tools = Tools::new().with(page("open")).unwrap().with(page("shut")).unwrap();
-    let told = |name, input| tools.check(name, &input).unwrap_err().message().to_owned();
+    let error_of = |name, input| tools.check(name, &input).unwrap_err().message().to_owned();
     assert!(tools.check("open", &json!({"id": 1})).is_ok());
-    assert_eq!(told("open", json!({})), "the input of \"open\" does not fit its schema: id: missing");
+    assert_eq!(error_of("open", json!({})), "the input of \"open\" does not fit its schema: id: missing");
     assert_eq!(
-        told("open", json!("id")),
+        error_of("open", json!("id")),
         "the input of \"open\" does not fit its schema: expected an object, got \"id\""
     );
-    assert_eq!(told("opne", json!({})), "there is no tool \"opne\"; the tools are: open, shut");
+    assert_eq!(error_of("opne", json!({})), "there is no tool \"opne\"; the tools are: open, shut");
     let none = Tools::new().check("open", &json!({})).unwrap_err();
     assert_eq!(none.message(), "there is no tool \"open\"; there are no tools at all");
 }
 
 #[test]
-fn the_list_of_a_thousand_tools_is_cut() {
+fn list_of_a_thousand_tools_is_truncated() {
     let mut tools = Tools::new();
     for number in 0..1000 {
         tools = tools.with(page(&format!("tool-{number}"))).unwrap();
@@ -95,12 +98,12 @@ fn the_list_of_a_thousand_tools_is_cut() {
 }
 
 #[derive(Debug)]
-struct Counted {
+struct CountingTool {
     spec: ToolSpec,
     closed: Arc<AtomicUsize>,
 }
 
-impl Tool for Counted {
+impl Tool for CountingTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -119,7 +122,8 @@ impl Tool for Counted {
 #[tokio::test]
 async fn closing_a_set_closes_every_tool() {
     let closed = Arc::new(AtomicUsize::new(0));
-    let tool = |name: &str| Counted { spec: ToolSpec::new(name, json!({})), closed: Arc::clone(&closed) };
+    let tool =
+        |name: &str| CountingTool { spec: ToolSpec::new(name, json!({})), closed: Arc::clone(&closed) };
     let tools = Tools::new().with(tool("a")).unwrap().with(tool("b")).unwrap();
     tools.close().await;
     assert_eq!(closed.load(Ordering::Relaxed), 2);

@@ -1,4 +1,4 @@
-//! One exchange as a file: JSON that a person can read, and bytes that come back exactly.
+//! The file of one exchange: readable JSON that restores the exact bytes.
 
 use std::{
     fmt::Write as _,
@@ -12,54 +12,54 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::wire::Encoded;
+use crate::wire::EncodedRequest;
 
-/// The version of the format. A file of another one is refused.
+/// Version of the format; other versions are refused.
 pub(super) const FORMAT: u32 = 1;
 
-/// The ending of every file of a cassette.
+/// File name suffix of every exchange.
 pub(super) const ENDING: &str = ".exchange.json";
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
     pub(super) format: u32,
     pub(super) provider: String,
-    pub(super) request: Asked,
-    pub(super) response: Answered,
+    pub(super) request: RecordedRequest,
+    pub(super) response: RecordedResponse,
 }
 
-/// What was asked, without the key and the address.
+/// A request without key and host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
-    /// The path below the provider's address.
+pub(super) struct RecordedRequest {
+    /// Path below the provider's base URL.
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Value,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answered {
+pub(super) struct RecordedResponse {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) pieces: Vec<Piece>,
-    pub(super) end: End,
+    pub(super) pieces: Vec<RecordedPiece>,
+    pub(super) end: BodyEnd,
 }
 
-/// Some bytes as they arrived, and when: milliseconds after the request.
+/// Bytes as they arrived, and when: milliseconds after the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Piece {
+pub(super) struct RecordedPiece {
     pub(super) at: u64,
     #[serde(flatten)]
     pub(super) bytes: Content,
 }
 
-/// Bytes, as text where they are text.
+/// Bytes, stored as text if they are UTF-8.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Content {
@@ -67,15 +67,15 @@ pub(super) enum Content {
     Base64(String),
 }
 
-/// How the body ended.
+/// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum End {
-    /// It was complete.
+pub(super) enum BodyEnd {
+    /// The body was complete.
     Complete,
     /// The connection broke.
     Broken,
-    /// Nobody read on: the answer said that it was over, or it was cancelled.
+    /// The reader stopped early: the answer was complete or cancelled.
     Left,
 }
 
@@ -95,8 +95,8 @@ impl Content {
     }
 }
 
-impl Asked {
-    pub(super) fn new(encoded: &Encoded) -> Self {
+impl RecordedRequest {
+    pub(super) fn new(encoded: &EncodedRequest) -> Self {
         Self {
             path: without_key(&encoded.path),
             headers: encoded
@@ -108,28 +108,28 @@ impl Asked {
         }
     }
 
-    /// A few characters that are the same for the same request: the name of its file.
-    pub(super) fn mark(&self) -> String {
-        // FNV-1a: it only finds candidates, which are then compared.
+    /// A hash of the request, used in its file name.
+    pub(super) fn fingerprint(&self) -> String {
+        // FNV-1a is enough: the hash only selects candidates, which are then compared.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in self.path.bytes().chain(self.body.to_string().into_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        let mut mark = String::new();
-        let _ = write!(mark, "{hash:016x}");
-        mark
+        let mut fingerprint = String::new();
+        let _ = write!(fingerprint, "{hash:016x}");
+        fingerprint
     }
 }
 
-/// A path without a key in its query.
+/// A path without the key in its query.
 fn without_key(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let kept: Vec<_> = query.split('&').filter(|field| !field.starts_with("key=")).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
-/// Makes a file that only its owner may read: a cassette holds whole conversations.
-fn for_owner(path: &Path) -> io::Result<fs::File> {
+/// Creates a file that only its owner may read, because a cassette holds whole conversations.
+fn create_private(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -144,16 +144,16 @@ impl Exchange {
         if read.format == FORMAT {
             Ok(read)
         } else {
-            Err(format!("its format is {}, not {FORMAT}", read.format))
+            Err(format!("unsupported format {}: expected {FORMAT}", read.format))
         }
     }
 
-    /// Writes a file that is not there yet; whoever reads the folder meanwhile sees it whole or not at all.
+    /// Writes a new file. It is renamed into place, so concurrent readers never see a partial file.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         let unfinished = path.with_extension("part");
-        let mut file = for_owner(&unfinished)?;
+        let mut file = create_private(&unfinished)?;
         file.write_all(&text)?;
         fs::rename(unfinished, path)
     }

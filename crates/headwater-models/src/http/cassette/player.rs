@@ -1,4 +1,4 @@
-//! Answers with what was kept.
+//! Replays recorded exchanges.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -15,13 +15,13 @@ use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{
-    differ::{Difference, differences, shown},
-    file::{Asked, ENDING, End, Exchange},
+    diff::{Difference, abbreviate, differences},
+    file::{BodyEnd, ENDING, Exchange, RecordedRequest},
 };
-use crate::{ModelError, ModelErrorKind, http::transport::Reply, wire::Encoded};
+use crate::{ModelError, ModelErrorKind, http::transport::Reply, wire::EncodedRequest};
 
-/// Answers with the exchanges of a folder. A request is answered with what was kept for the same request; the second
-/// time with the second answer that was kept for it, and when there are no more, with the last one again.
+/// Answers requests from the exchanges of a folder. The n-th identical request gets the n-th recorded
+/// response, or the last one when there are no more.
 ///
 /// ```no_run
 /// use headwater_models::{Models, http::{Player, Transport}};
@@ -32,12 +32,12 @@ use crate::{ModelError, ModelErrorKind, http::transport::Reply, wire::Encoded};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Player {
-    kept: Arc<Kept>,
+    kept: Arc<LoadedExchanges>,
     timed: bool,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct LoadedExchanges {
     folder: PathBuf,
     exchanges: Vec<(String, Exchange)>,
     /// How often each exchange was played.
@@ -45,10 +45,10 @@ struct Kept {
 }
 
 impl Player {
-    /// Reads the exchanges of a folder.
+    /// Loads the exchanges of a folder.
     ///
     /// # Errors
-    /// If the folder cannot be read, has no exchanges, or one of them is broken.
+    /// If the folder cannot be read or has no exchanges, or if one of them is invalid.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
         let broken = |what: String| ModelError::new(ModelErrorKind::InvalidRequest, what);
@@ -70,22 +70,26 @@ impl Player {
                 folder.display()
             )));
         }
-        // The number at the end of the name is the order in which they were made.
+        // The number at the end of the file name gives the order of recording.
         exchanges.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let kept = Kept { folder: folder.to_owned(), exchanges, played: Mutex::default() };
+        let kept = LoadedExchanges { folder: folder.to_owned(), exchanges, played: Mutex::default() };
         Ok(Self { kept: Arc::new(kept), timed: false })
     }
 
-    /// Lets each piece arrive when it did, instead of at once.
+    /// Delivers each piece after its recorded delay instead of immediately.
     #[must_use]
     pub fn timed(mut self) -> Self {
         self.timed = true;
         self
     }
 
-    /// The answer to a request.
-    pub(in crate::http) fn reply(&self, provider: &str, encoded: &Encoded) -> Result<Reply, ModelError> {
-        let asked = Asked::new(encoded);
+    /// The recorded response to a request.
+    pub(in crate::http) fn reply(
+        &self,
+        provider: &str,
+        encoded: &EncodedRequest,
+    ) -> Result<Reply, ModelError> {
+        let asked = RecordedRequest::new(encoded);
         let same =
             |exchange: &Exchange| exchange.request.path == asked.path && exchange.request.body == asked.body;
         let mut found = None;
@@ -115,7 +119,7 @@ impl Player {
             })?;
             pieces.push_back((piece.at, bytes));
         }
-        let played = Played {
+        let played = PlaybackBody {
             pieces,
             end: exchange.response.end,
             provider: provider.to_owned(),
@@ -129,8 +133,8 @@ impl Player {
         })
     }
 
-    /// Says how a request differs from the nearest one that was kept.
-    fn mismatch(&self, provider: &str, asked: &Asked) -> ModelError {
+    /// An error that shows how a request differs from the most similar recorded one.
+    fn mismatch(&self, provider: &str, asked: &RecordedRequest) -> ModelError {
         let of_path = self.kept.exchanges.iter().filter(|(_, kept)| kept.request.path == asked.path);
         let nearest = of_path
             .map(|(name, kept)| (name, differences(&kept.request.body, &asked.body)))
@@ -142,7 +146,7 @@ impl Player {
                     0 | 1 => String::new(),
                     count => format!(" (and at {} more)", count - 1),
                 };
-                let place = differences.first().map(told).unwrap_or_default();
+                let place = differences.first().map(describe).unwrap_or_default();
                 format!(
                     "no answer was recorded in {folder} for this request to {}: the nearest is {name}, which \
                      differs at {place}{more}",
@@ -155,29 +159,33 @@ impl Player {
                 paths.sort_unstable();
                 paths.dedup();
                 let paths = paths.join(", ");
-                format!("no request to {} was recorded in {folder}: there are {paths}", asked.path)
+                format!("no request to {} was recorded in {folder}: recorded paths are {paths}", asked.path)
             }
         };
         ModelError::new(ModelErrorKind::InvalidRequest, message).provider(provider)
     }
 }
 
-fn told(difference: &Difference) -> String {
+fn describe(difference: &Difference) -> String {
     let Difference { path, recorded, asked } = difference;
-    format!("`{path}`: {} was recorded, {} is asked", shown(recorded.as_ref()), shown(asked.as_ref()))
+    format!(
+        "`{path}`: {} was recorded, {} is requested",
+        abbreviate(recorded.as_ref()),
+        abbreviate(asked.as_ref())
+    )
 }
 
-/// A body that is played.
-struct Played {
+/// A response body that is replayed.
+struct PlaybackBody {
     pieces: VecDeque<(u64, Bytes)>,
-    end: End,
+    end: BodyEnd,
     provider: String,
-    /// When it began, if its pieces take their time.
+    /// Start of the playback, if recorded delays are kept.
     begun: Option<Instant>,
     wait: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stream for Played {
+impl Stream for PlaybackBody {
     type Item = Result<Bytes, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -190,9 +198,9 @@ impl Stream for Played {
         }
         Poll::Ready(match (this.pieces.pop_front(), this.end) {
             (Some((_, bytes)), _) => Some(Ok(bytes)),
-            (None, End::Complete) => None,
+            (None, BodyEnd::Complete) => None,
             (None, _) => {
-                this.end = End::Complete;
+                this.end = BodyEnd::Complete;
                 let message = "the recorded answer ends here, before it was complete";
                 Some(Err(ModelError::new(ModelErrorKind::Cut, message).provider(&this.provider)))
             }

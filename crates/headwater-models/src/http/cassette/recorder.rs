@@ -1,4 +1,4 @@
-//! Keeps exchanges as they happen.
+//! Records exchanges as they happen.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,15 @@ use bytes::Bytes;
 use futures_core::Stream;
 use tokio::time::Instant;
 
-use super::file::{Answered, Asked, Content, ENDING, End, Exchange, FORMAT, Piece};
+use super::file::{
+    BodyEnd, Content, ENDING, Exchange, FORMAT, RecordedPiece, RecordedRequest, RecordedResponse,
+};
 use crate::{
     ModelError, ModelErrorKind,
     http::transport::{Body, Reply},
 };
 
-/// The headers of an answer that are worth keeping. All others may hold secrets.
+/// Response headers that are recorded. All others may hold secrets.
 const KEPT_HEADERS: [&str; 7] = [
     "content-type",
     "retry-after",
@@ -30,16 +32,16 @@ const KEPT_HEADERS: [&str; 7] = [
     "x-goog-request-id",
 ];
 
-/// The largest answer that is kept.
+/// Maximum size of a recorded response.
 const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Anything shorter is no key but a placeholder, and would be found in ordinary words.
+/// A shorter key is a placeholder, and removing it would damage ordinary words.
 const SHORTEST_KEY: usize = 8;
 
-/// What stands where a key stood.
+/// Replacement for a removed key.
 const REMOVED: &str = "[removed]";
 
-/// Keeps exchanges in a folder, one file for each. Clones keep them in the same one.
+/// Records exchanges in a folder, one file each. Clones share the folder.
 ///
 /// ```
 /// use headwater_models::http::{Recorder, Transport};
@@ -50,23 +52,23 @@ const REMOVED: &str = "[removed]";
 /// # Ok::<(), headwater_models::ModelError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Recorder(Arc<Folder>);
+pub struct Recorder(Arc<RecordingFolder>);
 
 #[derive(Debug)]
-struct Folder {
+struct RecordingFolder {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RecorderState {
     /// How often each request was made.
     asked: HashMap<String, u32>,
-    /// Why something could not be kept. Nothing more is asked after that: a cassette with holes is worse than none.
+    /// Why recording failed. Further requests are refused, because an incomplete cassette is worse than none.
     problem: Option<String>,
 }
 
-/// Makes a folder that only its owner may read.
+/// Creates a folder that only its owner may read.
 fn make_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -76,23 +78,23 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
 }
 
 impl Recorder {
-    /// Keeps exchanges in a folder, which is made if it is not there. What is in it stays.
+    /// Records into a folder, which is created if missing. Existing files are kept.
     ///
     /// # Errors
-    /// If the folder cannot be made.
+    /// If the folder cannot be created.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = folder.as_ref().to_owned();
         make_folder(&path).map_err(|error| {
-            let message = format!("the folder {} cannot be made: {error}", path.display());
+            let message = format!("cannot create the folder {}: {error}", path.display());
             ModelError::new(ModelErrorKind::InvalidRequest, message)
         })?;
-        Ok(Self(Arc::new(Folder { path, state: Mutex::default() })))
+        Ok(Self(Arc::new(RecordingFolder { path, state: Mutex::default() })))
     }
 
-    /// Begins to keep an exchange.
-    pub(in crate::http) fn begin(&self, asked: Asking<'_>) -> Result<Recording, ModelError> {
+    /// Begins to record an exchange.
+    pub(in crate::http) fn begin(&self, asked: OutgoingRequest<'_>) -> Result<Recording, ModelError> {
         if let Some(problem) = &self.0.state().problem {
-            let message = format!("what the provider says cannot be kept any more: {problem}");
+            let message = format!("recording has stopped: {problem}");
             return Err(ModelError::new(ModelErrorKind::InvalidRequest, message).provider(asked.provider));
         }
         Ok(Recording {
@@ -103,34 +105,40 @@ impl Recorder {
             exchange: Exchange {
                 format: FORMAT,
                 provider: asked.provider.to_owned(),
-                request: Asked::new(asked.encoded),
-                response: Answered { status: 0, headers: Vec::new(), pieces: Vec::new(), end: End::Left },
+                request: RecordedRequest::new(asked.encoded),
+                response: RecordedResponse {
+                    status: 0,
+                    headers: Vec::new(),
+                    pieces: Vec::new(),
+                    end: BodyEnd::Left,
+                },
             },
         })
     }
 }
 
-/// A request that is about to be made.
-pub(in crate::http) struct Asking<'a> {
+/// A request about to be sent.
+pub(in crate::http) struct OutgoingRequest<'a> {
     pub(in crate::http) provider: &'a str,
-    /// The key, so that it is removed wherever it shows up.
+    /// The key, to be removed wherever it appears.
     pub(in crate::http) key: Option<&'a str>,
-    pub(in crate::http) encoded: &'a crate::wire::Encoded,
+    pub(in crate::http) encoded: &'a crate::wire::EncodedRequest,
 }
 
-impl Folder {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl RecordingFolder {
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes an exchange under a name that no other has.
+    /// Writes an exchange under an unused name.
     fn keep(&self, exchange: &Exchange) {
         let mut state = self.state();
-        let (provider, mark) = (exchange.provider.replace(['/', '\\'], "-"), exchange.request.mark());
-        let asked = state.asked.entry(mark.clone()).or_default();
+        let (provider, fingerprint) =
+            (exchange.provider.replace(['/', '\\'], "-"), exchange.request.fingerprint());
+        let asked = state.asked.entry(fingerprint.clone()).or_default();
         let path = loop {
             *asked += 1;
-            let path = self.path.join(format!("{provider}-{mark}-{asked:03}{ENDING}"));
+            let path = self.path.join(format!("{provider}-{fingerprint}-{asked:03}{ENDING}"));
             if !path.exists() {
                 break path;
             }
@@ -141,9 +149,9 @@ impl Folder {
     }
 }
 
-/// An exchange that is being kept. It is written when it is dropped, if anything was answered.
+/// An exchange in progress. It is written when dropped, if there was a response.
 pub(in crate::http) struct Recording {
-    folder: Arc<Folder>,
+    folder: Arc<RecordingFolder>,
     begun: Instant,
     key: Option<String>,
     size: usize,
@@ -151,12 +159,12 @@ pub(in crate::http) struct Recording {
 }
 
 impl Recording {
-    /// Keeps the head of an answer, and its body as it is read.
+    /// Records the head of a response, and its body as it is read.
     pub(in crate::http) fn of(mut self, reply: Reply) -> Reply {
         self.exchange.response.status = reply.status;
         let kept = reply.headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()));
         self.exchange.response.headers = kept.cloned().collect();
-        Reply { body: Box::pin(Recorded { recording: self, body: reply.body }), ..reply }
+        Reply { body: Box::pin(RecordingBody { recording: self, body: reply.body }), ..reply }
     }
 
     fn piece(&mut self, bytes: &Bytes) {
@@ -171,14 +179,14 @@ impl Recording {
             }
             (content, _) => content,
         };
-        self.exchange.response.pieces.push(Piece { at, bytes: content });
+        self.exchange.response.pieces.push(RecordedPiece { at, bytes: content });
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.size > LARGEST {
-            let problem = format!("an answer has more than {LARGEST} bytes");
+            let problem = format!("a response exceeds {LARGEST} bytes");
             self.folder.state().problem = Some(problem);
         } else if self.exchange.response.status != 0 {
             self.folder.keep(&self.exchange);
@@ -186,21 +194,21 @@ impl Drop for Recording {
     }
 }
 
-/// A body that is kept as it is read.
-struct Recorded {
+/// A body that is recorded as it is read.
+struct RecordingBody {
     recording: Recording,
     body: Body,
 }
 
-impl Stream for Recorded {
+impl Stream for RecordingBody {
     type Item = Result<Bytes, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let item = std::task::ready!(self.body.as_mut().poll_next(cx));
         match &item {
             Some(Ok(bytes)) => self.recording.piece(bytes),
-            Some(Err(_)) => self.recording.exchange.response.end = End::Broken,
-            None => self.recording.exchange.response.end = End::Complete,
+            Some(Err(_)) => self.recording.exchange.response.end = BodyEnd::Broken,
+            None => self.recording.exchange.response.end = BodyEnd::Complete,
         }
         Poll::Ready(item)
     }

@@ -16,7 +16,7 @@ fn tool(call: &str, state: &str, more: Value) -> Value {
 }
 
 #[test]
-fn each_step_is_a_turn_of_the_model_and_one_of_its_tools() {
+fn each_step_becomes_an_assistant_turn_and_a_tool_turn() {
     let answer = json!({ "id": "a", "role": "assistant", "parts": [
         { "type": "step-start" },
         { "type": "text", "text": "Let me see." },
@@ -49,7 +49,7 @@ fn each_step_is_a_turn_of_the_model_and_one_of_its_tools() {
 }
 
 #[test]
-fn what_nobody_decided_is_left_out_when_the_conversation_has_gone_on() {
+fn undecided_call_is_dropped_when_the_conversation_continues() {
     let asked = tool("c1", "approval-requested", json!({ "approval": { "id": "ap" } }));
     let user = |id: &str| json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": "x" }] });
     let answer = json!({ "id": "a", "role": "assistant", "parts": [asked] });
@@ -62,7 +62,7 @@ fn what_nobody_decided_is_left_out_when_the_conversation_has_gone_on() {
 }
 
 #[test]
-fn a_refusal_reaches_the_model_as_a_result() {
+fn denial_reaches_the_model_as_a_result() {
     let refused = |state: &str| {
         let approval = json!({ "approval": { "id": "ap", "approved": false, "reason": "no" } });
         let answer = json!({ "id": "a", "role": "assistant", "parts": [tool("c1", state, approval)] });
@@ -73,7 +73,7 @@ fn a_refusal_reaches_the_model_as_a_result() {
 }
 
 #[test]
-fn a_file_must_be_somewhere() {
+fn file_needs_a_valid_url() {
     for (url, given) in [
         ("https://Example.com", Some("https://example.com/")),
         ("https://e/x?y", Some("https://e/x?y")),

@@ -1,35 +1,35 @@
-//! From the events of a message to our events. A whole message is its blocks, one after the other.
+//! Decodes Anthropic's stream events. A message without streaming is decoded as a sequence of its blocks.
 
 use std::collections::BTreeMap;
 
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::{Map, Value, json};
 
-use super::execution::{self, Mark};
+use super::execution::{self, KindMarker};
 use crate::{
     ModelError, ModelEvent,
     wire::{
         failure,
         read::{given, items, metadata, number, owned, text},
-        sink::{Call, Ending, Sink},
+        sink::{Ending, OpenToolCall, Sink},
     },
 };
 
-/// The state of an answer.
+/// Decoder state of one answer.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Answer {
+pub(in crate::wire) struct AnthropicAnswer {
     message: Option<String>,
-    blocks: BTreeMap<u64, Block>,
-    /// The parts of the calls whose results the provider gives itself, by the call's id.
+    blocks: BTreeMap<u64, OpenBlock>,
+    /// Part numbers of the calls that the provider runs itself, by call id.
     executed: BTreeMap<String, u32>,
     usage: Map<String, Value>,
-    stop: Stop,
-    /// It said why it stops.
+    stop: StopFacts,
+    /// Whether the stop reason has arrived.
     has_stopped: bool,
 }
 
 #[derive(Debug)]
-enum Block {
+enum OpenBlock {
     Text {
         part: u32,
         citations: Vec<Value>,
@@ -40,28 +40,28 @@ enum Block {
         signature: String,
     },
     Call {
-        call: Call,
+        call: OpenToolCall,
         input: Option<Value>,
-        /// What is put into the input, as it arrives.
-        mark: Option<Mark>,
-        facts: Box<Facts>,
+        /// Adds the kind of execution to the input as it arrives.
+        mark: Option<KindMarker>,
+        facts: Box<CallFacts>,
     },
-    /// Said in one piece, or not known.
+    /// Complete at its start, or unknown.
     Done,
 }
 
-/// What a call must say again in the next turn, beside its id, name and input.
+/// CallFacts about a call to send back with the next turn, in addition to id, name and input.
 #[derive(Debug)]
-struct Facts {
+struct CallFacts {
     kind: Option<String>,
-    /// Its own name, where we call it otherwise.
+    /// Anthropic's name of the tool, if it differs from ours.
     name: Option<String>,
     server: Option<Value>,
     caller: Option<Value>,
 }
 
 #[derive(Debug, Default)]
-struct Stop {
+struct StopFacts {
     reason: Option<String>,
     sequence: Option<Value>,
     details: Option<Value>,
@@ -69,17 +69,17 @@ struct Stop {
     context: Option<Value>,
 }
 
-impl Answer {
+impl AnthropicAnswer {
     pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         let index = number(event, "/index").unwrap_or_default();
         match text(event, "type") {
             Some("message_start") => {
                 let message = event.get("message").unwrap_or(&Value::Null);
                 self.start(message, sink)?;
-                // A call that code asks for, which Anthropic runs, stands whole in the message's beginning.
+                // Calls made by code that Anthropic executes come complete in `message_start`.
                 self.content(message, sink)?;
             }
-            // A message that gave its reason to stop says nothing more.
+            // Nothing is expected after the stop reason.
             Some("content_block_start" | "content_block_delta") if self.has_stopped => {
                 sink.unknown("after-end", event.clone());
             }
@@ -94,12 +94,12 @@ impl Answer {
                 let delta = event.get("delta").unwrap_or(&Value::Null);
                 match self.blocks.get_mut(&index) {
                     Some(block) => block.delta(delta, sink),
-                    // A passage needs no text around it.
+                    // A citation needs no open text block.
                     None if text(delta, "type") == Some("citations_delta") => {
                         cite(delta.get("citation").unwrap_or(&Value::Null), sink);
                     }
                     None => {
-                        let message = format!("the answer goes on with part {index}, which never began");
+                        let message = format!("the answer continues part {index}, which never began");
                         return Err(sink.malformed(message));
                     }
                 }
@@ -121,9 +121,8 @@ impl Answer {
             Some("message_stop") => self.finish(sink),
             Some("ping") => {}
             Some("error") => {
-                return Err(failure::in_body(sink.provider(), event).unwrap_or_else(|| {
-                    sink.malformed("the provider reports an error without saying which")
-                }));
+                return Err(failure::in_body(sink.provider(), event)
+                    .unwrap_or_else(|| sink.malformed("the provider reports an error without details")));
             }
             Some(other) => sink.unknown(other, event.clone()),
             None => sink.unknown("event", event.clone()),
@@ -131,7 +130,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Takes another message after one that is finished. The calls that the provider runs itself may go on in it.
+    /// Begins another message after a finished one. Calls that the provider runs may continue in it.
     pub(in crate::wire) fn begin_anew(&mut self, event: &Value) -> bool {
         let begins = text(event, "type") == Some("message_start");
         if begins {
@@ -141,10 +140,10 @@ impl Answer {
         begins
     }
 
-    /// A message in one piece.
+    /// Decodes a message without streaming.
     pub(in crate::wire) fn whole(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if text(message, "type") != Some("message") {
-            return Err(sink.malformed("the answer is no message"));
+            return Err(sink.malformed("the answer is not a message"));
         }
         self.start(message, sink)?;
         self.content(message, sink)?;
@@ -169,7 +168,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Blocks that stand in the message itself.
+    /// Decodes the blocks contained in the message itself.
     fn content(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         for block in items(message, "content") {
             let block = self.block(block, sink)?;
@@ -178,34 +177,34 @@ impl Answer {
         Ok(())
     }
 
-    fn block(&mut self, block: &Value, sink: &mut Sink) -> Result<Block, ModelError> {
+    fn block(&mut self, block: &Value, sink: &mut Sink) -> Result<OpenBlock, ModelError> {
         Ok(match text(block, "type").unwrap_or_default() {
             "text" => {
                 let part = sink.text_start(None);
                 sink.text(part, text(block, "text").unwrap_or_default());
                 let citations = items(block, "citations").to_vec();
-                Block::Text { part, citations, kind: "text" }
+                OpenBlock::Text { part, citations, kind: "text" }
             }
-            // What was said before, made short. It goes back like the text that it stands for.
+            // A summary of the earlier conversation. It is sent back like the text that it replaces.
             "compaction" => {
                 let part = sink.text_start(metadata(sink.provider(), [("type", Some("compaction".into()))]));
                 sink.text(part, text(block, "content").unwrap_or_default());
-                Block::Text { part, citations: Vec::new(), kind: "compaction" }
+                OpenBlock::Text { part, citations: Vec::new(), kind: "compaction" }
             }
             "thinking" => {
                 let part = sink.reasoning_start(None);
                 sink.reasoning(part, text(block, "thinking").unwrap_or_default());
-                Block::Thinking { part, signature: owned(block, "signature").unwrap_or_default() }
+                OpenBlock::Thinking { part, signature: owned(block, "signature").unwrap_or_default() }
             }
             "redacted_thinking" => {
                 let redacted = metadata(sink.provider(), [("redactedData", block.get("data").cloned())]);
                 let part = sink.reasoning_start(redacted.clone());
                 sink.reasoning_end(part, redacted);
-                Block::Done
+                OpenBlock::Done
             }
             kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => {
                 let (Some(id), Some(name)) = (text(block, "id"), text(block, "name")) else {
-                    return Err(sink.malformed("a tool call came without an id or a name"));
+                    return Err(sink.malformed("a tool call has no id or name"));
                 };
                 let is_executed = kind != "tool_use";
                 let kind_of_code = is_executed.then(|| execution::kind(name)).flatten();
@@ -216,26 +215,31 @@ impl Answer {
                 }
                 let input = given(block, "input")
                     .filter(|input| input.as_object().is_none_or(|fields| !fields.is_empty()));
-                let facts = Box::new(Facts {
+                let facts = Box::new(CallFacts {
                     kind: is_executed.then(|| kind.to_owned()),
                     name: kind_of_code.map(|_| name.to_owned()),
                     server: given(block, "server_name").cloned(),
                     caller: given(block, "caller").cloned(),
                 });
-                Block::Call { call, input: input.cloned(), mark: kind_of_code.map(Mark::new), facts }
+                OpenBlock::Call {
+                    call,
+                    input: input.cloned(),
+                    mark: kind_of_code.map(KindMarker::new),
+                    facts,
+                }
             }
             kind if kind.ends_with("_tool_result") => {
                 self.result(kind, block, sink);
-                Block::Done
+                OpenBlock::Done
             }
             other => {
                 sink.unknown(format!("content.{other}"), block.clone());
-                Block::Done
+                OpenBlock::Done
             }
         })
     }
 
-    /// What a tool gave that the provider ran.
+    /// The result of a tool that the provider ran.
     fn result(&mut self, kind: &str, block: &Value, sink: &mut Sink) {
         let id = text(block, "tool_use_id").unwrap_or_default();
         let content = block.get("content").cloned().unwrap_or_default();
@@ -252,14 +256,14 @@ impl Answer {
         }
         match self.executed.get(id) {
             Some(part) => sink.push(ModelEvent::ToolResult { part: *part, output: content, is_error }),
-            // The call was made in an earlier turn, so it has no part here.
+            // The call was made in an earlier turn, so it has no part in this answer.
             None => sink.unknown(format!("content.{kind}"), block.clone()),
         }
     }
 
-    fn end_block(&mut self, block: Block, sink: &mut Sink) {
+    fn end_block(&mut self, block: OpenBlock, sink: &mut Sink) {
         match block {
-            Block::Text { part, citations, kind } => {
+            OpenBlock::Text { part, citations, kind } => {
                 for citation in &citations {
                     cite(citation, sink);
                 }
@@ -268,15 +272,15 @@ impl Answer {
                 let metadata = metadata(sink.provider(), [("type", kind), ("citations", citations)]);
                 sink.text_end(part, metadata);
             }
-            Block::Thinking { part, signature } => {
+            OpenBlock::Thinking { part, signature } => {
                 let signature = (!signature.is_empty()).then_some(Value::String(signature));
                 sink.reasoning_end(part, metadata(sink.provider(), [("signature", signature)]));
             }
-            Block::Call { mut call, input, mut mark, facts } => {
-                // The input is given at the start or in deltas; where both are, the deltas count.
+            OpenBlock::Call { mut call, input, mut mark, facts } => {
+                // The input comes at the start or in deltas; deltas take precedence.
                 if !call.has_input() && (input.is_some() || mark.is_some()) {
                     let input = input.map_or_else(|| "{}".to_owned(), |input| input.to_string());
-                    let input = mark.as_mut().map_or_else(|| input.clone(), |mark| mark.put(&input));
+                    let input = mark.as_mut().map_or_else(|| input.clone(), |mark| mark.insert(&input));
                     sink.call_input(&mut call, &input);
                 }
                 let fields = [
@@ -287,7 +291,7 @@ impl Answer {
                 ];
                 sink.call_end(call, metadata(sink.provider(), fields));
             }
-            Block::Done => {}
+            OpenBlock::Done => {}
         }
     }
 
@@ -346,7 +350,7 @@ impl Answer {
     }
 }
 
-impl Block {
+impl OpenBlock {
     fn delta(&mut self, delta: &Value, sink: &mut Sink) {
         match (text(delta, "type").unwrap_or_default(), self) {
             ("text_delta", Self::Text { part, .. }) => {
@@ -367,18 +371,18 @@ impl Block {
             ("input_json_delta", Self::Call { call, mark, .. }) => {
                 let piece = text(delta, "partial_json").unwrap_or_default();
                 match mark {
-                    Some(mark) => sink.call_input(call, &mark.put(piece)),
+                    Some(mark) => sink.call_input(call, &mark.insert(piece)),
                     None => sink.call_input(call, piece),
                 }
             }
-            // A signature beside a text says nothing that the text needs.
+            // The signature of a text is not needed.
             ("signature_delta", _) => {}
             (other, _) => sink.unknown(format!("delta.{other}"), delta.clone()),
         }
     }
 }
 
-/// A passage of a document. Pages of a search were already named with the search's result.
+/// Cites a passage of a document. Web pages were already reported with the search result.
 fn cite(citation: &Value, sink: &mut Sink) {
     if text(citation, "type") == Some("web_search_result_location") {
         return;
@@ -399,7 +403,7 @@ fn cite(citation: &Value, sink: &mut Sink) {
     });
 }
 
-/// Anthropic counts what was cached beside the input, and what was made short beside both; we count all of it.
+/// Anthropic counts cached and compacted tokens separately; we count all of them as input.
 fn usage_of(usage: &Value) -> Usage {
     let compactions: Vec<_> =
         items(usage, "iterations").iter().filter(|step| text(step, "type") == Some("compaction")).collect();

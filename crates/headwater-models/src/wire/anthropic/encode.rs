@@ -1,4 +1,4 @@
-//! From a request to a message's body.
+//! Encodes a request for Anthropic.
 
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
@@ -8,15 +8,18 @@ use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice, ToolResultOutput,
     wire::{
-        Encoded, Settings,
-        prompt::{Draft, Media, Source, in_words, is, list_mut, output_text, output_value, put},
+        EncodedRequest, Settings,
+        prompt::{Draft, Media, MediaSource, in_words, is, list_mut, output_text, output_value, put},
     },
 };
 
 const VERSION: &str = "2023-06-01";
 
-pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Result<Encoded, ModelError> {
-    // No `..`: a new option must be dealt with here.
+pub(in crate::wire) fn encode(
+    request: &ModelRequest,
+    settings: &Settings,
+) -> Result<EncodedRequest, ModelError> {
+    // No `..`: the compiler must point here when an option is added.
     let ModelRequest {
         messages,
         tools,
@@ -41,11 +44,11 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     let thinks = reasoning.as_ref().is_some_and(|reasoning| write_reasoning(reasoning, &mut draft));
     match temperature {
         Some(_) if !has_sampling(&settings.model) => {
-            draft.warn("temperature", "left out: this model does not take it");
+            draft.warn("temperature", "ignored: this model does not accept it");
         }
-        Some(_) if thinks => draft.warn("temperature", "left out: a model that thinks does not take it"),
+        Some(_) if thinks => draft.warn("temperature", "ignored: a reasoning model does not accept it"),
         Some(temperature) if *temperature > 1.0 => {
-            draft.warn("temperature", "asked for as 1: this provider has nothing above");
+            draft.warn("temperature", "sent as 1, the maximum of this provider");
             draft.set("temperature", 1.0);
         }
         Some(temperature) => draft.set("temperature", *temperature),
@@ -70,13 +73,19 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
             Some(schema) => {
                 let (schema, left_out) = schema::accepted(schema);
                 if !left_out.is_empty() {
-                    let message = format!("left out of the schema, so check them: {}", left_out.join(", "));
+                    let message = format!(
+                        "removed from the schema, so validate them yourself: {}",
+                        left_out.join(", ")
+                    );
                     draft.warn("response_format", message);
                 }
                 draft.set_in("output_config", "format", json!({ "type": "json_schema", "schema": schema }));
             }
             None => {
-                draft.warn("response_format", "JSON is asked for in words: this provider takes only schemas");
+                draft.warn(
+                    "response_format",
+                    "JSON is requested in the prompt: this provider accepts only schemas",
+                );
                 turns.system.push(json!({ "type": "text", "text": in_words(None) }));
             }
         }
@@ -89,7 +98,7 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
         draft.set("stream", true);
     }
     let mut encoded = draft.finish("/v1/messages", request);
-    // Betas are a header, but are given with the other options.
+    // Betas are a header, but are given as an option.
     if let Some(Value::Array(betas)) =
         encoded.body.as_object_mut().and_then(|body| body.shift_remove("betas"))
     {
@@ -99,7 +108,7 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     Ok(encoded)
 }
 
-/// The turns so far. Neighbours of one role become one turn, as the API wants it.
+/// The turns so far. Adjacent turns of one role are merged, as the API requires.
 #[derive(Default)]
 struct Turns {
     system: Vec<Value>,
@@ -166,23 +175,22 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
         ContentPart::File { media_type, filename, data, provider_options } => {
             let media = Media::read(media_type, data, draft)?;
             let source = match media.source {
-                Source::Url(url) => json!({ "type": "url", "url": url }),
-                Source::Data(data) => {
+                MediaSource::Url(url) => json!({ "type": "url", "url": url }),
+                MediaSource::Data(data) => {
                     json!({ "type": "base64", "media_type": media.media_type, "data": data })
                 }
-                Source::Id(id) => json!({ "type": "file", "file_id": id }),
+                MediaSource::Id(id) => json!({ "type": "file", "file_id": id }),
             };
             let mut block = if media.is_image() {
                 json!({ "type": "image", "source": source })
-            } else if media.is_pdf() || !matches!(media.source, Source::Data(_)) {
+            } else if media.is_pdf() || !matches!(media.source, MediaSource::Data(_)) {
                 json!({ "type": "document", "source": source })
             } else if let Some(text) = media.text() {
                 let source = json!({ "type": "text", "media_type": "text/plain", "data": text });
                 json!({ "type": "document", "source": source })
             } else {
-                return Err(
-                    draft.refuse(format!("a file of type {} cannot be sent this way", media.media_type))
-                );
+                return Err(draft
+                    .refuse(format!("a file of type {} cannot be sent to this provider", media.media_type)));
             };
             if is(&block, "type", "document") {
                 if let Some(name) = filename {
@@ -196,18 +204,18 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
             }
             Ok(cached(block, provider_options.as_ref(), draft))
         }
-        _ => Err(draft.refuse("a person's message has a part that is neither text nor a file")),
+        _ => Err(draft.refuse("a user message has a part that is neither text nor a file")),
     }
 }
 
-/// A part of an earlier answer. What was signed goes back as it came.
+/// Encodes a part of an earlier answer. Signed parts are sent back unchanged.
 fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -> Option<Value> {
     match part {
         ContentPart::Text { text, provider_options } => {
             if draft.option(provider_options.as_ref(), "type") == Some("compaction") {
                 return Some(json!({ "type": "compaction", "content": text }));
             }
-            // An empty text is refused.
+            // The API rejects empty text.
             (!text.is_empty())
                 .then(|| cached(json!({ "type": "text", "text": text }), provider_options.as_ref(), draft))
         }
@@ -221,7 +229,7 @@ fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -
             }
             draft.warn(
                 "messages",
-                "thoughts without a signature are left out: the provider takes only its own",
+                "reasoning without a signature is dropped: the provider accepts only its own",
             );
             None
         }
@@ -264,14 +272,14 @@ fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -
             Some(block)
         }
         ContentPart::File { .. } | ContentPart::ReasoningFile { .. } => {
-            draft.warn("messages", "a file of an earlier answer is left out: it cannot be sent back");
+            draft.warn("messages", "a file of an earlier answer is dropped: it cannot be sent back");
             None
         }
         _ => None,
     }
 }
 
-/// What the result of one of Anthropic's own tools is called.
+/// The type name of the result of an Anthropic tool.
 fn result_type(tool: &str) -> String {
     let tool = if tool.starts_with("tool_search_tool") { "tool_search" } else { tool };
     format!("{tool}_tool_result")
@@ -293,7 +301,7 @@ fn write_tool(tool: &ToolSpec, draft: &Draft<'_>) -> Value {
     written
 }
 
-/// Marks a block as the end of what shall be cached, if its options say so.
+/// Marks a block as the end of the cached prefix, if its options ask for it.
 fn cached(mut block: Value, options: Option<&Value>, draft: &Draft<'_>) -> Value {
     let own = draft.options(options);
     let mark = own.and_then(|own: &Map<_, _>| own.get("cacheControl").or_else(|| own.get("cache_control")));
@@ -303,7 +311,7 @@ fn cached(mut block: Value, options: Option<&Value>, draft: &Draft<'_>) -> Value
     block
 }
 
-/// Says how much to think, and whether the model thinks at all.
+/// Sets the reasoning options; returns whether the model reasons.
 fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool {
     let ReasoningOptions { effort, max_tokens } = reasoning;
     let budget = match (max_tokens, effort) {
@@ -312,7 +320,7 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
             return false;
         }
         (Some(_), _) if !has_sampling(&draft.settings.model) => {
-            draft.warn("reasoning.max_tokens", "left out: this model decides itself how much to think");
+            draft.warn("reasoning.max_tokens", "ignored: this model chooses its own reasoning budget");
             draft.set("thinking", json!({ "type": "adaptive" }));
             if let Some(effort) = effort {
                 write_effort(*effort, draft);
@@ -321,7 +329,7 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
         }
         (Some(budget), effort) => {
             if effort.is_some() {
-                draft.warn("reasoning.effort", "left out: `reasoning.max_tokens` is set, and counts more");
+                draft.warn("reasoning.effort", "ignored: `reasoning.max_tokens` takes precedence");
             }
             *budget
         }
@@ -337,18 +345,20 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
                 ReasoningEffort::Medium => 8192,
                 ReasoningEffort::High => 16384,
             };
-            draft
-                .warn("reasoning.effort", format!("asked for as {budget} tokens: this model takes a number"));
+            draft.warn(
+                "reasoning.effort",
+                format!("sent as {budget} tokens: this model expects a token budget"),
+            );
             budget
         }
         (None, None) => return false,
     };
     if budget < 1024 {
-        draft.warn("reasoning.max_tokens", "asked for as 1024: this provider takes nothing less");
+        draft.warn("reasoning.max_tokens", "sent as 1024, the minimum of this provider");
     }
     let budget = budget.max(1024);
     draft.set("thinking", json!({ "type": "enabled", "budget_tokens": budget }));
-    // Thoughts count as a part of the answer, so its limit must leave room for both.
+    // Reasoning counts towards the answer's limit, so the limit must cover both.
     let answer = draft.body.get("max_tokens").and_then(Value::as_u64).unwrap_or_default();
     draft.set("max_tokens", answer.saturating_add(budget));
     true
@@ -357,12 +367,12 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
 fn write_effort(effort: ReasoningEffort, draft: &mut Draft<'_>) {
     let is_less = matches!(effort, ReasoningEffort::None | ReasoningEffort::Minimal);
     if is_less {
-        draft.warn("reasoning.effort", "asked for as `low`: this provider has nothing less");
+        draft.warn("reasoning.effort", "sent as `low`, the lowest effort of this provider");
     }
     draft.set_in("output_config", "effort", if is_less { "low" } else { effort.as_str() });
 }
 
-/// The version of a model, as in `claude-sonnet-4-5-20250929`.
+/// The version in a model name such as `claude-sonnet-4-5-20250929`.
 fn version(model: &str) -> Option<(u32, u32)> {
     let mut numbers =
         model.split(['-', '.', '@']).filter_map(|word| word.parse::<u32>().ok()).filter(|n| *n < 100);
@@ -370,17 +380,17 @@ fn version(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().unwrap_or(0)))
 }
 
-/// Whether a model takes an effort in a word.
+/// Whether the model accepts an effort level.
 fn has_effort(model: &str) -> bool {
     version(model).is_some_and(|version| version >= (4, 6))
 }
 
-/// Whether a model takes a temperature, and a number of tokens to think with. Those since 4.7 refuse both.
+/// Whether the model accepts a temperature and a reasoning budget. Models from 4.7 on reject both.
 fn has_sampling(model: &str) -> bool {
     version(model).is_none_or(|version| version < (4, 7))
 }
 
-/// The API wants a limit, so there is one where the request has none.
+/// Default token limit, because the API requires one.
 fn usual_limit(model: &str) -> u64 {
     match version(model) {
         Some((0..=2, _) | (3, 0)) => 4096,

@@ -1,12 +1,12 @@
-//! Anthropic has several tools that execute code. Other readers of this wire know them as one tool whose input says which
-//! kind it is, and so do we; the next turn gets them back as they came.
+//! Anthropic's code execution tools. Like other clients of this API, we present them as one tool whose input has a `type`;
+//! the next turn sends them back in their original form.
 
 use serde_json::Value;
 
-/// The name of the one tool.
+/// Our name for all of these tools.
 pub(super) const NAME: &str = "code_execution";
 
-/// Which kind of code execution a tool of Anthropic's is, if it is one.
+/// The kind of code execution, if the tool is one.
 pub(super) fn kind(tool: &str) -> Option<&'static str> {
     match tool {
         "bash_code_execution" => Some("bash_code_execution"),
@@ -16,59 +16,59 @@ pub(super) fn kind(tool: &str) -> Option<&'static str> {
     }
 }
 
-/// Puts the kind into an input as its first field, while the input arrives in pieces.
+/// Inserts the kind into an input as its first field, while the input streams.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct KindMarker {
     kind: &'static str,
-    state: State,
+    state: MarkerState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// The brace has not come yet.
+enum MarkerState {
+    /// Before the opening brace.
     Before,
-    /// It is not known yet whether another field follows.
+    /// After the brace; whether a field follows decides about the comma.
     Opened,
     Done,
 }
 
-impl Mark {
+impl KindMarker {
     pub(super) fn new(kind: &'static str) -> Self {
-        Self { kind, state: State::Before }
+        Self { kind, state: MarkerState::Before }
     }
 
-    /// The piece with what belongs into it.
-    pub(super) fn put(&mut self, piece: &str) -> String {
-        let mut put = String::with_capacity(piece.len() + 48);
+    /// The piece with the kind inserted.
+    pub(super) fn insert(&mut self, piece: &str) -> String {
+        let mut insert = String::with_capacity(piece.len() + 48);
         let mut rest = piece.chars();
-        while !matches!(self.state, State::Done) {
-            let Some(char) = rest.next() else { return put };
+        while !matches!(self.state, MarkerState::Done) {
+            let Some(char) = rest.next() else { return insert };
             match (&self.state, char) {
-                (State::Before, '{') => {
-                    put.push_str("{\"type\":\"");
-                    put.push_str(self.kind);
-                    put.push('"');
-                    self.state = State::Opened;
+                (MarkerState::Before, '{') => {
+                    insert.push_str("{\"type\":\"");
+                    insert.push_str(self.kind);
+                    insert.push('"');
+                    self.state = MarkerState::Opened;
                     continue;
                 }
-                (State::Opened, ' ' | '\n' | '\r' | '\t') => continue,
-                (State::Opened, '}') => self.state = State::Done,
-                (State::Opened, _) => {
-                    put.push(',');
-                    self.state = State::Done;
+                (MarkerState::Opened, ' ' | '\n' | '\r' | '\t') => continue,
+                (MarkerState::Opened, '}') => self.state = MarkerState::Done,
+                (MarkerState::Opened, _) => {
+                    insert.push(',');
+                    self.state = MarkerState::Done;
                 }
-                // No object, so nothing can be put into it.
-                _ if !char.is_ascii_whitespace() => self.state = State::Done,
+                // Not an object, so there is nothing to insert into.
+                _ if !char.is_ascii_whitespace() => self.state = MarkerState::Done,
                 _ => {}
             }
-            put.push(char);
+            insert.push(char);
         }
-        put.push_str(rest.as_str());
-        put
+        insert.push_str(rest.as_str());
+        insert
     }
 }
 
-/// Takes the kind out again.
+/// Removes the kind again.
 pub(super) fn unmark(input: &mut Value) {
     if let Some(fields) = input.as_object_mut() {
         fields.shift_remove("type");
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_split_of_an_input_is_marked_in_the_same_way() {
+    fn marker_does_not_depend_on_how_the_input_is_split() {
         for (input, wanted) in [
             ("{}", r#"{"type":"k"}"#),
             (r#" { "a": {"b": 1} }"#, r#" {"type":"k","a": {"b": 1} }"#),
@@ -89,15 +89,15 @@ mod tests {
         ] {
             for at in 0..=input.len() {
                 let (first, second) = input.split_at(at);
-                let mut mark = Mark::new("k");
-                let put = mark.put(first) + &mark.put(second);
-                assert_eq!(put, wanted, "{input:?} at {at}");
+                let mut mark = KindMarker::new("k");
+                let insert = mark.insert(first) + &mark.insert(second);
+                assert_eq!(insert, wanted, "{input:?} at {at}");
             }
         }
     }
 
     #[test]
-    fn what_was_put_in_is_taken_out() {
+    fn unmark_removes_the_inserted_type() {
         let mut input = serde_json::json!({ "type": "bash_code_execution", "command": "ls" });
         unmark(&mut input);
         assert_eq!(input, serde_json::json!({ "command": "ls" }));

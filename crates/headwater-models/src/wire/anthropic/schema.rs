@@ -1,8 +1,9 @@
-//! A JSON Schema as Anthropic takes it for an answer: every object closed, and no limits of numbers or lengths.
+//! Adapts a JSON Schema to Anthropic's structured output: every object closed, no limits on numbers or
+//! lengths.
 
 use serde_json::{Map, Value};
 
-/// Limits that are refused. The answer may break them, so whoever needs them must check them.
+/// Keywords that Anthropic rejects. The answer may violate them, so the caller must validate it.
 const REFUSED: [&str; 13] = [
     "minimum",
     "maximum",
@@ -19,7 +20,7 @@ const REFUSED: [&str; 13] = [
     "propertyNames",
 ];
 
-/// The schema in the form that is taken, and what of it was left out.
+/// The adapted schema, and the keywords that were removed.
 pub(super) fn accepted(schema: &Value) -> (Value, Vec<String>) {
     let mut schema = schema.clone();
     let mut left_out = Vec::new();
@@ -39,7 +40,7 @@ fn accept(schema: &mut Value, left_out: &mut Vec<String>) {
             leave_out(word);
         }
     }
-    // A list may be said to be empty or not, and nothing more.
+    // Only a `minItems` of 0 or 1 is accepted.
     if fields.get("minItems").and_then(Value::as_u64).is_some_and(|count| count > 1) {
         fields.insert("minItems".to_owned(), 1.into());
         leave_out("minItems");
@@ -79,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn objects_are_closed_and_limits_left_out_wherever_they_are() {
+    fn nested_objects_are_closed_and_limits_removed() {
         let (schema, left_out) = accepted(&json!({
             "type": "object",
             "properties": {

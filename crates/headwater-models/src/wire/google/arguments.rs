@@ -1,26 +1,26 @@
-//! Arguments of a call that arrive value by value, each with the path where it belongs.
+//! Arguments of a call that arrive value by value, each with a JSON path.
 
 use serde_json::{Map, Value};
 
 use crate::wire::read::{given, text};
 
-/// The largest array that a path may open: more would let a few bytes take all memory.
+/// Maximum array length: a larger index could exhaust memory with a few bytes.
 const LARGEST_ARRAY: usize = 10_000;
 
-/// A step of a path such as `$.items[0].name`.
+/// One step of a path such as `$.items[0].name`.
 #[derive(Debug, PartialEq)]
-enum Step {
+enum ArgumentStep {
     Field(String),
     Item(usize),
 }
 
-/// Puts the values of `partialArgs` into the arguments. A text may come in pieces.
+/// Merges `partialArgs` into the arguments. A string may come in pieces.
 pub(super) fn merge(arguments: &mut Value, pieces: &[Value]) -> Result<(), String> {
     for piece in pieces {
         let path = text(piece, "jsonPath").unwrap_or("$");
-        let steps = parse(path).ok_or_else(|| format!("the path {path:?} of an argument cannot be read"))?;
-        let place =
-            descend(arguments, &steps).ok_or_else(|| format!("the path {path:?} does not fit the others"))?;
+        let steps = parse(path).ok_or_else(|| format!("invalid argument path {path:?}"))?;
+        let place = descend(arguments, &steps)
+            .ok_or_else(|| format!("argument path {path:?} conflicts with earlier ones"))?;
         if let Some(more) = piece.get("stringValue").and_then(Value::as_str) {
             match place {
                 Value::String(so_far) => so_far.push_str(more),
@@ -37,39 +37,39 @@ pub(super) fn merge(arguments: &mut Value, pieces: &[Value]) -> Result<(), Strin
     Ok(())
 }
 
-fn parse(path: &str) -> Option<Vec<Step>> {
+fn parse(path: &str) -> Option<Vec<ArgumentStep>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
         if let Some(quoted) = rest.strip_prefix("['") {
             let (name, after) = quoted.split_once("']")?;
-            steps.push(Step::Field(name.to_owned()));
+            steps.push(ArgumentStep::Field(name.to_owned()));
             rest = after;
         } else if let Some(index) = rest.strip_prefix('[') {
             let (index, after) = index.split_once(']')?;
-            steps.push(Step::Item(index.parse().ok().filter(|index| *index < LARGEST_ARRAY)?));
+            steps.push(ArgumentStep::Item(index.parse().ok().filter(|index| *index < LARGEST_ARRAY)?));
             rest = after;
         } else {
             let name = rest.strip_prefix('.')?;
             let end = name.find(['.', '[']).unwrap_or(name.len());
             let (name, after) = name.split_at(end);
-            steps.push(Step::Field(name.to_owned()));
+            steps.push(ArgumentStep::Field(name.to_owned()));
             rest = after;
         }
     }
     Some(steps)
 }
 
-fn descend<'v>(mut place: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
+fn descend<'v>(mut place: &'v mut Value, steps: &[ArgumentStep]) -> Option<&'v mut Value> {
     for step in steps {
         place = match step {
-            Step::Field(name) => {
+            ArgumentStep::Field(name) => {
                 if place.is_null() {
                     *place = Value::Object(Map::new());
                 }
                 place.as_object_mut()?.entry(name.as_str()).or_insert(Value::Null)
             }
-            Step::Item(index) => {
+            ArgumentStep::Item(index) => {
                 if place.is_null() {
                     *place = Value::Array(Vec::new());
                 }
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn values_go_where_their_paths_say() {
+    fn values_are_placed_by_their_paths() {
         let mut arguments = Value::Null;
         let pieces = [
             json!({ "jsonPath": "$.a[1].b", "stringValue": "x", "willContinue": true }),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_make_no_sense_are_refused() {
+    fn invalid_paths_are_refused() {
         for path in ["a", "$.a[", "$.a[x]", "$.a[999999999]", "$['a"] {
             let piece = json!({ "jsonPath": path, "stringValue": "x" });
             assert!(merge(&mut Value::Null, &[piece]).is_err(), "{path}");

@@ -1,4 +1,4 @@
-//! From Gemini's chunks to events. A whole answer is a chunk that says everything.
+//! Decodes Gemini's chunks. An answer without streaming is a single chunk.
 
 use std::mem;
 
@@ -15,14 +15,14 @@ use crate::{
     },
 };
 
-/// The state of an answer.
+/// Decoder state of one answer.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Answer {
-    open: Open,
-    /// The signature that belongs to the open part.
+pub(in crate::wire) struct GoogleAnswer {
+    open: GoogleOpenPart,
+    /// Signature of the open part.
     signature: Option<Value>,
     call: Option<PartialCall>,
-    /// The part of the last code or server tool that Google ran, with its id.
+    /// Ids and part numbers of code and server tools that Google ran.
     executed: Vec<(Option<String>, u32)>,
     has_calls: bool,
     reason: Option<String>,
@@ -32,7 +32,7 @@ pub(in crate::wire) struct Answer {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum Open {
+enum GoogleOpenPart {
     #[default]
     Nothing,
     Text(u32),
@@ -48,7 +48,7 @@ struct PartialCall {
     signature: Option<Value>,
 }
 
-impl Answer {
+impl GoogleAnswer {
     pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if let Some(error) = failure::in_body(sink.provider(), chunk) {
             return Err(error);
@@ -65,17 +65,17 @@ impl Answer {
         }
         if let Some(feedback) = given(chunk, "promptFeedback") {
             self.extra.insert("promptFeedback".to_owned(), feedback.clone());
-            // A prompt that is refused has no candidate that could give a reason.
+            // A blocked prompt has no candidate that could have a finish reason.
             if let Some(reason) = text(feedback, "blockReason") {
                 self.reason.get_or_insert(reason.to_owned());
             }
         }
         let is_refused = chunk.pointer("/promptFeedback/blockReason").is_some();
-        // What was ended in an earlier chunk says nothing more.
+        // Nothing is expected after the finish reason of an earlier chunk.
         let has_stopped = self.reason.is_some() && !is_refused;
         for candidate in items(chunk, "candidates") {
             for part in candidate.get("content").map_or(&[][..], |content| items(content, "parts")) {
-                // What stands beside a refused prompt is no answer to it.
+                // Candidates beside a blocked prompt are not an answer to it.
                 if is_refused {
                     sink.unknown("refused", part.clone());
                 } else if has_stopped {
@@ -105,7 +105,7 @@ impl Answer {
         Ok(())
     }
 
-    /// There are no more bytes: Gemini gives a reason and then just ends.
+    /// Ends the stream. Gemini has no end marker; the finish reason must have come.
     pub(in crate::wire) fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
         let Some(raw) = self.reason.take() else {
             return Err(sink.cut());
@@ -175,7 +175,7 @@ impl Answer {
             let media_type = owned(file, "mimeType").unwrap_or_else(|| "application/octet-stream".to_owned());
             sink.push(ModelEvent::File { media_type, url: owned(file, "fileUri").unwrap_or_default() });
         } else if signature.is_some() {
-            // A signature alone belongs to what was said before it.
+            // A signature alone belongs to the preceding part.
             self.signature = signature;
         } else {
             sink.unknown("part", part.clone());
@@ -185,10 +185,10 @@ impl Answer {
 
     fn say(&mut self, content: &str, is_thought: bool, signature: Option<Value>, sink: &mut Sink) {
         let at = match self.open {
-            Open::Text(at) if !is_thought => at,
-            Open::Reasoning(at) if is_thought => at,
-            // An empty text only carries the signature of what was said before it.
-            Open::Text(_) | Open::Reasoning(_) if content.is_empty() => {
+            GoogleOpenPart::Text(at) if !is_thought => at,
+            GoogleOpenPart::Reasoning(at) if is_thought => at,
+            // An empty text only carries the signature of the preceding part.
+            GoogleOpenPart::Text(_) | GoogleOpenPart::Reasoning(_) if content.is_empty() => {
                 self.signature = signature;
                 return;
             }
@@ -201,10 +201,10 @@ impl Answer {
             self.signature = Some(signature);
         }
         if is_thought {
-            self.open = Open::Reasoning(at);
+            self.open = GoogleOpenPart::Reasoning(at);
             sink.reasoning(at, content);
         } else {
-            self.open = Open::Text(at);
+            self.open = GoogleOpenPart::Text(at);
             sink.text(at, content);
         }
     }
@@ -212,13 +212,13 @@ impl Answer {
     fn close(&mut self, sink: &mut Sink) {
         let metadata = signed(sink, self.signature.take());
         match mem::take(&mut self.open) {
-            Open::Nothing => {}
-            Open::Text(part) => sink.text_end(part, metadata),
-            Open::Reasoning(part) => sink.reasoning_end(part, metadata),
+            GoogleOpenPart::Nothing => {}
+            GoogleOpenPart::Text(part) => sink.text_end(part, metadata),
+            GoogleOpenPart::Reasoning(part) => sink.reasoning_end(part, metadata),
         }
     }
 
-    /// A call, whole or a piece of one.
+    /// Handles a call, complete or partial.
     fn call(&mut self, call: &Value, signature: Option<Value>, sink: &mut Sink) -> Result<(), ModelError> {
         self.close(sink);
         let will_continue = call.get("willContinue").and_then(Value::as_bool).unwrap_or(false);
@@ -229,11 +229,7 @@ impl Answer {
         }
         let Some(open) = &mut self.call else {
             let is_empty = call.as_object().is_some_and(Map::is_empty);
-            return if is_empty {
-                Ok(())
-            } else {
-                Err(sink.malformed("a tool call came without the name of its tool"))
-            };
+            return if is_empty { Ok(()) } else { Err(sink.malformed("a tool call has no tool name")) };
         };
         arguments::merge(&mut open.arguments, items(call, "partialArgs"))
             .map_err(|error| sink.malformed(error))?;
@@ -243,7 +239,7 @@ impl Answer {
         Ok(())
     }
 
-    /// The arguments come by path and in any order, so they can be told only when all are there.
+    /// Arguments come by path in any order, so the call is emitted only when all have arrived.
     fn end_call(&mut self, sink: &mut Sink) {
         if let Some(call) = self.call.take() {
             self.has_calls = true;
@@ -270,7 +266,7 @@ impl Answer {
             let title = owned(page, "title");
             let address = text(page, "uri").or_else(|| text(page, "sourceUri"));
             let key = address.or_else(|| text(page, "fileSearchStore")).unwrap_or_default().to_owned();
-            // Each chunk says all that was found so far.
+            // Each chunk repeats all sources found so far.
             if self.sources.contains(&key) {
                 continue;
             }
@@ -295,7 +291,7 @@ fn signed(sink: &Sink, signature: Option<Value>) -> Option<Value> {
     metadata(sink.provider(), [("thoughtSignature", signature)])
 }
 
-/// Gemini counts thoughts beside the answer; we count them as a part of it.
+/// Gemini counts reasoning separately; we include it in the output tokens.
 fn usage_of(usage: &Value) -> Usage {
     let count = |key: &str| number(usage, key);
     let thoughts = count("/thoughtsTokenCount");

@@ -1,4 +1,4 @@
-//! From a request to the body of a generateContent.
+//! Encodes a request for generateContent.
 
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
@@ -7,13 +7,16 @@ use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice,
     wire::{
-        Encoded, Settings,
-        prompt::{Draft, Media, Source, is, list_mut, output_text, output_value, put},
+        EncodedRequest, Settings,
+        prompt::{Draft, Media, MediaSource, is, list_mut, output_text, output_value, put},
     },
 };
 
-pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Result<Encoded, ModelError> {
-    // No `..`: a new option must be dealt with here.
+pub(in crate::wire) fn encode(
+    request: &ModelRequest,
+    settings: &Settings,
+) -> Result<EncodedRequest, ModelError> {
+    // No `..`: the compiler must point here when an option is added.
     let ModelRequest {
         messages,
         tools,
@@ -91,7 +94,7 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     Ok(draft.finish(path, request))
 }
 
-/// Neighbours of one role become one turn.
+/// Adjacent turns of one role are merged.
 fn add_turn(turns: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
     if parts.is_empty() {
         return;
@@ -112,17 +115,19 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
         ContentPart::File { media_type, data, .. } => {
             let media = Media::read(media_type, data, draft)?;
             Ok(match media.source {
-                Source::Data(data) => json!({ "inlineData": { "mimeType": media.media_type, "data": data } }),
-                Source::Url(url) | Source::Id(url) => {
+                MediaSource::Data(data) => {
+                    json!({ "inlineData": { "mimeType": media.media_type, "data": data } })
+                }
+                MediaSource::Url(url) | MediaSource::Id(url) => {
                     json!({ "fileData": { "mimeType": media.media_type, "fileUri": url } })
                 }
             })
         }
-        _ => Err(draft.refuse("a person's message has a part that is neither text nor a file")),
+        _ => Err(draft.refuse("a user message has a part that is neither text nor a file")),
     }
 }
 
-/// An earlier answer. Signatures go back with the parts that they came with.
+/// Encodes an earlier answer. Signatures are sent back with their parts.
 fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
     let mut parts = Vec::new();
     let mut has_calls = false;
@@ -161,13 +166,13 @@ fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
             }
             ContentPart::File { media_type, data, provider_options, .. } => {
                 match Media::read(media_type, data, draft) {
-                    Ok(Media { media_type, source: Source::Data(data) }) => {
+                    Ok(Media { media_type, source: MediaSource::Data(data) }) => {
                         (json!({ "inlineData": { "mimeType": media_type, "data": data } }), provider_options)
                     }
                     _ => {
                         draft.warn(
                             "messages",
-                            "a file of an earlier answer is left out: it cannot be sent back",
+                            "a file of an earlier answer is dropped: it cannot be sent back",
                         );
                         continue;
                     }
@@ -179,7 +184,8 @@ fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
         if let Some(signature) = draft.option(options.as_ref(), "thoughtSignature") {
             put(&mut written, "thoughtSignature", signature);
         } else if is_first_call && draft.settings.model.contains("gemini-3") {
-            // The first call of a turn must be signed. One of another model cannot be, and this word says so.
+            // The first call of a turn must be signed. For a call of another model, this value skips the
+            // check.
             put(&mut written, "thoughtSignature", "skip_thought_signature_validator");
         }
         parts.push(written);
@@ -198,7 +204,7 @@ fn write_result(part: &ContentPart) -> Option<Value> {
     Some(json!({ "functionResponse": { "name": tool_name, "response": response } }))
 }
 
-/// Functions go into one list; Google's own tools stand beside it, as their options write them.
+/// Functions go into one list; Google's own tools are separate entries, taken from their options.
 fn write_tools(tools: &[ToolSpec], draft: &mut Draft<'_>) {
     let (mut functions, mut written) = (Vec::new(), Vec::new());
     for tool in tools {
@@ -210,7 +216,7 @@ fn write_tools(tools: &[ToolSpec], draft: &mut Draft<'_>) {
         if let Some(description) = &tool.description {
             put(&mut function, "description", description.as_str());
         }
-        // An object without fields is refused: no parameters are said by saying nothing.
+        // The API rejects an object without properties, so empty parameters are omitted.
         let has_fields = tool
             .input_schema
             .get("properties")
@@ -235,12 +241,12 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> Value
     match (max_tokens, effort) {
         (Some(budget), effort) => {
             if effort.is_some() {
-                draft.warn("reasoning.effort", "left out: `reasoning.max_tokens` is set, and counts more");
+                draft.warn("reasoning.effort", "ignored: `reasoning.max_tokens` takes precedence");
             }
             put(&mut config, "thinkingBudget", *budget);
         }
         (None, Some(ReasoningEffort::None)) if has_levels => {
-            draft.warn("reasoning.effort", "asked for as `minimal`: this model always thinks");
+            draft.warn("reasoning.effort", "sent as `minimal`: this model always reasons");
             put(&mut config, "thinkingLevel", "minimal");
         }
         (None, Some(effort)) if has_levels => put(&mut config, "thinkingLevel", effort.as_str()),
@@ -253,7 +259,7 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> Value
                 ReasoningEffort::High => 24_576,
             };
             if *effort != ReasoningEffort::None {
-                let message = format!("asked for as {budget} tokens: this model takes a number");
+                let message = format!("sent as {budget} tokens: this model expects a token budget");
                 draft.warn("reasoning.effort", message);
             }
             put(&mut config, "thinkingBudget", budget);

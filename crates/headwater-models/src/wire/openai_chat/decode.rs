@@ -1,4 +1,4 @@
-//! From chunks of a chat completion to events. A whole completion is a chunk that says everything.
+//! Decodes chunks of chat completions. A completion without streaming is a single chunk.
 
 use std::mem;
 
@@ -11,21 +11,21 @@ use crate::{
     wire::{
         failure,
         read::{self, given, items, metadata, number, owned, text},
-        sink::{Call, Ending, Sink},
+        sink::{Ending, OpenToolCall, Sink},
     },
 };
 
-/// The state of an answer.
+/// Decoder state of one answer.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Answer {
-    open: Open,
+pub(in crate::wire) struct ChatAnswer {
+    open: ChatOpenPart,
     calls: Vec<OpenCall>,
     reason: Option<String>,
     usage: Option<Value>,
     extra: Extra,
 }
 
-/// The fields of a message that are read, or that say nothing which is not said elsewhere.
+/// Message fields that are handled, or that repeat other information.
 const KNOWN: [&str; 9] = [
     "annotations",
     "content",
@@ -38,9 +38,9 @@ const KNOWN: [&str; 9] = [
     "tool_calls",
 ];
 
-/// The text or thought that is growing.
+/// The open text or reasoning part.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-enum Open {
+enum ChatOpenPart {
     #[default]
     Nothing,
     Text(u32),
@@ -49,11 +49,11 @@ enum Open {
 
 #[derive(Debug)]
 struct OpenCall {
-    /// The provider's number of the call.
+    /// The provider's index of the call.
     index: u64,
     id: Option<String>,
-    /// Missing until the name is known; input that came before waits.
-    call: Option<Call>,
+    /// Absent until the name is known; earlier input waits in `waiting`.
+    call: Option<OpenToolCall>,
     waiting: String,
     metadata: Option<Value>,
 }
@@ -66,7 +66,7 @@ struct Extra {
     is_refusal: bool,
 }
 
-impl Answer {
+impl ChatAnswer {
     pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if let Some(error) = failure::in_body(sink.provider(), chunk) {
             return Err(error);
@@ -78,7 +78,7 @@ impl Answer {
             self.note(chunk);
             return Ok(());
         };
-        // Azure begins with a chunk about the prompt, which has no id.
+        // Azure begins with a chunk about the prompt filter, which has no id.
         if text(chunk, "id").is_some() || !choices.is_empty() {
             sink.started(owned(chunk, "id"), owned(chunk, "model"));
         }
@@ -103,8 +103,8 @@ impl Answer {
         Ok(())
     }
 
-    /// Takes a chunk that only says a piece of text or thought; gives whether it was one. The first chunk of an answer is
-    /// read in full, for what it says about the answer.
+    /// Fast path for a chunk with only text or reasoning; returns whether it applied. The first chunk of an
+    /// answer takes the full path, because it has metadata.
     pub(in crate::wire) fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
         if !sink.is_started() {
             return false;
@@ -126,12 +126,12 @@ impl Answer {
         true
     }
 
-    /// The stream says that it is done.
+    /// Handles the end marker of the stream.
     pub(in crate::wire) fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
         if sink.is_started() { self.finish(sink) } else { Err(sink.empty()) }
     }
 
-    /// There are no more bytes. Not everybody says that the stream is done, but everybody gives a reason.
+    /// Ends the stream. Some providers send no end marker, but all send a finish reason.
     pub(in crate::wire) fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
         if self.reason.is_some() { self.finish(sink) } else { Err(sink.cut()) }
     }
@@ -154,7 +154,7 @@ impl Answer {
     }
 
     fn message(&mut self, message: &Value, sink: &mut Sink) {
-        // Both names are in use, and some send both with the same thought.
+        // Both names are in use, and some providers send both with the same text.
         if let Some(thought) = text(message, "reasoning_content").or_else(|| text(message, "reasoning")) {
             self.reasoning(thought, sink);
         }
@@ -181,7 +181,7 @@ impl Answer {
         }
     }
 
-    /// A part of a content that is a list, as Mistral sends it.
+    /// Handles an element of a content array, as Mistral sends it.
     fn part(&mut self, part: &Value, sink: &mut Sink) {
         match text(part, "type") {
             Some("text") => self.text(text(part, "text").unwrap_or_default(), sink),
@@ -200,13 +200,13 @@ impl Answer {
             return;
         }
         let part = match self.open {
-            Open::Text(part) => part,
+            ChatOpenPart::Text(part) => part,
             _ => {
                 self.close(sink);
                 sink.text_start(None)
             }
         };
-        self.open = Open::Text(part);
+        self.open = ChatOpenPart::Text(part);
         sink.text(part, delta);
     }
 
@@ -215,21 +215,21 @@ impl Answer {
             return;
         }
         let part = match self.open {
-            Open::Reasoning(part) => part,
+            ChatOpenPart::Reasoning(part) => part,
             _ => {
                 self.close(sink);
                 sink.reasoning_start(None)
             }
         };
-        self.open = Open::Reasoning(part);
+        self.open = ChatOpenPart::Reasoning(part);
         sink.reasoning(part, delta);
     }
 
     fn close(&mut self, sink: &mut Sink) {
         match mem::take(&mut self.open) {
-            Open::Nothing => {}
-            Open::Text(part) => sink.text_end(part, None),
-            Open::Reasoning(part) => sink.reasoning_end(part, None),
+            ChatOpenPart::Nothing => {}
+            ChatOpenPart::Text(part) => sink.text_end(part, None),
+            ChatOpenPart::Reasoning(part) => sink.reasoning_end(part, None),
         }
     }
 
@@ -237,7 +237,7 @@ impl Answer {
         self.close(sink);
         let index = number(delta, "/index").unwrap_or(position as u64);
         let id = text(delta, "id");
-        // A new id under a used number is a new call: there are servers that number every call 0.
+        // A new id under a used index is a new call: some servers use index 0 for every call.
         let known = self.calls.iter().rposition(|call| {
             call.index == index && (id.is_none() || call.id.is_none() || call.id.as_deref() == id)
         });
@@ -263,7 +263,7 @@ impl Answer {
         }
         let input = match function.get("arguments") {
             Some(Value::String(input)) => input.clone(),
-            // Ollama and others send the object itself.
+            // Ollama and others send an object instead of a string.
             Some(object @ Value::Object(_)) => object.to_string(),
             _ => String::new(),
         };
@@ -278,13 +278,13 @@ impl Answer {
         let has_calls = !self.calls.is_empty();
         for call in mem::take(&mut self.calls) {
             let Some(open) = call.call else {
-                return Err(sink.malformed("a tool call came without the name of its tool"));
+                return Err(sink.malformed("a tool call has no tool name"));
             };
             sink.call_end(open, call.metadata);
         }
         let reason = match self.reason.as_deref() {
             Some("stop" | "eos") if self.extra.is_refusal => FinishReason::ContentFilter,
-            // Some say `stop` and call tools all the same.
+            // Some providers finish with `stop` although they call tools.
             Some("stop") if has_calls => FinishReason::ToolCalls,
             Some("stop" | "eos") => FinishReason::Stop,
             Some("length" | "max_tokens" | "model_length") => FinishReason::Length,

@@ -1,54 +1,54 @@
-//! What the speakers of chat completions do differently.
+//! Differences between providers with the chat completions format.
 
-/// How one speaker of OpenAI's chat completions departs from the others.
+/// How a provider deviates from OpenAI's chat completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// What the limit of the answer is called.
+    /// Field name of the token limit.
     pub(super) max_tokens: &'static str,
-    /// It must be asked to count tokens of a stream.
+    /// Whether usage in a stream must be requested.
     pub(super) asks_for_usage: bool,
-    /// Its word for "some tool".
+    /// Value of `tool_choice` that requires some tool.
     pub(super) some_tool: &'static str,
-    /// It takes a choice of tools at all.
+    /// Whether it accepts a tool choice.
     pub(super) has_tool_choice: bool,
-    /// It takes a JSON Schema for the answer.
+    /// Whether it accepts a JSON Schema for the answer.
     pub(super) has_schemas: bool,
-    /// It takes files that are neither pictures nor sound.
+    /// Whether it accepts files other than images and audio.
     pub(super) has_files: bool,
     pub(super) effort: Effort,
     pub(super) thoughts: Thoughts,
-    /// The ids of its calls have exactly nine letters and digits.
+    /// Whether call ids must have exactly nine letters and digits.
     pub(super) has_short_ids: bool,
-    /// Its models that think refuse some options.
+    /// Whether reasoning models reject some options.
     pub(super) is_openai: bool,
 }
 
-/// How it is told how much to think.
+/// How the reasoning effort is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// `reasoning_effort` with all of our words.
+    /// `reasoning_effort` with all levels.
     Words,
-    /// `reasoning_effort`, but there is nothing between none and low.
+    /// `reasoning_effort` without `minimal`.
     NoMinimal,
-    /// `reasoning_effort` with `none` or `high`.
+    /// `reasoning_effort` with only `none` and `high`.
     NoneOrHigh,
     /// `thinking`, on or off.
     Switch,
 }
 
-/// How the thoughts of earlier turns go back.
+/// How reasoning of earlier turns is sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thoughts {
-    /// Not at all.
+    /// It is dropped.
     Never,
     /// In a field of the message.
     Field(&'static str),
-    /// As a part of the content.
+    /// As an element of the content.
     Part,
 }
 
 impl Dialect {
-    /// OpenAI itself.
+    /// OpenAI.
     pub const OPENAI: Self = Self {
         max_tokens: "max_completion_tokens",
         asks_for_usage: true,
@@ -62,7 +62,7 @@ impl Dialect {
         is_openai: true,
     };
 
-    /// Anybody else who says to be compatible with OpenAI.
+    /// Other providers with an OpenAI-compatible API.
     pub const COMPATIBLE: Self = Self {
         max_tokens: "max_tokens",
         thoughts: Thoughts::Field("reasoning_content"),
@@ -94,7 +94,7 @@ impl Dialect {
         ..Self::COMPATIBLE
     };
 
-    /// Ollama, by its compatible side.
+    /// Ollama's OpenAI-compatible API.
     pub const OLLAMA: Self = Self {
         has_tool_choice: false,
         has_files: false,

@@ -1,4 +1,4 @@
-//! From a request to a chat completion's body.
+//! Encodes a request for chat completions.
 
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
@@ -8,8 +8,8 @@ use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice,
     wire::{
-        Encoded, Settings,
-        prompt::{Draft, Media, Source, in_words, is, is_strict, output_text, put},
+        EncodedRequest, Settings,
+        prompt::{Draft, Media, MediaSource, in_words, is, is_strict, output_text, put},
     },
 };
 
@@ -17,8 +17,8 @@ pub(in crate::wire) fn encode(
     dialect: &Dialect,
     request: &ModelRequest,
     settings: &Settings,
-) -> Result<Encoded, ModelError> {
-    // No `..`: a new option must be dealt with here.
+) -> Result<EncodedRequest, ModelError> {
+    // No `..`: the compiler must point here when an option is added.
     let ModelRequest {
         messages,
         tools,
@@ -41,7 +41,7 @@ pub(in crate::wire) fn encode(
     let thinks = dialect.is_openai && crate::wire::openai_chat::thinks(&settings.model, reasoning.as_ref());
     if let Some(temperature) = temperature {
         if thinks {
-            draft.warn("temperature", "left out: models that think do not take it");
+            draft.warn("temperature", "ignored: reasoning models do not accept it");
         } else {
             draft.set("temperature", *temperature);
         }
@@ -51,7 +51,7 @@ pub(in crate::wire) fn encode(
     }
     if !stop_sequences.is_empty() {
         if thinks {
-            draft.warn("stop_sequences", "left out: models that think do not take them");
+            draft.warn("stop_sequences", "ignored: reasoning models do not accept them");
         } else {
             draft.set("stop", stop_sequences.as_slice());
         }
@@ -77,7 +77,10 @@ pub(in crate::wire) fn encode(
                 draft.set("response_format", json!({ "type": "json_schema", "json_schema": format }));
             }
             Some(schema) => {
-                draft.warn("response_format", "the schema is asked for in words: this provider takes none");
+                draft.warn(
+                    "response_format",
+                    "the schema is part of the prompt: this provider does not accept schemas",
+                );
                 turns.insert(0, json!({ "role": "system", "content": in_words(Some(schema)) }));
                 draft.set("response_format", json!({ "type": "json_object" }));
             }
@@ -146,7 +149,7 @@ fn write_part(dialect: &Dialect, part: &ContentPart, draft: &Draft<'_>) -> Resul
                 return Ok(json!({ "type": "image_url", "image_url": image }));
             }
             if media.is_audio()
-                && let Source::Data(data) = media.source
+                && let MediaSource::Data(data) = media.source
             {
                 let format = if media.media_type.ends_with("wav") { "wav" } else { "mp3" };
                 return Ok(
@@ -156,22 +159,22 @@ fn write_part(dialect: &Dialect, part: &ContentPart, draft: &Draft<'_>) -> Resul
             if dialect.has_files {
                 let name = filename.as_deref().unwrap_or("file.pdf");
                 match media.source {
-                    Source::Id(id) => return Ok(json!({ "type": "file", "file": { "file_id": id } })),
-                    Source::Data(_) => {
+                    MediaSource::Id(id) => return Ok(json!({ "type": "file", "file": { "file_id": id } })),
+                    MediaSource::Data(_) => {
                         let data = media.address();
                         return Ok(
                             json!({ "type": "file", "file": { "filename": name, "file_data": data } }),
                         );
                     }
-                    Source::Url(_) => {}
+                    MediaSource::Url(_) => {}
                 }
             }
             if let Some(text) = media.text() {
                 return Ok(json!({ "type": "text", "text": text }));
             }
-            Err(draft.refuse(format!("a file of type {} cannot be sent this way", media.media_type)))
+            Err(draft.refuse(format!("a file of type {} cannot be sent to this provider", media.media_type)))
         }
-        _ => Err(draft.refuse("a person's message has a part that is neither text nor a file")),
+        _ => Err(draft.refuse("a user message has a part that is neither text nor a file")),
     }
 }
 
@@ -191,14 +194,14 @@ fn write_answer(dialect: &Dialect, content: &[ContentPart], draft: &mut Draft<'_
                     "type": "function",
                     "function": { "name": tool_name, "arguments": input },
                 });
-                // Gemini's compatible side wants its signature back.
+                // Gemini's compatible API wants its signature back.
                 if let Some(signature) = draft.option(provider_options.as_ref(), "thoughtSignature") {
                     put(&mut call, "extra_content", json!({ "google": { "thought_signature": signature } }));
                 }
                 calls.push(call);
             }
             ContentPart::File { .. } | ContentPart::ReasoningFile { .. } => {
-                draft.warn("messages", "a file of an earlier answer is left out: it cannot be sent back");
+                draft.warn("messages", "a file of an earlier answer is dropped: it cannot be sent back");
             }
             _ => {}
         }
@@ -249,7 +252,7 @@ fn write_choice(dialect: &Dialect, choice: &ToolChoice, draft: &mut Draft<'_>) {
         if *choice == ToolChoice::None {
             draft.body.shift_remove("tools");
         } else if *choice != ToolChoice::Auto {
-            draft.warn("tool_choice", "left out: this provider lets the model choose");
+            draft.warn("tool_choice", "ignored: this provider has no tool choice");
         }
         return;
     }
@@ -265,14 +268,14 @@ fn write_choice(dialect: &Dialect, choice: &ToolChoice, draft: &mut Draft<'_>) {
 fn write_reasoning(dialect: &Dialect, reasoning: &ReasoningOptions, draft: &mut Draft<'_>) {
     let ReasoningOptions { effort, max_tokens } = reasoning;
     if max_tokens.is_some() {
-        draft.warn("reasoning.max_tokens", "left out: this provider takes an effort in a word only");
+        draft.warn("reasoning.max_tokens", "ignored: this provider accepts only an effort level");
     }
     let Some(effort) = effort else { return };
     match (dialect.effort, effort) {
         (Effort::Switch, effort) => {
             let is_on = *effort != ReasoningEffort::None;
             if is_on {
-                draft.warn("reasoning.effort", "thinking is on: this provider has no degrees of it");
+                draft.warn("reasoning.effort", "reasoning is on: this provider has no effort levels");
             }
             draft.set("thinking", json!({ "type": if is_on { "enabled" } else { "disabled" } }));
         }
@@ -280,18 +283,18 @@ fn write_reasoning(dialect: &Dialect, reasoning: &ReasoningOptions, draft: &mut 
             draft.set("reasoning_effort", effort.as_str());
         }
         (Effort::NoneOrHigh, _) => {
-            draft.warn("reasoning.effort", "asked for as `high`: this provider knows none and high only");
+            draft.warn("reasoning.effort", "sent as `high`: this provider supports only none and high");
             draft.set("reasoning_effort", "high");
         }
         (Effort::NoMinimal, ReasoningEffort::Minimal) => {
-            draft.warn("reasoning.effort", "asked for as `low`: this provider has nothing less");
+            draft.warn("reasoning.effort", "sent as `low`, the lowest effort of this provider");
             draft.set("reasoning_effort", "low");
         }
         (Effort::NoMinimal, effort) => draft.set("reasoning_effort", effort.as_str()),
     }
 }
 
-/// The id of a call as the provider takes it. A call that came from elsewhere gets an id made from its own.
+/// A call id that the provider accepts. An id of another provider is replaced by a hash of it.
 fn call_id(dialect: &Dialect, id: &str) -> String {
     let is_short = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !dialect.has_short_ids || is_short {

@@ -1,14 +1,14 @@
-//! The chunks that nearly all of a stream consists of, read without a tree of values in between: one choice, whose delta
-//! is a piece of text or of a thought. Whatever has more to say is refused here, and read in full.
+//! Fast path for the chunks that make up most of a stream: one choice whose delta has only text or reasoning.
+//! They are parsed without building a `Value`; any other chunk is rejected here and decoded in full.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// A chunk that says one piece of text or thought. What it repeats of the first chunk is not looked at.
+/// A chunk with one piece of text or reasoning. Fields that repeat the first chunk are ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Chunk<'a> {
+struct QuickChunk<'a> {
     #[serde(rename = "id")]
     _id: Option<IgnoredAny>,
     #[serde(rename = "object")]
@@ -43,39 +43,39 @@ struct Delta<'a> {
     #[serde(rename = "role")]
     _role: Option<IgnoredAny>,
     #[serde(borrow)]
-    content: Option<Piece<'a>>,
+    content: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    reasoning: Option<Piece<'a>>,
+    reasoning: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    reasoning_content: Option<Piece<'a>>,
+    reasoning_content: Option<BorrowedText<'a>>,
 }
 
-/// A text that is borrowed from the chunk where it has no escapes.
+/// A string, borrowed from the chunk if it has no escapes.
 #[derive(Deserialize)]
-struct Piece<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What such a chunk says, and which facts about the answer it has.
-pub(super) struct Quick<'a> {
-    /// A thought, and the field that had it.
+/// The contents of such a chunk, and which metadata it has.
+pub(super) struct QuickDelta<'a> {
+    /// The reasoning text and the field that held it.
     pub(super) thought: Option<(&'static str, Cow<'a, str>)>,
     pub(super) text: Option<Cow<'a, str>>,
     pub(super) has_tier: bool,
     pub(super) has_fingerprint: bool,
 }
 
-/// Reads a chunk, if it is such a one.
-pub(super) fn read(data: &str) -> Option<Quick<'_>> {
-    let Chunk { service_tier, system_fingerprint, usage, choices: [choice], .. } =
+/// Parses a chunk if the fast path applies.
+pub(super) fn read(data: &str) -> Option<QuickDelta<'_>> {
+    let QuickChunk { service_tier, system_fingerprint, usage, choices: [choice], .. } =
         serde_json::from_str(data).ok()?;
     if usage.is_some() || choice.logprobs.is_some() || choice.finish_reason.is_some() {
         return None;
     }
     let Delta { content, reasoning, reasoning_content, .. } = choice.delta;
-    Some(Quick {
+    Some(QuickDelta {
         thought: reasoning_content
-            .map(|Piece(text)| ("reasoning_content", text))
-            .or_else(|| reasoning.map(|Piece(text)| ("reasoning", text))),
-        text: content.map(|Piece(text)| text),
+            .map(|BorrowedText(text)| ("reasoning_content", text))
+            .or_else(|| reasoning.map(|BorrowedText(text)| ("reasoning", text))),
+        text: content.map(|BorrowedText(text)| text),
         has_tier: service_tier.is_some(),
         has_fingerprint: system_fingerprint.is_some(),
     })
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_says_nothing_else_is_read() {
+    fn quick_path_accepts_only_plain_deltas() {
         let quick =
             read(r#"{"id":"1","choices":[{"index":0,"delta":{"content":"a \" b"},"finish_reason":null}]}"#);
         assert_eq!(quick.unwrap().text.as_deref(), Some("a \" b"));

@@ -1,4 +1,4 @@
-//! From the events of a response to our events. A whole response is its items, one after the other.
+//! Decodes events of the Responses API. A response without streaming is decoded as a sequence of its items.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use serde_json::{Value, json};
 
 use super::{
     detail::{annotate, failed, is_progress, usage_of},
-    hosted::{self, Hosted},
+    hosted::{self, HostedItem},
 };
 use crate::{
     ModelError, ModelEvent,
     wire::{
         read::{given, items, metadata, number, owned, text},
-        sink::{Call, Ending, Sink},
+        sink::{Ending, OpenToolCall, Sink},
     },
 };
 
-/// The state of an answer.
+/// Decoder state of one answer.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Answer {
-    items: Vec<Item>,
-    /// The parts of the calls that OpenAI runs itself, by the call's id.
+pub(in crate::wire) struct ResponsesAnswer {
+    items: Vec<OpenItem>,
+    /// Part numbers of the calls that OpenAI runs itself, by call id.
     executed: BTreeMap<String, u32>,
-    /// Somebody must run a tool before the model can go on.
+    /// Whether the caller must run a tool before the model can continue.
     wants_tools: bool,
     is_refusal: bool,
     logprobs: Vec<Value>,
 }
 
-/// An item that is open.
+/// An open item.
 #[derive(Debug)]
-struct Item {
-    /// Its place in the output. Ids are no help: some gateways give every event another one.
+struct OpenItem {
+    /// Position in the output. Ids cannot be used: some gateways change them in every event.
     index: Option<u64>,
     id: Option<String>,
-    kind: Kind,
+    kind: ItemKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ItemKind {
     Message {
         part: u32,
         has_text: bool,
@@ -51,13 +51,13 @@ enum Kind {
         has_text: bool,
     },
     Function {
-        call: Call,
+        call: OpenToolCall,
     },
-    /// It is told when it is done.
+    /// Emitted when it is done.
     Later,
 }
 
-impl Answer {
+impl ResponsesAnswer {
     pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         let kind = text(event, "type").unwrap_or_default();
         match kind {
@@ -70,14 +70,14 @@ impl Answer {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.is_refusal |= kind == "response.refusal.delta";
                 let delta = text(event, "delta").unwrap_or_default();
-                if let Some(Kind::Message { part, has_text, .. }) = self.message(event, sink) {
+                if let Some(ItemKind::Message { part, has_text, .. }) = self.message(event, sink) {
                     *has_text |= !delta.is_empty();
                     sink.text(*part, delta);
                 }
                 self.logprobs.extend(items(event, "logprobs").iter().cloned());
             }
             "response.output_text.annotation.added" => {
-                if let Some(Kind::Message { annotations, .. }) = self.message(event, sink) {
+                if let Some(ItemKind::Message { annotations, .. }) = self.message(event, sink) {
                     *annotations += 1;
                 }
                 annotate(event.get("annotation").unwrap_or(&Value::Null), sink);
@@ -85,14 +85,16 @@ impl Answer {
             "response.reasoning_summary_part.added" => self.summary(event, sink),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let delta = text(event, "delta").unwrap_or_default();
-                if let Some(Item { kind: Kind::Reasoning { part, has_text, .. }, .. }) = self.find(event) {
+                if let Some(OpenItem { kind: ItemKind::Reasoning { part, has_text, .. }, .. }) =
+                    self.find(event)
+                {
                     *has_text = true;
                     sink.reasoning(*part, delta);
                 }
             }
             "response.function_call_arguments.delta" => {
                 let delta = text(event, "delta").unwrap_or_default();
-                if let Some(Item { kind: Kind::Function { call }, .. }) = self.find(event) {
+                if let Some(OpenItem { kind: ItemKind::Function { call }, .. }) = self.find(event) {
                     sink.call_input(call, delta);
                 }
             }
@@ -103,7 +105,7 @@ impl Answer {
                 let body = event.get("response").unwrap_or(event);
                 return Err(failed(body, sink));
             }
-            // Steps on the way to what `output_item.done` says whole.
+            // Progress events; `output_item.done` repeats their content in full.
             _ if is_progress(kind) => {}
             "" => sink.unknown("event", event.clone()),
             other => sink.unknown(other, event.clone()),
@@ -111,7 +113,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Takes another response after one that is finished. The calls that OpenAI runs itself may go on in it.
+    /// Begins another response after a finished one. Calls that OpenAI runs may continue in it.
     pub(in crate::wire) fn begin_anew(&mut self, event: &Value) -> bool {
         let begins = text(event, "type") == Some("response.created");
         if begins {
@@ -121,10 +123,10 @@ impl Answer {
         begins
     }
 
-    /// A response in one piece.
+    /// Decodes a response without streaming.
     pub(in crate::wire) fn whole(&mut self, response: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if response.get("output").is_none() {
-            return Err(sink.malformed("the answer is no response: it has no output"));
+            return Err(sink.malformed("the answer is not a response: it has no output"));
         }
         sink.started(owned(response, "id"), owned(response, "model"));
         if text(response, "status") == Some("failed") {
@@ -148,19 +150,19 @@ impl Answer {
         })
     }
 
-    fn find(&mut self, event: &Value) -> Option<&mut Item> {
+    fn find(&mut self, event: &Value) -> Option<&mut OpenItem> {
         let at = self.position(event)?;
         self.items.get_mut(at)
     }
 
-    /// The message of an event, which begins with its first piece where nobody said that it begins.
-    fn message(&mut self, event: &Value, sink: &mut Sink) -> Option<&mut Kind> {
+    /// The message of an event. Opens it if its start event is missing.
+    fn message(&mut self, event: &Value, sink: &mut Sink) -> Option<&mut ItemKind> {
         let is_message =
-            |at: &usize| matches!(self.items.get(*at), Some(Item { kind: Kind::Message { .. }, .. }));
+            |at: &usize| matches!(self.items.get(*at), Some(OpenItem { kind: ItemKind::Message { .. }, .. }));
         let at = self.position(event).filter(is_message).unwrap_or_else(|| {
-            let kind = Kind::Message { part: sink.text_start(None), has_text: false, annotations: 0 };
+            let kind = ItemKind::Message { part: sink.text_start(None), has_text: false, annotations: 0 };
             let id = owned(event, "item_id");
-            self.items.push(Item { index: number(event, "/output_index"), id, kind });
+            self.items.push(OpenItem { index: number(event, "/output_index"), id, kind });
             self.items.len() - 1
         });
         Some(&mut self.items.get_mut(at)?.kind)
@@ -169,23 +171,25 @@ impl Answer {
     fn added(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         let item = event.get("item").unwrap_or(&Value::Null);
         let kind = match text(item, "type").unwrap_or_default() {
-            "message" => Kind::Message { part: sink.text_start(None), has_text: false, annotations: 0 },
-            "reasoning" => Kind::Reasoning { part: sink.reasoning_start(None), summary: 0, has_text: false },
+            "message" => ItemKind::Message { part: sink.text_start(None), has_text: false, annotations: 0 },
+            "reasoning" => {
+                ItemKind::Reasoning { part: sink.reasoning_start(None), summary: 0, has_text: false }
+            }
             "function_call" => {
                 let Some(name) = text(item, "name") else {
-                    return Err(sink.malformed("a tool call came without the name of its tool"));
+                    return Err(sink.malformed("a tool call has no tool name"));
                 };
-                Kind::Function { call: sink.call_start(text(item, "call_id"), name, false) }
+                ItemKind::Function { call: sink.call_start(text(item, "call_id"), name, false) }
             }
-            _ => Kind::Later,
+            _ => ItemKind::Later,
         };
-        self.items.push(Item { index: number(event, "/output_index"), id: owned(item, "id"), kind });
+        self.items.push(OpenItem { index: number(event, "/output_index"), id: owned(item, "id"), kind });
         Ok(())
     }
 
     fn summary(&mut self, event: &Value, sink: &mut Sink) {
         let number = number(event, "/summary_index").unwrap_or_default();
-        if let Some(Item { kind: Kind::Reasoning { part, summary, .. }, id, .. }) = self.find(event)
+        if let Some(OpenItem { kind: ItemKind::Reasoning { part, summary, .. }, id, .. }) = self.find(event)
             && number > *summary
         {
             let id = id.clone().map(Value::String);
@@ -200,7 +204,7 @@ impl Answer {
             self.added(event, sink)?;
         }
         let item = event.get("item").unwrap_or(&Value::Null);
-        // An item without place and id can only be the one that was added just now.
+        // An item without position and id must be the one added last.
         let at = self.position(event).unwrap_or(self.items.len().saturating_sub(1));
         if at >= self.items.len() {
             return Ok(());
@@ -208,12 +212,12 @@ impl Answer {
         let open = self.items.remove(at);
         let id = given(item, "id").cloned();
         match open.kind {
-            Kind::Message { part, has_text, annotations } => {
+            ItemKind::Message { part, has_text, annotations } => {
                 self.end_message(part, has_text, annotations, item, sink);
                 let fields = [("itemId", id), ("phase", given(item, "phase").cloned())];
                 sink.text_end(part, metadata(sink.provider(), fields));
             }
-            Kind::Reasoning { mut part, has_text, .. } => {
+            ItemKind::Reasoning { mut part, has_text, .. } => {
                 if !has_text {
                     let summaries = items(item, "summary").iter().chain(items(item, "content"));
                     for (number, summary) in summaries.enumerate() {
@@ -228,7 +232,7 @@ impl Answer {
                 let fields = [("itemId", id), ("reasoningEncryptedContent", secret)];
                 sink.reasoning_end(part, metadata(sink.provider(), fields));
             }
-            Kind::Function { mut call } => {
+            ItemKind::Function { mut call } => {
                 self.wants_tools = true;
                 if !call.has_input() {
                     sink.call_input(&mut call, text(item, "arguments").unwrap_or_default());
@@ -240,12 +244,12 @@ impl Answer {
                 ];
                 sink.call_end(call, metadata(sink.provider(), fields));
             }
-            Kind::Later => self.later(item, sink),
+            ItemKind::Later => self.later(item, sink),
         }
         Ok(())
     }
 
-    /// What a message says that was not streamed.
+    /// Emits the content of a message that was not streamed.
     fn end_message(&mut self, part: u32, has_text: bool, annotations: usize, item: &Value, sink: &mut Sink) {
         for content in items(item, "content") {
             if !has_text {
@@ -262,10 +266,10 @@ impl Answer {
         }
     }
 
-    /// An item of one of OpenAI's own tools.
+    /// Handles an item of one of OpenAI's own tools.
     fn later(&mut self, item: &Value, sink: &mut Sink) {
         match hosted::read(item) {
-            Hosted::Call(call) => {
+            HostedItem::Call(call) => {
                 let facts = if call.is_executed {
                     [("item", hosted::echo(item))]
                 } else {
@@ -273,7 +277,8 @@ impl Answer {
                 };
                 let facts = metadata(sink.provider(), facts);
                 let part = sink.whole_call(call.id, &call.name, &call.input, call.is_executed, facts);
-                // Other readers of this wire say that such an answer stopped; one stream has one reason everywhere.
+                // Other clients of this API report `stop` for these tools; all readers of a stream must see the same finish
+                // reason.
                 let is_told_apart = matches!(call.name.as_str(), "tool_search" | "local_shell" | "shell");
                 self.wants_tools |= !call.is_executed && !is_told_apart;
                 if let Some(id) = call.id {
@@ -289,8 +294,8 @@ impl Answer {
                     sink.push(ModelEvent::File { media_type, url });
                 }
             }
-            Hosted::Result { id, output } => {
-                // The server's own search for tools has no id: its result follows it.
+            HostedItem::Result { id, output } => {
+                // OpenAI's tool search has no id; its result follows it directly.
                 let part = match id {
                     Some(id) => self.executed.get(id).copied(),
                     None => self.executed.values().max().copied(),
@@ -300,7 +305,7 @@ impl Answer {
                     None => sink.unknown(text(item, "type").unwrap_or("item"), item.clone()),
                 }
             }
-            Hosted::Unknown => sink.unknown(text(item, "type").unwrap_or("item"), item.clone()),
+            HostedItem::Unknown => sink.unknown(text(item, "type").unwrap_or("item"), item.clone()),
         }
     }
 
@@ -308,10 +313,10 @@ impl Answer {
         sink.started(owned(response, "id"), owned(response, "model"));
         for item in std::mem::take(&mut self.items) {
             match item.kind {
-                Kind::Message { part, .. } => sink.text_end(part, None),
-                Kind::Reasoning { part, .. } => sink.reasoning_end(part, None),
-                Kind::Function { call } => sink.call_end(call, None),
-                Kind::Later => {}
+                ItemKind::Message { part, .. } => sink.text_end(part, None),
+                ItemKind::Reasoning { part, .. } => sink.reasoning_end(part, None),
+                ItemKind::Function { call } => sink.call_end(call, None),
+                ItemKind::Later => {}
             }
         }
         let raw = response.pointer("/incomplete_details/reason").and_then(Value::as_str);

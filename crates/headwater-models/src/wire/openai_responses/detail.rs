@@ -1,4 +1,4 @@
-//! The small things of a response: steps of progress, errors, annotations, counts.
+//! Details of a response: progress events, errors, annotations, usage.
 
 use headwater_protocol::Usage;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Whether an event only says that an item makes progress.
+/// Whether an event only reports the progress of an item.
 pub(super) fn is_progress(kind: &str) -> bool {
     let Some(kind) = kind.strip_prefix("response.") else {
         return kind == "keepalive";
@@ -54,10 +54,10 @@ pub(super) fn is_progress(kind: &str) -> bool {
 
 pub(super) fn failed(body: &Value, sink: &Sink) -> ModelError {
     failure::in_body(sink.provider(), body).unwrap_or_else(|| {
-        // The documented form has the code and the message beside the type.
+        // The documented form has code and message beside the type.
         let wrapped = json!({ "error": { "code": body.get("code"), "message": body.get("message") } });
         failure::in_body(sink.provider(), &wrapped).unwrap_or_else(|| {
-            ModelError::new(ModelErrorKind::Provider, "the response failed without saying why")
+            ModelError::new(ModelErrorKind::Provider, "the response failed without a reason")
                 .provider(sink.provider())
         })
     })

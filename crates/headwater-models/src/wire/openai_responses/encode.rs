@@ -1,4 +1,4 @@
-//! From a request to a response's body.
+//! Encodes a request for the Responses API.
 
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
@@ -6,13 +6,16 @@ use serde_json::{Map, Value, json};
 use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningOptions, ResponseFormat, ToolChoice,
     wire::{
-        Encoded, Settings, openai_chat,
-        prompt::{Draft, Media, Source, is, is_strict, list_mut, output_text, put},
+        EncodedRequest, Settings, openai_chat,
+        prompt::{Draft, Media, MediaSource, is, is_strict, list_mut, output_text, put},
     },
 };
 
-pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Result<Encoded, ModelError> {
-    // No `..`: a new option must be dealt with here.
+pub(in crate::wire) fn encode(
+    request: &ModelRequest,
+    settings: &Settings,
+) -> Result<EncodedRequest, ModelError> {
+    // No `..`: the compiler must point here when an option is added.
     let ModelRequest {
         messages,
         tools,
@@ -33,14 +36,14 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
         write_turn(message, &mut input, &mut draft)?;
     }
     draft.set("input", input);
-    // Nothing is kept at OpenAI: the conversation is ours, and thoughts come back to us sealed.
+    // OpenAI must not store the conversation; reasoning is returned encrypted instead.
     draft.set("store", false);
     let thinks = openai_chat::thinks(&settings.model, reasoning.as_ref());
     if thinks || reasoning.is_some() {
         draft.set("include", json!(["reasoning.encrypted_content"]));
     }
     match temperature {
-        Some(_) if thinks => draft.warn("temperature", "left out: models that think do not take it"),
+        Some(_) if thinks => draft.warn("temperature", "ignored: reasoning models do not accept it"),
         Some(temperature) => draft.set("temperature", *temperature),
         None => {}
     }
@@ -50,12 +53,12 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     if !stop_sequences.is_empty() {
         draft.warn(
             "stop_sequences",
-            "left out: this API has none; use openai-chat with a model that does not think",
+            "ignored: this API does not support them; use openai-chat with a non-reasoning model",
         );
     }
     if let Some(ReasoningOptions { effort, max_tokens }) = reasoning {
         if max_tokens.is_some() {
-            draft.warn("reasoning.max_tokens", "left out: this provider takes an effort in a word only");
+            draft.warn("reasoning.max_tokens", "ignored: this provider accepts only an effort level");
         }
         if let Some(effort) = effort {
             draft.set_in("reasoning", "effort", effort.as_str());
@@ -143,11 +146,11 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
         ContentPart::File { media_type, filename, data, provider_options } => {
             let media = Media::read(media_type, data, draft)?;
             let mut written = match (media.is_image(), &media.source) {
-                (true, Source::Id(id)) => json!({ "type": "input_image", "file_id": id }),
+                (true, MediaSource::Id(id)) => json!({ "type": "input_image", "file_id": id }),
                 (true, _) => json!({ "type": "input_image", "image_url": media.address() }),
-                (false, Source::Id(id)) => json!({ "type": "input_file", "file_id": id }),
-                (false, Source::Url(url)) => json!({ "type": "input_file", "file_url": url }),
-                (false, Source::Data(_)) => {
+                (false, MediaSource::Id(id)) => json!({ "type": "input_file", "file_id": id }),
+                (false, MediaSource::Url(url)) => json!({ "type": "input_file", "file_url": url }),
+                (false, MediaSource::Data(_)) => {
                     let name = filename.as_deref().unwrap_or("file.pdf");
                     json!({ "type": "input_file", "filename": name, "file_data": media.address() })
                 }
@@ -157,11 +160,11 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
             }
             Ok(written)
         }
-        _ => Err(draft.refuse("a person's message has a part that is neither text nor a file")),
+        _ => Err(draft.refuse("a user message has a part that is neither text nor a file")),
     }
 }
 
-/// A part of an earlier answer, as the item that it came from.
+/// Encodes a part of an earlier answer as the item that it came from.
 fn write_said(part: &ContentPart, input: &mut Vec<Value>, draft: &mut Draft<'_>) {
     match part {
         ContentPart::Text { text, provider_options } => {
@@ -181,13 +184,15 @@ fn write_said(part: &ContentPart, input: &mut Vec<Value>, draft: &mut Draft<'_>)
         ContentPart::Reasoning { text, provider_options } => {
             let options = provider_options.as_ref();
             let Some(id) = draft.option(options, "itemId") else {
-                draft
-                    .warn("messages", "thoughts of another provider are left out: OpenAI takes only its own");
+                draft.warn(
+                    "messages",
+                    "reasoning of another provider is dropped: OpenAI accepts only its own",
+                );
                 return;
             };
             let summary = (!text.is_empty()).then(|| json!({ "type": "summary_text", "text": text }));
             let secret = draft.option(options, "reasoningEncryptedContent");
-            // The summaries of one item are parts of ours, one after the other.
+            // Several reasoning parts of ours can be the summaries of one item.
             if let Some(last) =
                 input.last_mut().filter(|last| is(last, "type", "reasoning") && is(last, "id", id))
             {
@@ -214,7 +219,7 @@ fn write_said(part: &ContentPart, input: &mut Vec<Value>, draft: &mut Draft<'_>)
         } => {
             let own = draft.options(provider_options.as_ref());
             if *provider_executed == Some(true) {
-                // What OpenAI ran goes back as it came; what another provider ran says nothing to OpenAI.
+                // Calls that OpenAI ran are sent back unchanged; those of another provider are dropped.
                 input.extend(own.and_then(|own| own.get("item")).cloned());
                 return;
             }
@@ -230,7 +235,7 @@ fn write_said(part: &ContentPart, input: &mut Vec<Value>, draft: &mut Draft<'_>)
             input.push(item);
         }
         ContentPart::File { .. } | ContentPart::ReasoningFile { .. } => {
-            draft.warn("messages", "a file of an earlier answer is left out: it cannot be sent back");
+            draft.warn("messages", "a file of an earlier answer is dropped: it cannot be sent back");
         }
         _ => {}
     }
@@ -241,7 +246,7 @@ fn write_tool(tool: &ToolSpec, draft: &Draft<'_>) -> Value {
     if let Some(own) = own.filter(|own: &&Map<_, _>| own.contains_key("type")) {
         return Value::Object(own.clone());
     }
-    // The API takes every tool as strict unless told otherwise, and then refuses most schemas.
+    // The API defaults to strict mode, which rejects most schemas.
     let mut written = json!({
         "type": "function",
         "name": tool.name,

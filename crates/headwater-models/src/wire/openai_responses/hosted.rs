@@ -1,13 +1,13 @@
-//! The items of OpenAI's own tools: which tool was called, with what, who runs it, and what it gave.
+//! Items of OpenAI's own tools: the call, who runs it, and its output.
 
 use serde_json::{Map, Value, json};
 
 use crate::wire::read::{given, items, owned, text};
 
-/// What an item says.
-pub(super) enum Hosted<'i> {
+/// The content of an item.
+pub(super) enum HostedItem<'i> {
     Call(Box<HostedCall<'i>>),
-    /// What a call gave that was told before.
+    /// The result of an earlier call.
     Result {
         id: Option<&'i str>,
         output: Value,
@@ -19,18 +19,18 @@ pub(super) enum Hosted<'i> {
 pub(super) struct HostedCall<'i> {
     pub(super) id: Option<&'i str>,
     pub(super) name: String,
-    /// As JSON.
+    /// JSON text.
     pub(super) input: String,
-    /// OpenAI runs it.
+    /// Whether OpenAI runs it.
     pub(super) is_executed: bool,
-    /// What it gave, and whether that is an error.
+    /// The output, and whether it is an error.
     pub(super) output: Option<(Value, bool)>,
     pub(super) sources: Vec<(String, Option<String>)>,
-    /// The media type and the address of what it made.
+    /// Media type and address of the generated file.
     pub(super) file: Option<(String, String)>,
 }
 
-pub(super) fn read(item: &Value) -> Hosted<'_> {
+pub(super) fn read(item: &Value) -> HostedItem<'_> {
     let field = |key: &str| item.get(key).cloned().unwrap_or_default();
     let by_item = |name: &str, input: Value, output: Value| {
         let mut call = HostedCall::new(text(item, "id"), name, input.to_string());
@@ -81,7 +81,7 @@ pub(super) fn read(item: &Value) -> Hosted<'_> {
             call.output = Some((output, error.is_some()));
             call
         }
-        // It waits for a person; the id of the request is the id of the call.
+        // Waits for the user's approval; the id of the request is the id of the call.
         "mcp_approval_request" => {
             let name = format!("mcp.{}", text(item, "name").unwrap_or_default());
             let mut call =
@@ -116,21 +116,24 @@ pub(super) fn read(item: &Value) -> Hosted<'_> {
         "computer_call" => by_client("computer_use", json!({ "action": field("action") })),
         "custom_tool_call" => by_client(text(item, "name").unwrap_or_default(), field("input")),
         "shell_call_output" => {
-            return Hosted::Result {
+            return HostedItem::Result {
                 id: text(item, "call_id"),
                 output: json!({ "output": field("output") }),
             };
         }
         "tool_search_output" => {
-            return Hosted::Result { id: text(item, "call_id"), output: json!({ "tools": field("tools") }) };
+            return HostedItem::Result {
+                id: text(item, "call_id"),
+                output: json!({ "tools": field("tools") }),
+            };
         }
         "program_output" => {
             let output = json!({ "result": field("result"), "status": field("status") });
-            return Hosted::Result { id: Some(text(item, "call_id").unwrap_or_default()), output };
+            return HostedItem::Result { id: Some(text(item, "call_id").unwrap_or_default()), output };
         }
-        _ => return Hosted::Unknown,
+        _ => return HostedItem::Unknown,
     };
-    Hosted::Call(Box::new(call))
+    HostedItem::Call(Box::new(call))
 }
 
 impl<'i> HostedCall<'i> {
@@ -140,7 +143,7 @@ impl<'i> HostedCall<'i> {
     }
 }
 
-/// The item as the next turn must repeat it. A picture is not repeated: its id is enough.
+/// The item as it must be repeated in the next turn. An image is dropped: its id is enough.
 pub(super) fn echo(item: &Value) -> Option<Value> {
     let mut fields = item.as_object()?.clone();
     if fields.get("type").and_then(Value::as_str) == Some("image_generation_call") {
@@ -162,7 +165,7 @@ fn camel_case(action: &Value) -> Value {
     Value::Object(named.collect())
 }
 
-/// The kind and the file before the difference: a reader wants to know them first.
+/// Puts the kind and path before the diff, because readers need them first.
 fn sorted_patch(operation: &Value) -> Value {
     let mut fields = operation.as_object().cloned().unwrap_or_default();
     let mut sorted = Map::new();

@@ -1,4 +1,4 @@
-//! Exchanges are kept without secrets, and played again byte for byte.
+//! Exchanges are recorded without secrets and replayed byte for byte.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn files(folder: &std::path::Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn recorded_answers_are_played_as_they_came() {
+async fn recorded_answers_are_replayed_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for (number, recording) in recordings(|_| true).into_iter().enumerate() {
@@ -50,7 +50,7 @@ async fn recorded_answers_are_played_as_they_came() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn cassettes_are_for_their_owner_alone() {
+async fn cassettes_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cassettes");
@@ -68,7 +68,7 @@ async fn cassettes_are_for_their_owner_alone() {
 }
 
 #[tokio::test]
-async fn nothing_secret_is_written() {
+async fn cassettes_contain_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = Reply::status(401, "{\"error\":{\"message\":\"Incorrect key s3cret-key\"}}")
         .header("set-cookie", "session=c00kie")
@@ -89,14 +89,14 @@ async fn nothing_secret_is_written() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_not_recorded_says_how_it_differs() {
+async fn unrecorded_request_is_an_error_that_shows_the_difference() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
     let recording = transport().recording(Recorder::new(folder.path()).unwrap());
     let groq = Provider::new("groq").unwrap();
     ask(&groq.clone().base_url(server.url()).model("m", &recording), ModelRequest::new("Hello")).await;
 
-    // By name and without a key, as a server that plays does it.
+    // By name and without a key, as a server with a cassette does it.
     let models = Models::new().playing(folder.path(), false).unwrap();
     let model = models.get("groq:m").unwrap();
     let fine = ask(&model, ModelRequest::new("Hello")).await;
@@ -104,16 +104,19 @@ async fn a_request_that_was_not_recorded_says_how_it_differs() {
     let wrong = ask(&model, ModelRequest::new("Goodbye")).await;
     let error = wrong.last().unwrap().as_ref().unwrap_err();
     assert_eq!((error.kind(), error.is_retryable()), (ModelErrorKind::InvalidRequest, false));
-    let told = error.to_string();
-    assert!(told.contains("groq-") && told.contains(".exchange.json"), "{told}");
-    assert!(told.contains("`messages[0].content`: \"Hello\" was recorded, \"Goodbye\" is asked"), "{told}");
+    let error = error.to_string();
+    assert!(error.contains("groq-") && error.contains(".exchange.json"), "{error}");
+    assert!(
+        error.contains("`messages[0].content`: \"Hello\" was recorded, \"Goodbye\" is requested"),
+        "{error}"
+    );
     let other = ask(&models.get("anthropic:m").unwrap(), ModelRequest::new("Hello")).await;
-    let told = other.last().unwrap().as_ref().unwrap_err().to_string();
-    assert!(told.contains("no request to /v1/messages was recorded"), "{told}");
+    let error = other.last().unwrap().as_ref().unwrap_err().to_string();
+    assert!(error.contains("no request to /v1/messages was recorded"), "{error}");
 }
 
 #[tokio::test]
-async fn the_same_request_gets_its_answers_in_their_order() {
+async fn repeated_request_gets_recorded_answers_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let busy = Reply::status(503, "{\"error\":{\"message\":\"busy\"}}").header("retry-after-ms", "1");
     let fine = Reply::ok("text/event-stream", COMPLETION.as_bytes());
@@ -135,7 +138,7 @@ async fn the_same_request_gets_its_answers_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pieces_come_at_their_time_if_that_is_wanted() {
+async fn timed_playback_keeps_recorded_delays() {
     let folder = tempfile::tempdir().unwrap();
     let exchange = serde_json::json!({
         "format": 1,
@@ -162,17 +165,17 @@ async fn pieces_come_at_their_time_if_that_is_wanted() {
         ask(&Provider::new("groq").unwrap().model("m", &playing), ModelRequest::new("Hi")).await;
         begun.elapsed().as_millis()
     };
-    // The clock stands still but for the waits, so this is exact.
+    // The clock is paused and moves only during waits, so the times are exact.
     assert_eq!(took(Player::new(folder.path()).unwrap()).await, 0);
     assert_eq!(took(Player::new(folder.path()).unwrap().timed()).await, 9_000);
 }
 
 #[test]
-fn a_folder_that_cannot_be_played_is_told() {
+fn unusable_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |folder: &std::path::Path| Player::new(folder).unwrap_err().to_string();
-    assert!(told(&folder.path().join("no")).contains("cannot be read"));
-    assert!(told(folder.path()).contains("has no exchanges"));
+    let error = |folder: &std::path::Path| Player::new(folder).unwrap_err().to_string();
+    assert!(error(&folder.path().join("no")).contains("cannot be read"));
+    assert!(error(folder.path()).contains("has no exchanges"));
     fs::write(folder.path().join("a.exchange.json"), "{}").unwrap();
-    assert!(told(folder.path()).starts_with("a.exchange.json: missing field"), "{}", told(folder.path()));
+    assert!(error(folder.path()).starts_with("a.exchange.json: missing field"), "{}", error(folder.path()));
 }

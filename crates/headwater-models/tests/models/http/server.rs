@@ -1,4 +1,4 @@
-//! A server on the loopback that gives prepared replies, one to each connection.
+//! A loopback server with prepared replies, one per connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What a connection gets.
+/// The reply to one connection.
 pub(crate) struct Reply {
     head: Option<String>,
     body: Vec<u8>,
@@ -28,18 +28,18 @@ impl Reply {
         Self { head: Some(head), body: body.into(), pieces: Vec::new(), stalls: false }
     }
 
-    /// The connection ends without a word.
+    /// Closes the connection without a reply.
     pub(crate) fn hang_up() -> Self {
         Self { head: None, body: Vec::new(), pieces: Vec::new(), stalls: false }
     }
 
-    /// The connection stays, and nothing is said.
+    /// Keeps the connection open without a reply.
     pub(crate) fn silence() -> Self {
         Self { stalls: true, ..Self::hang_up() }
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
-        // The first header of a name counts, so that a later call can change it.
+        // Replaces an earlier header of this name.
         self.head = self.head.map(|head| {
             let kept: String = head.split_inclusive("\r\n").filter(|line| !line.starts_with(name)).collect();
             format!("{kept}{name}: {value}\r\n")
@@ -47,13 +47,13 @@ impl Reply {
         self
     }
 
-    /// Sends the body in pieces of these sizes, over and over.
+    /// Sends the body in pieces of these sizes, repeated.
     pub(crate) fn split(mut self, pieces: Vec<usize>) -> Self {
         self.pieces = pieces;
         self
     }
 
-    /// Promises more bytes than come.
+    /// Announces more bytes than it sends.
     pub(crate) fn promise(self, length: usize) -> Self {
         self.header("content-length", &length.to_string())
     }
@@ -65,7 +65,7 @@ impl Reply {
     }
 }
 
-/// A server that ends with the test.
+/// A server that stops at the end of the test.
 pub(crate) struct Server {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -81,13 +81,13 @@ impl Server {
         let closed = Arc::new(Notify::new());
         let (seen, gone) = (Arc::clone(&requests), Arc::clone(&closed));
         let task = tokio::spawn(async move {
-            // A stalled connection stays open until the server goes.
+            // Stalled connections stay open until the server is dropped.
             let mut stalled = Vec::new();
             for reply in replies {
                 let Ok((mut socket, _)) = listener.accept().await else { return };
                 let request = read_request(&mut socket).await;
                 seen.lock().unwrap().push(request);
-                // The client may be gone already, which is for the test to judge.
+                // The client may have disconnected; the test checks that.
                 let _ = write_reply(&mut socket, &reply).await;
                 if reply.stalls {
                     let gone = Arc::clone(&gone);
@@ -109,12 +109,12 @@ impl Server {
         self.address.clone()
     }
 
-    /// What was asked so far, as text.
+    /// The requests so far, as text.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Waits until a stalled connection is closed by the other side.
+    /// Waits until the client closes a stalled connection.
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -155,7 +155,7 @@ async fn write_reply(socket: &mut TcpStream, reply: &Reply) -> std::io::Result<(
         let size = sizes.next().copied().unwrap_or(usize::MAX).min(rest.len());
         let (piece, after) = rest.split_at(size);
         socket.write_all(piece).await?;
-        // Lets the other side take the piece by itself.
+        // Lets the client read the piece on its own.
         tokio::task::yield_now().await;
         rest = after;
     }

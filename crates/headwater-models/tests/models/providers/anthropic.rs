@@ -1,6 +1,6 @@
 use crate::recorded;
 
 #[test]
-fn recorded_messages_are_read_as_the_trusted_implementation_reads_them() {
+fn anthropic_recordings_decode_like_the_reference() {
     recorded::judge(&["anthropic-messages"]);
 }

@@ -1,7 +1,7 @@
 use crate::recorded;
 
 #[test]
-fn recorded_completions_are_read_as_the_trusted_implementation_reads_them() {
+fn chat_recordings_decode_like_the_reference() {
     for api in ["openai-chat", "deepseek-chat", "groq-chat", "mistral-chat", "openai-compatible-chat"] {
         recorded::judge(&[api]);
     }

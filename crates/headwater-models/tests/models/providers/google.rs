@@ -1,6 +1,6 @@
 use crate::recorded;
 
 #[test]
-fn recorded_contents_are_read_as_the_trusted_implementation_reads_them() {
+fn google_recordings_decode_like_the_reference() {
     recorded::judge(&["gemini-generate"]);
 }

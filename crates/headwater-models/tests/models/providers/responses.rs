@@ -1,6 +1,6 @@
 use crate::recorded;
 
 #[test]
-fn recorded_responses_are_read_as_the_trusted_implementation_reads_them() {
+fn responses_recordings_decode_like_the_reference() {
     recorded::judge(&["openai-responses"]);
 }

@@ -1,4 +1,4 @@
-//! Appending: order, classes, batches, and many at once.
+//! Appending: order, classes, batches and concurrency.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use headwater_store::{Class, JournalId, ReadLimit};
 use tokio::task::JoinSet;
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, holds, same, texts},
 };
 
@@ -15,33 +15,33 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "records are numbered from 1 without gaps", run: |s| Box::pin(numbers(s)) },
     Case { name: "a record keeps its body, class, epoch and time", run: |s| Box::pin(keeps(s)) },
     Case { name: "a body may be empty and may hold any bytes", run: |s| Box::pin(any_bytes(s)) },
-    Case { name: "an append of nothing appends nothing", run: |s| Box::pin(nothing(s)) },
+    Case { name: "an empty append adds no records", run: |s| Box::pin(nothing(s)) },
     Case { name: "a batch of thousands is appended whole and in order", run: |s| Box::pin(huge(s)) },
-    Case { name: "facts and deltas are seen in the order of their appends", run: |s| Box::pin(mixed(s)) },
-    Case { name: "a record stays although its receipt was dropped", run: |s| Box::pin(dropped(s)) },
-    Case { name: "a flush leaves nothing unseen", run: |s| Box::pin(flushed(s)) },
-    Case { name: "a receipt may be waited for after later ones", run: |s| Box::pin(late(s)) },
-    Case { name: "journals that are written at once do not mix", run: |s| Box::pin(apart(s)) },
-    Case { name: "appends of many tasks to one journal are each in one piece", run: |s| Box::pin(pieces(s)) },
+    Case { name: "facts and deltas become visible in append order", run: |s| Box::pin(mixed(s)) },
+    Case { name: "a record is kept although its receipt was dropped", run: |s| Box::pin(dropped(s)) },
+    Case { name: "a flush makes every record visible", run: |s| Box::pin(flushed(s)) },
+    Case { name: "a receipt may be awaited after later ones", run: |s| Box::pin(late(s)) },
+    Case { name: "journals written concurrently do not mix", run: |s| Box::pin(apart(s)) },
+    Case { name: "concurrent appends to one journal are each contiguous", run: |s| Box::pin(pieces(s)) },
     Case { name: "a journal and its owner may have any name", run: |s| Box::pin(names(s)) },
 ];
 
-async fn numbers(s: Subject) -> Outcome {
+async fn numbers(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     for expected in 1..=20 {
         let class = if expected % 3 == 0 { Class::Fact } else { Class::Delta };
         let receipt = s.store.append(&lease, class, &["x".into()])?;
         same("the receipt's sequences", (receipt.first(), receipt.last()), (expected, expected))?;
-        same("what the receipt gives", receipt.await?, expected)?;
+        same("the result of the receipt", receipt.await?, expected)?;
     }
     let receipt = s.store.append(&lease, Class::Fact, &["x".into(), "y".into(), "z".into()])?;
     same("a batch's sequences", (receipt.first(), receipt.last()), (21, 23))?;
-    same("what a batch's receipt gives", receipt.await?, 23)?;
+    same("the result of a batch's receipt", receipt.await?, 23)?;
     let seqs: Vec<u64> = s.all(&lease.journal).await?.iter().map(|record| record.seq).collect();
     same("the sequences", seqs, (1..=23).collect())
 }
 
-async fn keeps(s: Subject) -> Outcome {
+async fn keeps(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut times = Vec::new();
     for (class, body) in [(Class::Fact, "a fact"), (Class::Delta, "a delta"), (Class::Fact, "another")] {
@@ -57,7 +57,7 @@ async fn keeps(s: Subject) -> Outcome {
     holds("every record has the lease's epoch", records.iter().all(|record| record.epoch == lease.epoch))
 }
 
-async fn any_bytes(s: Subject) -> Outcome {
+async fn any_bytes(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let every: Vec<u8> = (0..=255).collect();
     let bodies = [Bytes::new(), every.into(), vec![0; 4096].into(), vec![0xff; 513].into(), Bytes::new()];
@@ -68,7 +68,7 @@ async fn any_bytes(s: Subject) -> Outcome {
     same("the bodies", got, [&bodies[..], &bodies[..]].concat())
 }
 
-async fn nothing(s: Subject) -> Outcome {
+async fn nothing(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     for class in [Class::Fact, Class::Delta] {
         s.store.append(&lease, class, &[])?.await?;
@@ -79,7 +79,7 @@ async fn nothing(s: Subject) -> Outcome {
     same("the records", s.bodies(&lease.journal).await?, vec!["x".to_owned()])
 }
 
-async fn huge(s: Subject) -> Outcome {
+async fn huge(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let bodies: Vec<String> = (0..10_000).map(|n| format!("{n}:{}", "x".repeat(n % 150))).collect();
     let batch: Vec<Bytes> = bodies.iter().map(|body| body.clone().into()).collect();
@@ -92,7 +92,7 @@ async fn huge(s: Subject) -> Outcome {
     same("the bodies", s.bodies(&lease.journal).await?, [bodies.clone(), bodies].concat())
 }
 
-async fn mixed(s: Subject) -> Outcome {
+async fn mixed(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut receipts = Vec::new();
     let mut bodies = Vec::new();
@@ -102,21 +102,21 @@ async fn mixed(s: Subject) -> Outcome {
         let given: Vec<Bytes> = batch.iter().map(|body| body.clone().into()).collect();
         bodies.extend(batch);
         receipts.push(s.store.append(&lease, class, &given)?);
-        // What may be seen at any moment is a beginning of what was appended.
+        // At any moment, the visible records are a prefix of the appended ones.
         let page =
             s.store.read(&lease.journal, 0, ReadLimit { records: usize::MAX, bytes: usize::MAX }).await?;
         let seen = texts(&page.records);
-        holds("what is seen is the beginning of what was appended", bodies.starts_with(&seen))?;
+        holds("the visible records are a prefix of the appended ones", bodies.starts_with(&seen))?;
     }
     for receipt in receipts {
         let last = receipt.await?;
         let info = s.store.info(&lease.journal).await?;
-        holds("what a receipt told may be seen", info.is_some_and(|info| info.tail.last >= last))?;
+        holds("records of a completed receipt are visible", info.is_some_and(|info| info.tail.last >= last))?;
     }
     same("the bodies", s.bodies(&lease.journal).await?, bodies)
 }
 
-async fn dropped(s: Subject) -> Outcome {
+async fn dropped(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     drop(s.store.append(&lease, Class::Fact, &["first".into()])?);
     drop(s.store.append(&lease, Class::Delta, &["second".into()])?);
@@ -125,7 +125,7 @@ async fn dropped(s: Subject) -> Outcome {
     same("the bodies", s.bodies(&lease.journal).await?, expected)
 }
 
-async fn flushed(s: Subject) -> Outcome {
+async fn flushed(s: StoreUnderTest) -> Outcome {
     let mut leases = Vec::new();
     for n in 0..5 {
         let lease = s.claim(&format!("run {n}")).await?;
@@ -141,7 +141,7 @@ async fn flushed(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn late(s: Subject) -> Outcome {
+async fn late(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let first = s.store.append(&lease, Class::Fact, &["first".into()])?;
     let second = s.store.append(&lease, Class::Fact, &["second".into()])?;
@@ -150,7 +150,7 @@ async fn late(s: Subject) -> Outcome {
     same("the bodies", s.bodies(&lease.journal).await?, ["first", "second"].map(str::to_owned).into())
 }
 
-async fn apart(s: Subject) -> Outcome {
+async fn apart(s: StoreUnderTest) -> Outcome {
     let mut tasks = JoinSet::new();
     for run in 0..40 {
         let store = s.store.clone();
@@ -177,7 +177,7 @@ async fn apart(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn pieces(s: Subject) -> Outcome {
+async fn pieces(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut tasks = JoinSet::new();
     for task in 0..20 {
@@ -199,7 +199,7 @@ async fn pieces(s: Subject) -> Outcome {
     while let Some(done) = tasks.join_next().await {
         for (seq, body) in done?? {
             let taken = expected.insert(seq, body);
-            same("what else the sequence was given to", taken, None)?;
+            same("another append with the same sequence", taken, None)?;
         }
     }
     let records = s.all(&lease.journal).await?;
@@ -207,7 +207,7 @@ async fn pieces(s: Subject) -> Outcome {
     same("the records", got, expected)
 }
 
-async fn names(s: Subject) -> Outcome {
+async fn names(s: StoreUnderTest) -> Outcome {
     let names =
         ["läuft", "🦀/🦀", " ", "a\0b", "a\nb", "..", "/", "a/b/c", "A", "a", "\u{10ffff}", "%2F", "lock"];
     for name in names {

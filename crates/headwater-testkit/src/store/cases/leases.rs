@@ -1,4 +1,4 @@
-//! Leases: one driver at a time, and epochs that fence out the one before.
+//! Leases: one driver at a time, and epochs that fence out earlier drivers.
 
 use std::time::Duration;
 
@@ -8,41 +8,35 @@ use headwater_store::{
 use tokio::task::JoinSet;
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, holds, refused, refused_with, same},
 };
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "a claim begins a journal", run: |s| Box::pin(begins(s)) },
+    Case { name: "a held journal cannot be claimed, not even by its owner", run: |s| Box::pin(held(s)) },
+    Case { name: "an expired lease can be claimed by another owner", run: |s| Box::pin(runs_out(s)) },
     Case {
-        name: "a journal that is held is not claimed again, not even by its owner",
-        run: |s| Box::pin(held(s)),
-    },
-    Case { name: "a lease that ran out can be claimed by another", run: |s| Box::pin(runs_out(s)) },
-    Case {
-        name: "a lease that ran out writes until somebody else claims it",
+        name: "an expired lease can write until another owner claims it",
         run: |s| Box::pin(still_writes(s)),
     },
     Case { name: "a renewed lease is held for longer", run: |s| Box::pin(renewed(s)) },
-    Case { name: "an old epoch does nothing any more", run: |s| Box::pin(fenced(s)) },
-    Case { name: "a lease that was given back does nothing any more", run: |s| Box::pin(released(s)) },
-    Case { name: "a closed journal takes no more and has no driver", run: |s| Box::pin(closed(s)) },
+    Case { name: "an old epoch has no power", run: |s| Box::pin(fenced(s)) },
+    Case { name: "a released lease has no power", run: |s| Box::pin(released(s)) },
+    Case { name: "a closed journal refuses writes and has no driver", run: |s| Box::pin(closed(s)) },
     Case { name: "only journals whose drivers died are listed as expired", run: |s| Box::pin(expired(s)) },
     Case {
-        name: "a lease ends when its time has passed, however the wall clock is set",
+        name: "a lease expires after its duration, however the wall clock is set",
         run: |s| Box::pin(wall_steps(s)),
     },
-    Case { name: "epochs grow over the whole store", run: |s| Box::pin(epochs_grow(s)) },
-    Case { name: "of many claims at once one is given", run: |s| Box::pin(one_wins(s)) },
+    Case { name: "epochs increase across the whole store", run: |s| Box::pin(epochs_grow(s)) },
+    Case { name: "one of many concurrent claims succeeds", run: |s| Box::pin(one_wins(s)) },
     Case { name: "a journal lists where each of its epochs begins", run: |s| Box::pin(listed(s)) },
     Case { name: "a cursor leads to the same record after a takeover", run: |s| Box::pin(cursors(s)) },
-    Case {
-        name: "a lease of a deleted journal does nothing to the one begun anew",
-        run: |s| Box::pin(anew(s)),
-    },
+    Case { name: "a lease of a deleted journal has no power over its successor", run: |s| Box::pin(anew(s)) },
 ];
 
-async fn begins(s: Subject) -> Outcome {
+async fn begins(s: StoreUnderTest) -> Outcome {
     let lease = s.store.claim(&"run".into(), "driver", TTL).await?;
     same("the lease's journal", lease.journal.as_str(), "run")?;
     same("the lease's owner", &*lease.owner, "driver")?;
@@ -59,7 +53,7 @@ async fn begins(s: Subject) -> Outcome {
     same("the info", s.store.info(&lease.journal).await?, Some(expected))
 }
 
-async fn held(s: Subject) -> Outcome {
+async fn held(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.advance(TTL - Duration::from_millis(1));
     let wanted = ErrorKind::Held { owner: lease.owner.clone(), expires: lease.expires };
@@ -71,7 +65,7 @@ async fn held(s: Subject) -> Outcome {
     same("the epochs after refused claims", epochs, 1)
 }
 
-async fn runs_out(s: Subject) -> Outcome {
+async fn runs_out(s: StoreUnderTest) -> Outcome {
     let first = s.claim("run").await?;
     s.append(&first, Class::Fact, &["one", "two"]).await?;
     s.advance(TTL);
@@ -84,7 +78,7 @@ async fn runs_out(s: Subject) -> Outcome {
     same("the epochs of the records", epochs, vec![first.epoch, first.epoch, second.epoch])
 }
 
-async fn still_writes(s: Subject) -> Outcome {
+async fn still_writes(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.advance(TTL * 3);
     s.append(&lease, Class::Fact, &["late"]).await?;
@@ -102,7 +96,7 @@ async fn still_writes(s: Subject) -> Outcome {
     same("the bodies", s.bodies(&lease.journal).await?, expected)
 }
 
-async fn renewed(s: Subject) -> Outcome {
+async fn renewed(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.advance(TTL / 2);
     let renewed = s.store.renew(&lease, TTL).await?;
@@ -115,8 +109,8 @@ async fn renewed(s: Subject) -> Outcome {
     same("the expired journals in the end", s.store.expired(10).await?, vec![lease.journal])
 }
 
-/// A lease does nothing: each way to write with it is refused, and nothing has changed.
-async fn powerless(s: &Subject, lease: &Lease, wanted: &ErrorKind) -> Outcome {
+/// Checks that a lease has no power: every write with it is refused, and nothing changes.
+async fn powerless(s: &StoreUnderTest, lease: &Lease, wanted: &ErrorKind) -> Outcome {
     let before = (s.store.info(&lease.journal).await?, s.all(&lease.journal).await?);
     for class in [Class::Fact, Class::Delta] {
         refused("an append", s.store.append(lease, class, &["stale".into()]), wanted)?;
@@ -129,7 +123,7 @@ async fn powerless(s: &Subject, lease: &Lease, wanted: &ErrorKind) -> Outcome {
     same("the journal", after, before)
 }
 
-async fn fenced(s: Subject) -> Outcome {
+async fn fenced(s: StoreUnderTest) -> Outcome {
     let old = s.claim("run").await?;
     s.append(&old, Class::Fact, &["one", "two"]).await?;
     s.advance(TTL);
@@ -138,13 +132,13 @@ async fn fenced(s: Subject) -> Outcome {
     powerless(&s, &old, &wanted).await?;
     s.append(&new, Class::Fact, &["three"]).await?;
     powerless(&s, &old, &wanted).await?;
-    // The new driver has lost nothing by all that.
+    // The new driver is unaffected.
     let held = s.store.claim(&old.journal, "third", TTL).await;
     refused("a claim", held, &ErrorKind::Held { owner: "another".into(), expires: new.expires })?;
     same("the next sequence", s.append(&new, Class::Delta, &["four"]).await?, 4)
 }
 
-async fn released(s: Subject) -> Outcome {
+async fn released(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.append(&lease, Class::Fact, &["one", "two"]).await?;
     s.store.release(&lease).await?;
@@ -155,7 +149,7 @@ async fn released(s: Subject) -> Outcome {
     powerless(&s, &lease, &ErrorKind::Stale { current: Some(next.epoch) }).await
 }
 
-async fn closed(s: Subject) -> Outcome {
+async fn closed(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.append(&lease, Class::Fact, &["one", "two"]).await?;
     s.store.close(&lease, None).await?;
@@ -173,7 +167,7 @@ async fn closed(s: Subject) -> Outcome {
     same("the tail", tail, Some(Tail { last: 2, closed: true }))
 }
 
-async fn expired(s: Subject) -> Outcome {
+async fn expired(s: StoreUnderTest) -> Outcome {
     let mut dead = Vec::new();
     for n in 0..5 {
         dead.push(s.claim(&format!("dead {n}")).await?.journal);
@@ -193,7 +187,7 @@ async fn expired(s: Subject) -> Outcome {
     holds("the claimed one is not among them", !s.store.expired(10).await?.contains(first))
 }
 
-async fn wall_steps(s: Subject) -> Outcome {
+async fn wall_steps(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let wanted = ErrorKind::Held { owner: lease.owner.clone(), expires: lease.expires };
     for step in [40, -40, 86_400, -86_400, -86_400, 86_400] {
@@ -208,13 +202,13 @@ async fn wall_steps(s: Subject) -> Outcome {
     same("the renewed lease's end", renewed.expires, s.monotonic().after(TTL))?;
     s.advance(TTL - Duration::from_millis(1));
     same("the expired journals just before the end", s.store.expired(10).await?, vec![])?;
-    // A clock that went back does not make a dead driver's lease last longer either.
+    // A clock set back does not extend a dead driver's lease either.
     s.step_wall(-86_400);
     s.advance(Duration::from_millis(1));
     same("the expired journals at the end", s.store.expired(10).await?, vec![lease.journal])
 }
 
-async fn epochs_grow(s: Subject) -> Outcome {
+async fn epochs_grow(s: StoreUnderTest) -> Outcome {
     let mut highest = 0;
     for round in 0..4 {
         for name in ["a", "b", "c"] {
@@ -230,7 +224,7 @@ async fn epochs_grow(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn one_wins(s: Subject) -> Outcome {
+async fn one_wins(s: StoreUnderTest) -> Outcome {
     for round in 0..5 {
         let journal: JournalId = format!("run {round}").into();
         if round % 2 == 1 {
@@ -252,7 +246,7 @@ async fn one_wins(s: Subject) -> Outcome {
                 Err(error) => return Err(error.into()),
             }
         }
-        same("the claims that were given", won.len(), 1)?;
+        same("the successful claims", won.len(), 1)?;
         for lease in won {
             s.append(&lease, Class::Fact, &["x"]).await?;
         }
@@ -260,7 +254,7 @@ async fn one_wins(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn listed(s: Subject) -> Outcome {
+async fn listed(s: StoreUnderTest) -> Outcome {
     let mut expected = Vec::new();
     let mut first = 1;
     // The third epoch writes nothing.
@@ -277,7 +271,7 @@ async fn listed(s: Subject) -> Outcome {
     same("the epochs", info.epochs, expected)
 }
 
-async fn cursors(s: Subject) -> Outcome {
+async fn cursors(s: StoreUnderTest) -> Outcome {
     let first = s.claim("run").await?;
     s.append(&first, Class::Fact, &["1", "2"]).await?;
     s.store.release(&first).await?;
@@ -295,14 +289,14 @@ async fn cursors(s: Subject) -> Outcome {
         same("where the cursor leads", cursor.place(&first.journal, &info)?, Place::After(record.seq))?;
     }
     let cursor = |epoch, seq| Cursor { journal: first.journal.clone(), epoch, seq, frame: 0, count: 0 };
-    // Records of the first epoch that died before they were durable would have had this number.
+    // A record of the first epoch that was lost before it was durable would have had this number.
     let dead = cursor(first.epoch, 3).place(&first.journal, &info)?;
     same("where a dead record's cursor leads", dead, Place::Moved(2))?;
     let future = cursor(second.epoch, 4).place(&first.journal, &info);
     refused("a cursor from the future", future, &ErrorKind::Cursor(CursorFault::Future))
 }
 
-async fn anew(s: Subject) -> Outcome {
+async fn anew(s: StoreUnderTest) -> Outcome {
     let old = s.claim("run").await?;
     s.append(&old, Class::Fact, &["old", "old"]).await?;
     s.store.release(&old).await?;

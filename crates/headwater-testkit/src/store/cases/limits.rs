@@ -1,24 +1,21 @@
-//! What is too large, and what is full.
+//! Size limits and full journals.
 
 use bytes::Bytes;
 use headwater_store::{Class, ErrorKind, Expect};
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Outcome, TTL, holds, refused, same},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "a record that is too large is refused, with its whole batch",
-        run: |s| Box::pin(record(s)),
-    },
-    Case { name: "a value that is too large is refused, and the old one stays", run: |s| Box::pin(value(s)) },
-    Case { name: "a name that is too long is refused", run: |s| Box::pin(name(s)) },
-    Case { name: "a journal that is full takes more when it was trimmed", run: |s| Box::pin(full(s)) },
+    Case { name: "a record above the limit is refused with its whole batch", run: |s| Box::pin(record(s)) },
+    Case { name: "a value above the limit is refused and the old one stays", run: |s| Box::pin(value(s)) },
+    Case { name: "a name above the limit is refused", run: |s| Box::pin(name(s)) },
+    Case { name: "a full journal accepts records again after a trim", run: |s| Box::pin(full(s)) },
 ];
 
-async fn record(s: Subject) -> Outcome {
+async fn record(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let limit = s.setup.limits.record_bytes;
     let (fits, too_large) = (Bytes::from(vec![1; limit]), Bytes::from(vec![2; limit + 1]));
@@ -32,7 +29,7 @@ async fn record(s: Subject) -> Outcome {
     same("the sizes of the records", sizes, vec![limit, limit])
 }
 
-async fn value(s: Subject) -> Outcome {
+async fn value(s: StoreUnderTest) -> Outcome {
     let limit = s.setup.limits.value_bytes;
     s.store.put("key", vec![1; limit].into(), Expect::Any, None).await?;
     let put = s.store.put("key", vec![2; limit + 1].into(), Expect::Any, None).await;
@@ -41,7 +38,7 @@ async fn value(s: Subject) -> Outcome {
     holds("the old value stays", kept == Some(vec![1; limit].into()))
 }
 
-async fn name(s: Subject) -> Outcome {
+async fn name(s: StoreUnderTest) -> Outcome {
     let long = "x".repeat(1 << 20);
     let claimed = s.store.claim(&long.as_str().into(), "driver", TTL).await;
     refused("a journal's name", claimed, &ErrorKind::TooLarge)?;
@@ -50,7 +47,7 @@ async fn name(s: Subject) -> Outcome {
     same("the values", s.store.list("", None, 10).await?, vec![])
 }
 
-async fn full(s: Subject) -> Outcome {
+async fn full(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let limit = s.setup.limits.journal_bytes;
     let body = Bytes::from(vec![7; s.setup.limits.record_bytes]);

@@ -7,29 +7,29 @@ use headwater_store::{Class, ErrorKind, JournalId, Lease, Monotonic, ReadLimit, 
 use tokio::task::JoinSet;
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, append, holds, refused, refused_with, same, sleeps, soon, texts},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case { name: "a read gives what follows a sequence", run: |s| Box::pin(follows(s)) },
-    Case { name: "a read gives no more records than asked for", run: |s| Box::pin(few_records(s)) },
+    Case { name: "a read returns the records after a sequence", run: |s| Box::pin(follows(s)) },
+    Case { name: "a read returns at most the requested records", run: |s| Box::pin(few_records(s)) },
     Case {
-        name: "a read gives no more bytes than asked for, but one record always",
+        name: "a read returns at most the requested bytes, but at least one record",
         run: |s| Box::pin(few_bytes(s)),
     },
-    Case { name: "a journal that is not there is unknown", run: |s| Box::pin(unknown(s)) },
-    Case { name: "a wait ends at once where there is more to read", run: |s| Box::pin(no_wait(s)) },
+    Case { name: "a missing journal is unknown", run: |s| Box::pin(unknown(s)) },
+    Case { name: "a wait ends immediately if there is more to read", run: |s| Box::pin(no_wait(s)) },
     Case { name: "a wait ends when a record is appended", run: |s| Box::pin(woken(s)) },
     Case { name: "a wait ends when the journal is closed", run: |s| Box::pin(closed(s)) },
     Case { name: "a wait ends when the journal is deleted", run: |s| Box::pin(deleted(s)) },
-    Case { name: "a wait sleeps until the sequence that it waits for", run: |s| Box::pin(later(s)) },
-    Case { name: "a wait that is given up disturbs no other", run: |s| Box::pin(given_up(s)) },
-    Case { name: "a reader that waits and reads misses nothing", run: |s| Box::pin(misses_nothing(s)) },
-    Case { name: "a thousand readers of one journal see the same", run: |s| Box::pin(thousand(s)) },
+    Case { name: "a wait lasts until its sequence is reached", run: |s| Box::pin(later(s)) },
+    Case { name: "a dropped wait does not affect others", run: |s| Box::pin(given_up(s)) },
+    Case { name: "a reader that waits and reads misses no record", run: |s| Box::pin(misses_nothing(s)) },
+    Case { name: "a thousand readers of one journal see the same records", run: |s| Box::pin(thousand(s)) },
 ];
 
-async fn follows(s: Subject) -> Outcome {
+async fn follows(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=9).await?;
     for after in 0..=12 {
@@ -41,7 +41,7 @@ async fn follows(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn few_records(s: Subject) -> Outcome {
+async fn few_records(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=9).await?;
     for records in 1..=10 {
@@ -53,7 +53,7 @@ async fn few_records(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn few_bytes(s: Subject) -> Outcome {
+async fn few_bytes(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let bodies: Vec<Bytes> = [10, 20, 30, 5_000, 10].map(|size| Bytes::from(vec![b'x'; size])).into();
     s.store.append(&lease, Class::Fact, &bodies)?.await?;
@@ -66,7 +66,7 @@ async fn few_bytes(s: Subject) -> Outcome {
     same("the size of the one large record", page.records.iter().map(|r| r.body.len()).collect(), vec![5_000])
 }
 
-async fn unknown(s: Subject) -> Outcome {
+async fn unknown(s: StoreUnderTest) -> Outcome {
     let journal: JournalId = "nowhere".into();
     refused("a read", s.store.read(&journal, 0, ReadLimit::default()).await, &ErrorKind::Unknown)?;
     refused("a wait", soon("the wait", s.store.wait(&journal, 0)).await?, &ErrorKind::Unknown)?;
@@ -85,7 +85,7 @@ async fn unknown(s: Subject) -> Outcome {
     same("the info after all that", store.info(&journal).await?, None)
 }
 
-async fn no_wait(s: Subject) -> Outcome {
+async fn no_wait(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=3).await?;
     for after in 0..3 {
@@ -100,7 +100,7 @@ async fn no_wait(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn woken(s: Subject) -> Outcome {
+async fn woken(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     for (after, class) in [(0, Class::Fact), (1, Class::Delta), (2, Class::Fact), (3, Class::Delta)] {
         let mut waits: Vec<_> = (0..3).map(|_| s.store.wait(&lease.journal, after)).collect();
@@ -116,7 +116,7 @@ async fn woken(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn closed(s: Subject) -> Outcome {
+async fn closed(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut early = s.store.wait(&lease.journal, 0);
     sleeps("a wait in an empty journal", early.as_mut()).await?;
@@ -125,7 +125,7 @@ async fn closed(s: Subject) -> Outcome {
     same("the tail", tail, Tail { last: 0, closed: true })
 }
 
-async fn deleted(s: Subject) -> Outcome {
+async fn deleted(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.store.release(&lease).await?;
     let mut wait = s.store.wait(&lease.journal, 0);
@@ -134,7 +134,7 @@ async fn deleted(s: Subject) -> Outcome {
     refused("the wait", soon("a wait for a deleted journal", wait).await?, &ErrorKind::Unknown)
 }
 
-async fn later(s: Subject) -> Outcome {
+async fn later(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut wait = s.store.wait(&lease.journal, 3);
     for body in ["1", "2", "3"] {
@@ -146,7 +146,7 @@ async fn later(s: Subject) -> Outcome {
     same("the tail", soon("the wait", wait).await??.last, 4)
 }
 
-async fn given_up(s: Subject) -> Outcome {
+async fn given_up(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     for after in 0..5 {
         let (mut stays, mut goes) =
@@ -161,7 +161,7 @@ async fn given_up(s: Subject) -> Outcome {
     Ok(())
 }
 
-/// Reads until the end, as a server does for a client.
+/// Reads to the end, as a server does for a client.
 async fn follow(store: Arc<dyn Store>, journal: JournalId) -> Outcome<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
     loop {
@@ -169,9 +169,9 @@ async fn follow(store: Arc<dyn Store>, journal: JournalId) -> Outcome<Vec<Record
         let tail = soon("a reader's wait", store.wait(&journal, after)).await??;
         holds("a wait ends with something to read, or at the end", tail.last > after || tail.closed)?;
         let page = store.read(&journal, after, ReadLimit { records: 32, bytes: 4_096 }).await?;
-        holds("what was waited for can be read", tail.last <= after || !page.records.is_empty())?;
+        holds("the awaited record can be read", tail.last <= after || !page.records.is_empty())?;
         let follows = page.records.first().is_none_or(|record| record.seq == after + 1);
-        holds("a page begins after what was read", follows)?;
+        holds("a page begins after the last read record", follows)?;
         records.extend(page.records);
         if page.tail.closed && records.last().map_or(0, |record| record.seq) == page.tail.last {
             return Ok(records);
@@ -179,7 +179,7 @@ async fn follow(store: Arc<dyn Store>, journal: JournalId) -> Outcome<Vec<Record
     }
 }
 
-async fn misses_nothing(s: Subject) -> Outcome {
+async fn misses_nothing(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let reader = tokio::spawn(follow(s.store.clone(), lease.journal.clone()));
     let mut expected = Vec::new();
@@ -195,10 +195,10 @@ async fn misses_nothing(s: Subject) -> Outcome {
         }
     }
     s.store.close(&lease, None).await?;
-    same("what the reader saw", texts(&reader.await??), expected)
+    same("the records that the reader saw", texts(&reader.await??), expected)
 }
 
-async fn thousand(s: Subject) -> Outcome {
+async fn thousand(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     let mut readers = JoinSet::new();
     for _ in 0..1_000 {
@@ -217,7 +217,7 @@ async fn thousand(s: Subject) -> Outcome {
     let expected = s.all(&lease.journal).await?;
     same("how many there are", expected.len(), 50)?;
     while let Some(seen) = readers.join_next().await {
-        same("what a reader saw", seen??, expected.clone())?;
+        same("the records that a reader saw", seen??, expected.clone())?;
     }
     Ok(())
 }

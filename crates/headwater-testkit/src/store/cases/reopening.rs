@@ -1,4 +1,4 @@
-//! What must hold after a store was closed and opened again.
+//! Behaviour after a store was closed and reopened.
 
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -6,41 +6,45 @@ use bytes::Bytes;
 use headwater_store::{Class, Cursor, ErrorKind, Expect, JournalId, Place, ReadLimit, Secret};
 
 use super::super::{
-    Home, Subject,
+    ReopenableStore, StoreUnderTest,
     check::{Failure, Outcome, TTL, holds, refused, refused_with, same, texts},
 };
-use super::restoring::Foreign;
+use super::restoring::ForeignJournal;
 
-pub(in super::super) struct Case {
+pub(in super::super) struct ReopeningCase {
     pub(in super::super) name: &'static str,
-    pub(in super::super) run: for<'a> fn(&'a Home<'a>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
+    pub(in super::super) run:
+        for<'a> fn(&'a ReopenableStore<'a>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
 }
 
-pub(in super::super) const CASES: &[Case] = &[
-    Case { name: "records are the same after opening again", run: |h| Box::pin(records(h)) },
-    Case { name: "a journal goes on after opening again", run: |h| Box::pin(goes_on(h)) },
-    Case { name: "closes, trims and deletes hold after opening again", run: |h| Box::pin(retention(h)) },
-    Case { name: "a journal whose time ended meanwhile is swept", run: |h| Box::pin(swept(h)) },
-    Case { name: "values are the same after opening again", run: |h| Box::pin(values(h)) },
-    Case { name: "versions and epochs go on, even when all was deleted", run: |h| Box::pin(counters(h)) },
-    Case {
-        name: "a driver that died is listed, one that gave its lease back is not",
+pub(in super::super) const CASES: &[ReopeningCase] = &[
+    ReopeningCase { name: "records are unchanged after reopening", run: |h| Box::pin(records(h)) },
+    ReopeningCase { name: "a journal continues after reopening", run: |h| Box::pin(goes_on(h)) },
+    ReopeningCase { name: "closes, trims and deletes hold after reopening", run: |h| Box::pin(retention(h)) },
+    ReopeningCase { name: "a journal that expired meanwhile is swept", run: |h| Box::pin(swept(h)) },
+    ReopeningCase { name: "values are unchanged after reopening", run: |h| Box::pin(values(h)) },
+    ReopeningCase {
+        name: "versions and epochs continue, even if everything was deleted",
+        run: |h| Box::pin(counters(h)),
+    },
+    ReopeningCase {
+        name: "the journal of a dead driver is listed, a released one is not",
         run: |h| Box::pin(expired(h)),
     },
-    Case { name: "an old epoch is refused after opening again", run: |h| Box::pin(fenced(h)) },
-    Case { name: "cursors lead to the same records after opening again", run: |h| Box::pin(cursors(h)) },
-    Case { name: "many journals and long ones are whole after opening again", run: |h| Box::pin(many(h)) },
-    Case { name: "restored journals are the same after opening again", run: |h| Box::pin(restored(h)) },
-    Case { name: "opening again and again changes nothing", run: |h| Box::pin(again(h)) },
+    ReopeningCase { name: "an old epoch is refused after reopening", run: |h| Box::pin(fenced(h)) },
+    ReopeningCase { name: "cursors lead to the same records after reopening", run: |h| Box::pin(cursors(h)) },
+    ReopeningCase { name: "many and long journals are complete after reopening", run: |h| Box::pin(many(h)) },
+    ReopeningCase { name: "restored journals are unchanged after reopening", run: |h| Box::pin(restored(h)) },
+    ReopeningCase { name: "reopening repeatedly changes nothing", run: |h| Box::pin(again(h)) },
 ];
 
-impl Home<'_> {
-    async fn open(&self) -> Subject {
-        Subject { store: (self.open)().await, setup: self.setup.clone() }
+impl ReopenableStore<'_> {
+    async fn open(&self) -> StoreUnderTest {
+        StoreUnderTest { store: (self.open)().await, setup: self.setup.clone() }
     }
 }
 
-async fn records(h: &Home<'_>) -> Outcome {
+async fn records(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let lease = s.claim("läuft 🦀").await?;
     for n in 0..50_usize {
@@ -56,7 +60,7 @@ async fn records(h: &Home<'_>) -> Outcome {
     same("the journal", (s.all(&lease.journal).await?, s.store.info(&lease.journal).await?), before)
 }
 
-async fn goes_on(h: &Home<'_>) -> Outcome {
+async fn goes_on(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let first = s.claim("run").await?;
     s.number(&first, 1..=5).await?;
@@ -71,7 +75,7 @@ async fn goes_on(h: &Home<'_>) -> Outcome {
     same("the bodies", s.bodies(&first.journal).await?, expected)
 }
 
-async fn retention(h: &Home<'_>) -> Outcome {
+async fn retention(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let (closed, trimmed) = (s.claim("closed").await?, s.claim("trimmed").await?);
     let (deleted, anew) = (s.claim("deleted").await?, s.claim("anew").await?);
@@ -102,7 +106,7 @@ async fn retention(h: &Home<'_>) -> Outcome {
     same("the one begun anew", s.bodies(&anew.journal).await?, vec!["100".to_owned(), "101".to_owned()])
 }
 
-async fn swept(h: &Home<'_>) -> Outcome {
+async fn swept(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=9).await?;
@@ -117,7 +121,7 @@ async fn swept(h: &Home<'_>) -> Outcome {
     same("the journal after yet another opening", s.store.info(&lease.journal).await?, None)
 }
 
-async fn values(h: &Home<'_>) -> Outcome {
+async fn values(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     for n in 0..40 {
         let ttl = (n % 4 == 0).then_some(TTL * 2);
@@ -143,7 +147,7 @@ async fn values(h: &Home<'_>) -> Outcome {
     same("how many are left when their time is over", s.store.list("key/", None, 100).await?.len(), 28)
 }
 
-async fn counters(h: &Home<'_>) -> Outcome {
+async fn counters(h: &ReopenableStore<'_>) -> Outcome {
     let (mut epoch, mut version) = (0, 0);
     for _ in 0..4 {
         let s = h.open().await;
@@ -161,7 +165,7 @@ async fn counters(h: &Home<'_>) -> Outcome {
     Ok(())
 }
 
-async fn expired(h: &Home<'_>) -> Outcome {
+async fn expired(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let dead = s.claim("dead").await?;
     s.store.release(&s.claim("given back").await?).await?;
@@ -174,7 +178,7 @@ async fn expired(h: &Home<'_>) -> Outcome {
     same("the expired journals after a claim", s.store.expired(10).await?, vec![])
 }
 
-async fn fenced(h: &Home<'_>) -> Outcome {
+async fn fenced(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let old = s.claim("run").await?;
     s.number(&old, 1..=3).await?;
@@ -193,7 +197,7 @@ async fn fenced(h: &Home<'_>) -> Outcome {
     same("the records", s.bodies(&old.journal).await?.len(), 3)
 }
 
-async fn cursors(h: &Home<'_>) -> Outcome {
+async fn cursors(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let secret = Secret::of(&*s.store).await?;
     let lease = s.claim("run").await?;
@@ -215,7 +219,7 @@ async fn cursors(h: &Home<'_>) -> Outcome {
     same("where a dead record's cursor leads", cursor(6).place(&lease.journal, &info)?, Place::Moved(5))
 }
 
-async fn many(h: &Home<'_>) -> Outcome {
+async fn many(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let body = |run: usize, n: usize| format!("{run}/{n}/{}", "x".repeat((run * 31 + n * 17) % 400));
     for run in 0..300 {
@@ -241,15 +245,15 @@ async fn many(h: &Home<'_>) -> Outcome {
     same("its middle", texts(&page.records), expected.into_iter().skip(1_500).take(2).collect())
 }
 
-async fn restored(h: &Home<'_>) -> Outcome {
+async fn restored(h: &ReopenableStore<'_>) -> Outcome {
     let s = h.open().await;
     let lease = s.claim("another").await?;
     s.store.release(&lease).await?;
-    let driven = Foreign::new(lease.epoch + 1_000);
-    let mut closed = Foreign::new(lease.epoch + 5_000);
+    let driven = ForeignJournal::new(lease.epoch + 1_000);
+    let mut closed = ForeignJournal::new(lease.epoch + 5_000);
     (closed.info.driven, closed.info.tail.closed) = (false, true);
     closed.info.goes = Some(s.now().after(TTL * 2));
-    let mut waiting = Foreign::new(lease.epoch + 3_000);
+    let mut waiting = ForeignJournal::new(lease.epoch + 3_000);
     waiting.info.driven = false;
     driven.restore(&*s.store, &"driven".into(), 3).await?;
     closed.restore(&*s.store, &"closed".into(), 100).await?;
@@ -274,7 +278,7 @@ async fn restored(h: &Home<'_>) -> Outcome {
     same("where it goes on", next.first, 11)
 }
 
-async fn again(h: &Home<'_>) -> Outcome {
+async fn again(h: &ReopenableStore<'_>) -> Outcome {
     let journal: JournalId = "run".into();
     let s = h.open().await;
     let lease = s.claim("run").await?;

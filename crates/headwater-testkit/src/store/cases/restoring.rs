@@ -1,4 +1,4 @@
-//! Listing journals, and writing them as another store has them.
+//! Listing journals, and restoring them from another store.
 
 use std::time::Duration;
 
@@ -8,51 +8,36 @@ use headwater_store::{
 };
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, holds, read_all, refused, same},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case {
-        name: "journals are listed in the order of their names, page by page",
-        run: |s| Box::pin(pages(s)),
-    },
-    Case { name: "a journal is listed from its claim until it is gone", run: |s| Box::pin(listed(s)) },
-    Case { name: "a restored journal is the same in everything", run: |s| Box::pin(the_same(s)) },
-    Case {
-        name: "a journal restored in pieces is there with the last one, not before",
-        run: |s| Box::pin(pieces(s)),
-    },
+    Case { name: "journals are listed by name, page by page", run: |s| Box::pin(pages(s)) },
+    Case { name: "a journal is listed from its claim until it is removed", run: |s| Box::pin(listed(s)) },
+    Case { name: "a restored journal equals the original", run: |s| Box::pin(the_same(s)) },
+    Case { name: "a journal restored in pieces appears with the last piece", run: |s| Box::pin(pieces(s)) },
     Case { name: "a journal without records is restored", run: |s| Box::pin(empty(s)) },
-    Case { name: "a restored journal goes on with a higher epoch", run: |s| Box::pin(goes_on(s)) },
-    Case { name: "no journal gets an epoch that was restored", run: |s| Box::pin(epochs(s)) },
-    Case {
-        name: "a restored journal whose driver is gone is listed as expired",
-        run: |s| Box::pin(driven(s)),
-    },
-    Case {
-        name: "a restored journal that is closed stays so, and goes at its time",
-        run: |s| Box::pin(closed(s)),
-    },
-    Case { name: "a journal is not restored over another", run: |s| Box::pin(over_another(s)) },
-    Case {
-        name: "an unfinished restore is begun again, deleted, or passed by a claim",
-        run: |s| Box::pin(again(s)),
-    },
-    Case { name: "records that are not the next ones are not restored", run: |s| Box::pin(not_next(s)) },
-    Case { name: "a journal that cannot be is not restored", run: |s| Box::pin(impossible(s)) },
-    Case { name: "a restore keeps within the limits", run: |s| Box::pin(limits(s)) },
+    Case { name: "a restored journal continues with a higher epoch", run: |s| Box::pin(goes_on(s)) },
+    Case { name: "restored epochs are not assigned again", run: |s| Box::pin(epochs(s)) },
+    Case { name: "a restored journal without a driver is listed as expired", run: |s| Box::pin(driven(s)) },
+    Case { name: "a restored closed journal stays closed and expires on time", run: |s| Box::pin(closed(s)) },
+    Case { name: "a restore does not overwrite a journal", run: |s| Box::pin(over_another(s)) },
+    Case { name: "an unfinished restore can be restarted, deleted or claimed", run: |s| Box::pin(again(s)) },
+    Case { name: "records out of sequence are not restored", run: |s| Box::pin(not_next(s)) },
+    Case { name: "an inconsistent journal is not restored", run: |s| Box::pin(impossible(s)) },
+    Case { name: "a restore respects the limits", run: |s| Box::pin(limits(s)) },
 ];
 
 /// A journal of another store.
-pub(super) struct Foreign {
+pub(super) struct ForeignJournal {
     pub(super) info: JournalInfo,
     pub(super) records: Vec<Record>,
 }
 
-impl Foreign {
-    /// A journal that was trimmed, and whose driver has changed three times: the last two wrote nothing, and then all that
-    /// is there. Its clock went back once.
+impl ForeignJournal {
+    /// A trimmed journal whose driver has changed three times: one epoch wrote nothing, and its clock went
+    /// back once.
     pub(super) fn new(epoch: u64) -> Self {
         let starts = [(0, 1), (3, 5), (4, 9), (11, 9)];
         let epochs: Vec<_> = starts.map(|(more, first)| EpochStart { epoch: epoch + more, first }).into();
@@ -72,7 +57,7 @@ impl Foreign {
         Self { info: JournalInfo { first: 3, tail, epochs, bytes, goes: None, driven: true }, records }
     }
 
-    /// Restores it so many records at a time.
+    /// Restores it in batches of this many records.
     pub(super) async fn restore(&self, store: &dyn Store, journal: &JournalId, records: usize) -> Outcome {
         for piece in self.records.chunks(records) {
             store.restore(journal, &self.info, piece).await?;
@@ -86,14 +71,14 @@ impl Foreign {
     }
 }
 
-/// A journal whose epochs this store has not given yet.
-async fn foreign(s: &Subject) -> Outcome<Foreign> {
+/// A journal with epochs that this store has not assigned yet.
+async fn foreign(s: &StoreUnderTest) -> Outcome<ForeignJournal> {
     let lease = s.claim("another").await?;
     s.store.release(&lease).await?;
-    Ok(Foreign::new(lease.epoch + 1_000))
+    Ok(ForeignJournal::new(lease.epoch + 1_000))
 }
 
-async fn pages(s: Subject) -> Outcome {
+async fn pages(s: StoreUnderTest) -> Outcome {
     let mut names: Vec<JournalId> = (0..40).map(|n| format!("run {}", n * 7 % 40).into()).collect();
     names.extend(["", "A", "a", "a/b", "é", "🦀", "\u{0}"].map(JournalId::from));
     for name in &names {
@@ -118,7 +103,7 @@ async fn pages(s: Subject) -> Outcome {
     same("a page of none", s.store.journals(None, 0).await?, vec![])
 }
 
-async fn listed(s: Subject) -> Outcome {
+async fn listed(s: StoreUnderTest) -> Outcome {
     same("the journals of an empty store", s.store.journals(None, 10).await?, vec![])?;
     let (deleted, swept) = (s.claim("deleted").await?, s.claim("swept").await?);
     let (closed, kept) = (s.claim("closed").await?, s.claim("kept").await?);
@@ -138,7 +123,7 @@ async fn listed(s: Subject) -> Outcome {
     )
 }
 
-async fn the_same(s: Subject) -> Outcome {
+async fn the_same(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     journal.restore(&*s.store, &"run".into(), 100).await?;
     journal.is_in(&*s.store, &"run".into()).await?;
@@ -146,14 +131,14 @@ async fn the_same(s: Subject) -> Outcome {
     refused("a read of what was trimmed", read, &ErrorKind::Trimmed { first: 3 })?;
     let tail = s.store.wait(&"run".into(), 9).await?;
     same("the tail that a wait gives", tail, journal.info.tail)?;
-    // Epochs that the store is beyond long since.
-    let old = Foreign::new(1);
+    // Epochs that this store passed long ago.
+    let old = ForeignJournal::new(1);
     old.restore(&*s.store, &"old".into(), 100).await?;
     old.is_in(&*s.store, &"old".into()).await?;
     journal.is_in(&*s.store, &"run".into()).await
 }
 
-async fn pieces(s: Subject) -> Outcome {
+async fn pieces(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     for size in [1, 3, 5] {
         let name: JournalId = format!("run {size}").into();
@@ -175,8 +160,8 @@ async fn pieces(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn empty(s: Subject) -> Outcome {
-    let Foreign { info, .. } = foreign(&s).await?;
+async fn empty(s: StoreUnderTest) -> Outcome {
+    let ForeignJournal { info, .. } = foreign(&s).await?;
     let epochs = vec![EpochStart { epoch: 7, first: 1 }];
     let begun =
         JournalInfo { first: 1, tail: Tail { last: 0, closed: false }, epochs, bytes: 0, ..info.clone() };
@@ -192,7 +177,7 @@ async fn empty(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn goes_on(s: Subject) -> Outcome {
+async fn goes_on(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     let name: JournalId = "run".into();
     journal.restore(&*s.store, &name, 4).await?;
@@ -210,7 +195,7 @@ async fn goes_on(s: Subject) -> Outcome {
     same("the records after a trim", s.all(&name).await?.first().map(|record| record.seq), Some(6))
 }
 
-async fn epochs(s: Subject) -> Outcome {
+async fn epochs(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     let name: JournalId = "run".into();
     journal.restore(&*s.store, &name, 100).await?;
@@ -220,12 +205,12 @@ async fn epochs(s: Subject) -> Outcome {
     s.store.delete(&name).await?;
     let anew = s.claim("run").await?;
     holds("the epoch of the journal begun anew is higher", anew.epoch > other.epoch)?;
-    // An old journal does not set them back.
-    Foreign::new(1).restore(&*s.store, &"old".into(), 100).await?;
+    // An old journal does not reset them.
+    ForeignJournal::new(1).restore(&*s.store, &"old".into(), 100).await?;
     holds("the next epoch is higher", s.claim("next").await?.epoch > anew.epoch)
 }
 
-async fn driven(s: Subject) -> Outcome {
+async fn driven(s: StoreUnderTest) -> Outcome {
     let mut journal = foreign(&s).await?;
     journal.restore(&*s.store, &"driven".into(), 100).await?;
     journal.info.driven = false;
@@ -250,7 +235,7 @@ async fn driven(s: Subject) -> Outcome {
     same("the records", s.all(&"driven".into()).await?.len(), 8)
 }
 
-async fn closed(s: Subject) -> Outcome {
+async fn closed(s: StoreUnderTest) -> Outcome {
     let mut journal = foreign(&s).await?;
     (journal.info.driven, journal.info.tail.closed) = (false, true);
     journal.restore(&*s.store, &"for ever".into(), 2).await?;
@@ -270,7 +255,7 @@ async fn closed(s: Subject) -> Outcome {
     same("which are left", left, vec!["another".into(), "for ever".into()])
 }
 
-async fn over_another(s: Subject) -> Outcome {
+async fn over_another(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     let lease = s.claim("held").await?;
     s.append(&lease, Class::Fact, &["mine"]).await?;
@@ -290,7 +275,7 @@ async fn over_another(s: Subject) -> Outcome {
     journal.is_in(&*s.store, &"restored".into()).await
 }
 
-async fn again(s: Subject) -> Outcome {
+async fn again(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     let piece = journal.records.get(..3).unwrap_or_default();
     let rest = journal.records.get(3..).unwrap_or_default();
@@ -318,7 +303,7 @@ async fn again(s: Subject) -> Outcome {
     same("the claimed one's records", s.bodies(&claimed).await?, vec!["mine".to_owned()])
 }
 
-async fn not_next(s: Subject) -> Outcome {
+async fn not_next(s: StoreUnderTest) -> Outcome {
     let journal = foreign(&s).await?;
     let part = |range: std::ops::Range<usize>| journal.records.get(range).unwrap_or_default();
     let run: JournalId = "run".into();
@@ -346,8 +331,8 @@ async fn not_next(s: Subject) -> Outcome {
     journal.is_in(&*s.store, &run).await
 }
 
-async fn impossible(s: Subject) -> Outcome {
-    let Foreign { info, mut records } = foreign(&s).await?;
+async fn impossible(s: StoreUnderTest) -> Outcome {
+    let ForeignJournal { info, mut records } = foreign(&s).await?;
     let epochs = |change: fn(&mut Vec<EpochStart>)| {
         let mut epochs = info.epochs.clone();
         change(&mut epochs);
@@ -382,7 +367,7 @@ async fn impossible(s: Subject) -> Outcome {
     same("the journals", s.store.journals(None, 10).await?, vec!["another".into()])
 }
 
-async fn limits(s: Subject) -> Outcome {
+async fn limits(s: StoreUnderTest) -> Outcome {
     let limit = s.setup.limits;
     let record = |seq, bytes| Record {
         seq,

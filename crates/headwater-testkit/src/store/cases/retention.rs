@@ -5,28 +5,28 @@ use std::time::Duration;
 use headwater_store::{Class, ErrorKind, JournalId, JournalInfo, ReadLimit, Tail};
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, refused, refused_with, same, soon, texts},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case { name: "trimmed records are gone and the rest keep their numbers", run: |s| Box::pin(trims(s)) },
-    Case { name: "a journal that was trimmed whole goes on", run: |s| Box::pin(trims_all(s)) },
-    Case { name: "a trim brings nothing back", run: |s| Box::pin(trims_less(s)) },
-    Case { name: "a journal's bytes are those of its kept records", run: |s| Box::pin(bytes(s)) },
+    Case { name: "trimmed records are removed and the rest keep their numbers", run: |s| Box::pin(trims(s)) },
+    Case { name: "a completely trimmed journal continues", run: |s| Box::pin(trims_all(s)) },
+    Case { name: "a trim restores no records", run: |s| Box::pin(trims_less(s)) },
+    Case { name: "a journal's size counts only kept records", run: |s| Box::pin(bytes(s)) },
     Case { name: "a closed journal can be read to its end", run: |s| Box::pin(reads_closed(s)) },
-    Case { name: "a closed journal is kept for its time and then swept", run: |s| Box::pin(swept(s)) },
-    Case { name: "a journal without a time is never swept", run: |s| Box::pin(kept(s)) },
-    Case { name: "a held journal is not deleted", run: |s| Box::pin(held(s)) },
-    Case { name: "a deleted journal is gone, and may be deleted twice", run: |s| Box::pin(deleted(s)) },
-    Case { name: "a swept name can be used anew", run: |s| Box::pin(anew(s)) },
+    Case { name: "a closed journal is swept after its retention time", run: |s| Box::pin(swept(s)) },
+    Case { name: "a journal without a retention time is never swept", run: |s| Box::pin(kept(s)) },
+    Case { name: "a held journal cannot be deleted", run: |s| Box::pin(held(s)) },
+    Case { name: "a deleted journal is removed and may be deleted again", run: |s| Box::pin(deleted(s)) },
+    Case { name: "a swept name can be reused", run: |s| Box::pin(anew(s)) },
 ];
 
-async fn info(s: &Subject, journal: &JournalId) -> Outcome<JournalInfo> {
+async fn info(s: &StoreUnderTest, journal: &JournalId) -> Outcome<JournalInfo> {
     s.store.info(journal).await?.ok_or_else(|| Failure::new(format!("no info of {journal}")))
 }
 
-async fn trims(s: Subject) -> Outcome {
+async fn trims(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=10).await?;
     s.store.trim(&lease, 1).await?;
@@ -46,7 +46,7 @@ async fn trims(s: Subject) -> Outcome {
     same("the tail that a wait gives", soon("the wait", s.store.wait(&lease.journal, 1)).await??.last, 11)
 }
 
-async fn trims_all(s: Subject) -> Outcome {
+async fn trims_all(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=10).await?;
     s.store.trim(&lease, 11).await?;
@@ -60,13 +60,13 @@ async fn trims_all(s: Subject) -> Outcome {
     s.store.release(&lease).await?;
     let next = s.claim("run").await?;
     same("where the next epoch begins", next.first, 12)?;
-    // There is nothing beyond the end to let go of.
+    // There is nothing to trim beyond the end.
     s.store.trim(&next, 1_000).await?;
     same("the first kept after a trim beyond the end", info(&s, &lease.journal).await?.first, 12)?;
     same("the next sequence", s.append(&next, Class::Fact, &["12"]).await?, 12)
 }
 
-async fn trims_less(s: Subject) -> Outcome {
+async fn trims_less(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=10).await?;
     for (before, first) in [(8, 8), (3, 8), (0, 8), (8, 8), (9, 9)] {
@@ -77,7 +77,7 @@ async fn trims_less(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn bytes(s: Subject) -> Outcome {
+async fn bytes(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.append(&lease, Class::Fact, &["a", "bb", "ccc"]).await?;
     s.append(&lease, Class::Delta, &["dddd"]).await?;
@@ -86,7 +86,7 @@ async fn bytes(s: Subject) -> Outcome {
     same("the bytes that are kept", info(&s, &lease.journal).await?.bytes, 7)
 }
 
-async fn reads_closed(s: Subject) -> Outcome {
+async fn reads_closed(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=5).await?;
     drop(s.store.append(&lease, Class::Delta, &["6".into()])?);
@@ -99,7 +99,7 @@ async fn reads_closed(s: Subject) -> Outcome {
     same("when it goes", info(&s, &lease.journal).await?.goes, Some(s.now().after(TTL)))
 }
 
-async fn swept(s: Subject) -> Outcome {
+async fn swept(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=5).await?;
     s.store.close(&lease, Some(TTL)).await?;
@@ -114,7 +114,7 @@ async fn swept(s: Subject) -> Outcome {
     same("the journals of a second sweep", s.store.sweep().await?.journals, 0)
 }
 
-async fn kept(s: Subject) -> Outcome {
+async fn kept(s: StoreUnderTest) -> Outcome {
     let closed = s.claim("closed").await?;
     s.store.close(&closed, None).await?;
     s.claim("expired").await?;
@@ -127,7 +127,7 @@ async fn kept(s: Subject) -> Outcome {
     same("when the closed one goes", info(&s, &closed.journal).await?.goes, None)
 }
 
-async fn held(s: Subject) -> Outcome {
+async fn held(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("run").await?;
     s.number(&lease, 1..=3).await?;
     let wanted = |kind: &ErrorKind| matches!(kind, ErrorKind::Held { .. });
@@ -140,7 +140,7 @@ async fn held(s: Subject) -> Outcome {
     same("the expired journals", s.store.expired(10).await?, vec![])
 }
 
-async fn deleted(s: Subject) -> Outcome {
+async fn deleted(s: StoreUnderTest) -> Outcome {
     for closes in [true, false] {
         let lease = s.claim("run").await?;
         s.number(&lease, 1..=3).await?;
@@ -159,7 +159,7 @@ async fn deleted(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn anew(s: Subject) -> Outcome {
+async fn anew(s: StoreUnderTest) -> Outcome {
     let old = s.claim("run").await?;
     s.number(&old, 1..=3).await?;
     s.store.close(&old, Some(Duration::ZERO)).await?;

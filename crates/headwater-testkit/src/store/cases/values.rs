@@ -1,4 +1,4 @@
-//! Small values: compare-and-set, time to live, versions, listing.
+//! Values: compare-and-set, time to live, versions, listing.
 
 use std::time::Duration;
 
@@ -7,44 +7,38 @@ use headwater_store::{Class, ErrorKind, Expect, Value, WriteOp};
 use tokio::task::JoinSet;
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, TTL, holds, refused, same},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case { name: "a value is what was put last", run: |s| Box::pin(last(s)) },
-    Case { name: "a removed value is gone", run: |s| Box::pin(removed(s)) },
+    Case { name: "a read returns the last put value", run: |s| Box::pin(last(s)) },
+    Case { name: "a removed value is absent", run: |s| Box::pin(removed(s)) },
     Case { name: "a put that expects something else changes nothing", run: |s| Box::pin(puts(s)) },
     Case { name: "a removal that expects something else changes nothing", run: |s| Box::pin(removes(s)) },
     Case { name: "a version is never used twice", run: |s| Box::pin(versions(s)) },
-    Case { name: "what a put lost to can be read", run: |s| Box::pin(conflicts(s)) },
-    Case { name: "of many writers that expect the same version one wins", run: |s| Box::pin(counter(s)) },
-    Case { name: "a value goes when its time is over", run: |s| Box::pin(expires(s)) },
-    Case {
-        name: "nothing goes before its time has passed, however the wall clock is set",
-        run: |s| Box::pin(wall_steps(s)),
-    },
-    Case { name: "a put sets the time anew", run: |s| Box::pin(time_anew(s)) },
-    Case {
-        name: "a sweep lets go of values whose time is over, and of no others",
-        run: |s| Box::pin(swept(s)),
-    },
+    Case { name: "the winner of a conflict can be read", run: |s| Box::pin(conflicts(s)) },
+    Case { name: "one of many writers that expect the same version wins", run: |s| Box::pin(counter(s)) },
+    Case { name: "a value expires after its time to live", run: |s| Box::pin(expires(s)) },
+    Case { name: "nothing expires early, however the wall clock is set", run: |s| Box::pin(wall_steps(s)) },
+    Case { name: "a put resets the time to live", run: |s| Box::pin(time_anew(s)) },
+    Case { name: "a sweep removes expired values and no others", run: |s| Box::pin(swept(s)) },
     Case { name: "values are listed by prefix, in order", run: |s| Box::pin(listed(s)) },
-    Case { name: "pages of any size list the same", run: |s| Box::pin(pages(s)) },
-    Case { name: "several changes are made in order, until one fails", run: |s| Box::pin(in_order(s)) },
-    Case { name: "values and journals of one name are different things", run: |s| Box::pin(apart(s)) },
+    Case { name: "pages of any size list the same values", run: |s| Box::pin(pages(s)) },
+    Case { name: "several changes are applied in order, until one fails", run: |s| Box::pin(in_order(s)) },
+    Case { name: "values and journals may share a name", run: |s| Box::pin(apart(s)) },
 ];
 
-async fn put(s: &Subject, key: &str, text: &str, expect: Expect) -> Outcome<u64> {
+async fn put(s: &StoreUnderTest, key: &str, text: &str, expect: Expect) -> Outcome<u64> {
     Ok(s.store.put(key, text.to_owned().into(), expect, None).await?)
 }
 
-async fn text(s: &Subject, key: &str) -> Outcome<Option<String>> {
+async fn text(s: &StoreUnderTest, key: &str) -> Outcome<Option<String>> {
     let value = s.store.get(key).await?;
     Ok(value.map(|value| String::from_utf8_lossy(&value.bytes).into_owned()))
 }
 
-async fn last(s: Subject) -> Outcome {
+async fn last(s: StoreUnderTest) -> Outcome {
     same("a value that never was", s.store.get("key").await?, None)?;
     for bytes in [Bytes::from("one"), Bytes::from("two"), Bytes::new(), vec![0xff; 10_000].into()] {
         let version = s.store.put("key", bytes.clone(), Expect::Any, None).await?;
@@ -58,7 +52,7 @@ async fn last(s: Subject) -> Outcome {
     same("yet another key", s.store.get("key2").await?, None)
 }
 
-async fn removed(s: Subject) -> Outcome {
+async fn removed(s: StoreUnderTest) -> Outcome {
     same("a removal of nothing", s.store.remove("key", Expect::Any).await?, false)?;
     put(&s, "key", "x", Expect::Any).await?;
     put(&s, "other", "y", Expect::Any).await?;
@@ -68,7 +62,7 @@ async fn removed(s: Subject) -> Outcome {
     same("the other value", text(&s, "other").await?, Some("y".to_owned()))
 }
 
-async fn in_order(s: Subject) -> Outcome {
+async fn in_order(s: StoreUnderTest) -> Outcome {
     let put = |key: &str, expect| WriteOp::Put { key: key.to_owned(), bytes: "x".into(), expect, ttl: None };
     let lease = s.claim("run").await?;
     let end = s.store.append(&lease, Class::Fact, &["end".into()])?;
@@ -94,7 +88,7 @@ async fn in_order(s: Subject) -> Outcome {
     same("the change after it", text(&s, "four").await?, None)
 }
 
-async fn puts(s: Subject) -> Outcome {
+async fn puts(s: StoreUnderTest) -> Outcome {
     let attempt = async |expect| s.store.put("key", "no".into(), expect, None).await;
     let absent = ErrorKind::Conflict { current: None };
     refused("a version of nothing", attempt(Expect::Version(1)).await, &absent)?;
@@ -113,7 +107,7 @@ async fn puts(s: Subject) -> Outcome {
     same("the value in the end", text(&s, "key").await?, Some("three".to_owned()))
 }
 
-async fn removes(s: Subject) -> Outcome {
+async fn removes(s: StoreUnderTest) -> Outcome {
     let absent = ErrorKind::Conflict { current: None };
     refused("a version of nothing", s.store.remove("key", Expect::Version(1)).await, &absent)?;
     same("absence of nothing", s.store.remove("key", Expect::Absent).await?, false)?;
@@ -127,7 +121,7 @@ async fn removes(s: Subject) -> Outcome {
     same("the value in the end", s.store.get("key").await?, None)
 }
 
-async fn versions(s: Subject) -> Outcome {
+async fn versions(s: StoreUnderTest) -> Outcome {
     let mut highest = 0;
     for _ in 0..3 {
         for key in ["a", "b"] {
@@ -146,7 +140,7 @@ async fn versions(s: Subject) -> Outcome {
     holds("the version after an expired one is higher", put(&s, "c", "x", Expect::Absent).await? > lives)
 }
 
-async fn conflicts(s: Subject) -> Outcome {
+async fn conflicts(s: StoreUnderTest) -> Outcome {
     for round in 0..50 {
         let key = format!("key/{round}");
         let first = s.store.put(&key, "first".into(), Expect::Absent, None);
@@ -170,7 +164,7 @@ async fn conflicts(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn counter(s: Subject) -> Outcome {
+async fn counter(s: StoreUnderTest) -> Outcome {
     let mut tasks = JoinSet::new();
     for _ in 0..10 {
         let store = s.store.clone();
@@ -200,7 +194,7 @@ async fn counter(s: Subject) -> Outcome {
     same("the counter", text(&s, "counter").await?, Some("100".to_owned()))
 }
 
-async fn expires(s: Subject) -> Outcome {
+async fn expires(s: StoreUnderTest) -> Outcome {
     let version = s.store.put("key", "x".into(), Expect::Any, Some(TTL)).await?;
     let expires = s.now().after(TTL);
     s.advance(TTL - Duration::from_millis(1));
@@ -220,7 +214,7 @@ async fn expires(s: Subject) -> Outcome {
     same("the value put anew", text(&s, "key").await?, Some("anew".to_owned()))
 }
 
-async fn wall_steps(s: Subject) -> Outcome {
+async fn wall_steps(s: StoreUnderTest) -> Outcome {
     for (before, after) in [(0, 40), (0, 86_400), (-40, 40), (-86_400, 86_400), (86_400, -86_400), (0, -40)] {
         s.step_wall(before);
         s.store.put("key", "x".into(), Expect::Any, Some(TTL)).await?;
@@ -232,7 +226,7 @@ async fn wall_steps(s: Subject) -> Outcome {
         same("what a sweep lets go after a step", (swept.journals, swept.values), (0, 0))?;
         same("the value in its last moment", text(&s, "key").await?, Some("x".to_owned()))?;
         holds("the journal in its last moment", s.store.info(&journal.journal).await?.is_some())?;
-        // Whatever is late by a step that was not undone goes when the clock is right again.
+        // Values delayed by an uncorrected clock step expire when the clock is right again.
         s.step_wall(-before - after);
         s.advance(Duration::from_secs(86_400) + TTL);
         let swept = s.store.sweep().await?;
@@ -242,7 +236,7 @@ async fn wall_steps(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn time_anew(s: Subject) -> Outcome {
+async fn time_anew(s: StoreUnderTest) -> Outcome {
     s.store.put("longer", "x".into(), Expect::Any, Some(TTL)).await?;
     s.store.put("for ever", "x".into(), Expect::Any, Some(TTL)).await?;
     s.store.put("shorter", "x".into(), Expect::Any, None).await?;
@@ -257,7 +251,7 @@ async fn time_anew(s: Subject) -> Outcome {
     same("one with a shorter time", text(&s, "shorter").await?, None)
 }
 
-async fn swept(s: Subject) -> Outcome {
+async fn swept(s: StoreUnderTest) -> Outcome {
     for n in 0..5 {
         s.store.put(&format!("goes {n}"), "x".into(), Expect::Any, Some(TTL)).await?;
         s.store.put(&format!("later {n}"), "x".into(), Expect::Any, Some(TTL * 2)).await?;
@@ -287,9 +281,9 @@ const KEYS: [&str; 14] = [
     "ü",
 ];
 
-async fn fill(s: &Subject) -> Outcome {
+async fn fill(s: &StoreUnderTest) -> Outcome {
     let mut keys = KEYS;
-    // Not in the order in which they are listed.
+    // Not in listing order.
     keys.reverse();
     keys.rotate_left(5);
     for key in keys {
@@ -298,7 +292,7 @@ async fn fill(s: &Subject) -> Outcome {
     Ok(())
 }
 
-async fn keys(s: &Subject, prefix: &str, after: Option<&str>, limit: usize) -> Outcome<Vec<String>> {
+async fn keys(s: &StoreUnderTest, prefix: &str, after: Option<&str>, limit: usize) -> Outcome<Vec<String>> {
     let listed = s.store.list(prefix, after, limit).await?;
     for (key, value) in &listed {
         same("a listed value's bytes", &*value.bytes, key.as_bytes())?;
@@ -316,7 +310,7 @@ fn expected(prefix: &str, after: Option<&str>) -> Vec<String> {
     keys
 }
 
-async fn listed(s: Subject) -> Outcome {
+async fn listed(s: StoreUnderTest) -> Outcome {
     fill(&s).await?;
     for prefix in ["", "a", "a/", "a/b", "a/🦀", "a/\u{10ffff}", "b", "ü", "c", "a/nothing"] {
         same(&format!("the keys of {prefix:?}"), keys(&s, prefix, None, 100).await?, expected(prefix, None))?;
@@ -328,7 +322,7 @@ async fn listed(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn pages(s: Subject) -> Outcome {
+async fn pages(s: StoreUnderTest) -> Outcome {
     fill(&s).await?;
     for limit in 1..=KEYS.len() + 1 {
         let mut all: Vec<String> = Vec::new();
@@ -346,7 +340,7 @@ async fn pages(s: Subject) -> Outcome {
     same("a page of nothing", keys(&s, "a", None, 0).await?, vec![])
 }
 
-async fn apart(s: Subject) -> Outcome {
+async fn apart(s: StoreUnderTest) -> Outcome {
     let lease = s.claim("name").await?;
     same("the value", s.store.get("name").await?, None)?;
     put(&s, "name", "value", Expect::Absent).await?;

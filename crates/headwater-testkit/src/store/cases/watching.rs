@@ -5,23 +5,23 @@ use std::pin::pin;
 use headwater_store::{ErrorKind, Expect};
 
 use super::super::{
-    Case, Subject,
+    Case, StoreUnderTest,
     check::{Failure, Outcome, refused_with, same, sleeps, soon},
 };
 
 pub(super) const CASES: &[Case] = &[
-    Case { name: "a watch tells of a put and of a removal", run: |s| Box::pin(tells(s)) },
-    Case { name: "a watch sleeps through what has another prefix", run: |s| Box::pin(others(s)) },
-    Case { name: "a watch sleeps through a put that was refused", run: |s| Box::pin(conflicts(s)) },
-    Case { name: "a change between the look and the wait wakes the wait", run: |s| Box::pin(not_lost(s)) },
+    Case { name: "a watch reports a put and a removal", run: |s| Box::pin(tells(s)) },
+    Case { name: "a watch ignores other prefixes", run: |s| Box::pin(others(s)) },
+    Case { name: "a watch ignores a refused put", run: |s| Box::pin(conflicts(s)) },
+    Case { name: "a change between read and wait ends the wait", run: |s| Box::pin(not_lost(s)) },
     Case {
-        name: "every watch is told, and one that is given up disturbs no other",
+        name: "every watch is notified, and dropping one does not affect others",
         run: |s| Box::pin(all(s)),
     },
-    Case { name: "who watches and looks sees the last value", run: |s| Box::pin(last_value(s)) },
+    Case { name: "a reader that watches and reads sees the last value", run: |s| Box::pin(last_value(s)) },
 ];
 
-async fn tells(s: Subject) -> Outcome {
+async fn tells(s: StoreUnderTest) -> Outcome {
     for prefix in ["inbox/run", "inbox/", "", "inbox/run/1"] {
         let mut watch = s.store.watch(prefix);
         for changes in 0..4 {
@@ -38,7 +38,7 @@ async fn tells(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn others(s: Subject) -> Outcome {
+async fn others(s: StoreUnderTest) -> Outcome {
     let mut watch = s.store.watch("b/");
     let mut changed = pin!(watch.changed());
     for key in ["a", "a/b/", "b", "c", "B/"] {
@@ -51,7 +51,7 @@ async fn others(s: Subject) -> Outcome {
     soon("a watch of a key that is the prefix", changed).await
 }
 
-async fn conflicts(s: Subject) -> Outcome {
+async fn conflicts(s: StoreUnderTest) -> Outcome {
     s.store.put("key", "x".into(), Expect::Any, None).await?;
     let mut watch = s.store.watch("key");
     let mut changed = pin!(watch.changed());
@@ -63,7 +63,7 @@ async fn conflicts(s: Subject) -> Outcome {
     sleeps("a watch", changed.as_mut()).await
 }
 
-async fn not_lost(s: Subject) -> Outcome {
+async fn not_lost(s: StoreUnderTest) -> Outcome {
     let mut watch = s.store.watch("key");
     same("the first look", s.store.get("key").await?, None)?;
     s.store.put("key", "x".into(), Expect::Any, None).await?;
@@ -74,7 +74,7 @@ async fn not_lost(s: Subject) -> Outcome {
     soon("a watch after two changes", watch.changed()).await
 }
 
-async fn all(s: Subject) -> Outcome {
+async fn all(s: StoreUnderTest) -> Outcome {
     let mut watches: Vec<_> = (0..20).map(|_| s.store.watch("key")).collect();
     for watch in watches.iter_mut().step_by(3) {
         sleeps("a watch", pin!(watch.changed())).await?;
@@ -89,7 +89,7 @@ async fn all(s: Subject) -> Outcome {
     Ok(())
 }
 
-async fn last_value(s: Subject) -> Outcome {
+async fn last_value(s: StoreUnderTest) -> Outcome {
     let store = s.store.clone();
     let mut watch = store.watch("key");
     let reader = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What a simulation does to its store, one step after another.
+//! The steps of a simulation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,18 +9,19 @@ use headwater_store::{
 };
 
 use super::{
-    Answer, Call, Simulation,
-    oracle::{Change, Control, Rule, Verdict, Violation},
+    CallResult, Simulation, StoreCall,
+    oracle::{Control, StoreRule, ValueChange, Verdict, Violation},
 };
 
-/// When the simulation begins: later than any real clock, so that an offline compaction finds nothing that is over.
+/// Start time of the simulation: later than any real clock, so that an offline compaction finds nothing
+/// expired.
 pub(super) const START: Time = Time(9_000_000_000_000);
 
-/// How long a lease lasts.
+/// Duration of leases.
 const TTL: Duration = Duration::from_secs(10);
 
 impl Simulation {
-    /// One step.
+    /// Takes one random step.
     pub(super) fn act(&mut self) -> Verdict {
         match self.random.below(104) {
             0..=29 => self.append(),
@@ -54,28 +55,28 @@ impl Simulation {
     pub(super) fn store(&self) -> Verdict<Arc<Embedded>> {
         self.store
             .clone()
-            .ok_or_else(|| Violation { rule: Rule::FailuresStop, what: "no store is open".into() })
+            .ok_or_else(|| Violation { rule: StoreRule::FailuresStop, what: "no store is open".into() })
     }
 
-    /// The time by which something is over: no clock that was set makes that earlier, and what is over stays so.
+    /// The time for deciding what has expired: it never goes back, however the clock is set.
     fn now(&self) -> Time {
         self.over
     }
 
-    /// Notes that the clocks have moved, and lets the store see it.
-    pub(super) fn look_at_clocks(&mut self) {
+    /// Records that the clocks have moved, and lets the store see it.
+    pub(super) fn note_clocks(&mut self) {
         self.over = self.over.max(self.clock.now().min(self.truth()));
         if let Some(store) = &self.store {
             drop(now_or_never(store.get("nothing")));
         }
     }
 
-    /// When something goes that is kept for so long from now on.
+    /// When data with this retention expires.
     fn deadline(&self, keep: Duration) -> Time {
         self.clock.now().max(self.truth()).after(keep)
     }
 
-    /// What a clock that nobody sets would say.
+    /// The time of a wall clock that is never set.
     pub(super) fn truth(&self) -> Time {
         Time(START.0 + self.clock.monotonic().0)
     }
@@ -106,24 +107,24 @@ impl Simulation {
                 self.summary.records += bodies.len() as u64;
                 let future = async move {
                     let _open = store;
-                    Answer::Settled(receipt.await)
+                    CallResult::Settled(receipt.await)
                 };
-                self.begin(name, Call::Append(journal), Box::pin(future))
+                self.begin(name, StoreCall::Append(journal), Box::pin(future))
             }
             Err(error) => {
-                self.tell(format!("{name}: {} ({error})", error.code()));
-                self.hear_of_stop(&error);
+                self.log_step(format!("{name}: {} ({error})", error.code()));
+                self.note_stop(&error);
                 self.summary.refused += u64::from(*error.kind() == ErrorKind::Busy);
                 self.oracle.write_refused(&lease, &error)
             }
         }
     }
 
-    /// The disk takes long: commits pile up while time passes.
+    /// Stalls the disk: commits pile up while time passes.
     fn stall(&mut self) -> Verdict {
         self.stalled = 2 + self.random.below(8);
         self.summary.stalls += 1;
-        self.tell(format!("the disk stalls for {} commits", self.stalled));
+        self.log_step(format!("the disk stalls for {} commits", self.stalled));
         Ok(())
     }
 
@@ -135,8 +136,8 @@ impl Simulation {
         self.oracle.began(&journal, Control::Claim);
         let store = self.store()?;
         let claimed = journal.clone();
-        let future = async move { Answer::Leased(store.claim(&claimed, "driver", TTL).await) };
-        self.begin(format!("claim {journal}"), Call::Claim(journal), Box::pin(future))
+        let future = async move { CallResult::Leased(store.claim(&claimed, "driver", TTL).await) };
+        self.begin(format!("claim {journal}"), StoreCall::Claim(journal), Box::pin(future))
     }
 
     /// Renews, releases, trims, closes or deletes.
@@ -150,8 +151,8 @@ impl Simulation {
             self.busy.insert(journal.to_string());
             self.oracle.began(&journal, Control::Delete);
             let deleted = journal.clone();
-            let future = async move { Answer::Done(store.delete(&deleted).await) };
-            return self.begin(format!("delete {journal}"), Call::Control(journal), Box::pin(future));
+            let future = async move { CallResult::Done(store.delete(&deleted).await) };
+            return self.begin(format!("delete {journal}"), StoreCall::Control(journal), Box::pin(future));
         };
         let mut kept = None;
         let (name, control) = match self.random.below(8) {
@@ -175,20 +176,20 @@ impl Simulation {
             self.old.push(lease.clone());
         }
         let future = async move {
-            Answer::Done(match control {
+            CallResult::Done(match control {
                 Control::Release => store.release(&lease).await,
                 Control::Trim(before) => store.trim(&lease, before).await,
                 Control::Close(_) => store.close(&lease, kept).await,
                 Control::Claim | Control::Delete => Ok(()),
             })
         };
-        self.begin(name, Call::Control(journal), Box::pin(future))
+        self.begin(name, StoreCall::Control(journal), Box::pin(future))
     }
 
     fn renew(&mut self, lease: &Lease) -> Verdict {
         let store = self.store()?;
         let Some(renewed) = now_or_never(store.renew(lease, TTL)) else { return Ok(()) };
-        self.tell(format!("renew {}: {renewed:?}", lease.journal));
+        self.log_step(format!("renew {}: {renewed:?}", lease.journal));
         match renewed {
             Ok(renewed) => {
                 self.oracle.renewed(&renewed)?;
@@ -196,23 +197,23 @@ impl Simulation {
                 Ok(())
             }
             Err(error) => {
-                self.hear_of_stop(&error);
+                self.note_stop(&error);
                 self.oracle.write_refused(lease, &error)
             }
         }
     }
 
-    /// A sweep that failed may have stopped the store or not; the next write tells.
-    fn hear_of_stop(&mut self, error: &Error) {
+    /// A failed sweep may have stopped the store; the next write shows it.
+    fn note_stop(&mut self, error: &Error) {
         if *error.kind() == ErrorKind::Stopped && self.write_failed {
             self.oracle.stopped();
         }
     }
 
-    /// A driver that should have stopped goes on.
+    /// A driver that should have stopped continues.
     fn try_old_lease(&mut self) -> Verdict {
         let Some(lease) = self.random.pick(&self.old).cloned() else { return Ok(()) };
-        // Until somebody claims the journal, a lease that was not given back is as good as before.
+        // An expired lease that was not released works until the journal is claimed.
         if self.busy.contains(lease.journal.as_str()) || self.oracle.is_newest(&lease) {
             return Ok(());
         }
@@ -225,12 +226,12 @@ impl Simulation {
             3 => ("release", is_refused(store.release(&lease))),
             _ => ("close", is_refused(store.close(&lease, None))),
         };
-        self.tell(format!("{name} {journal} with the old epoch {}: refused {refused}", lease.epoch));
+        self.log_step(format!("{name} {journal} with the old epoch {}: refused {refused}", lease.epoch));
         if refused {
             return Ok(());
         }
         let what = format!("{journal}: {name} with the old epoch {} is not refused", lease.epoch);
-        Err(Violation { rule: Rule::OldEpochsAreRefused, what })
+        Err(Violation { rule: StoreRule::OldEpochsAreRefused, what })
     }
 
     fn change_value(&mut self) -> Verdict {
@@ -249,17 +250,21 @@ impl Simulation {
         let store = self.store()?;
         let named = key.clone();
         if self.random.one_in(4) {
-            self.oracle.began_change(&key, Change::Remove, now);
-            let future = async move { Answer::Removed(store.remove(&named, expect).await) };
+            self.oracle.began_change(&key, ValueChange::Remove, now);
+            let future = async move { CallResult::Removed(store.remove(&named, expect).await) };
             let name = format!("remove {key}, {expect:?}");
-            return self.begin(name, Call::Remove(key, fits), Box::pin(future));
+            return self.begin(name, StoreCall::Remove(key, fits), Box::pin(future));
         }
         let bytes = self.body();
         let ttl = self.random.one_in(3).then_some(TTL / 2);
-        self.oracle.began_change(&key, Change::Put(bytes.clone(), ttl.map(|ttl| self.deadline(ttl))), now);
+        self.oracle.began_change(
+            &key,
+            ValueChange::Put(bytes.clone(), ttl.map(|ttl| self.deadline(ttl))),
+            now,
+        );
         let name = format!("put {key} {:?}, {expect:?}, {ttl:?}", bytes.get(..8).unwrap_or(&bytes));
-        let future = async move { Answer::Version(store.put(&named, bytes, expect, ttl).await) };
-        self.begin(name, Call::Put(key, fits), Box::pin(future))
+        let future = async move { CallResult::Version(store.put(&named, bytes, expect, ttl).await) };
+        self.begin(name, StoreCall::Put(key, fits), Box::pin(future))
     }
 
     pub(super) fn get(&mut self) -> Verdict {
@@ -269,17 +274,17 @@ impl Simulation {
 
     pub(super) fn get_key(&mut self, key: &str) -> Verdict {
         let store = self.store()?;
-        let Some(got) = now_or_never(store.get(key)) else { return self.hangs("get") };
+        let Some(got) = now_or_never(store.get(key)) else { return self.no_answer("get") };
         match got {
             Ok(value) => self.oracle.got(key, value.as_ref(), self.now()),
             Err(error) => self.excused("get", &error),
         }
     }
 
-    /// All values at once are what each is by itself.
+    /// Listing all values gives the same as reading each one.
     fn list(&mut self) -> Verdict {
         let store = self.store()?;
-        let Some(listed) = now_or_never(store.list("key/", None, 100)) else { return self.hangs("list") };
+        let Some(listed) = now_or_never(store.list("key/", None, 100)) else { return self.no_answer("list") };
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => return self.excused("list", &error),
@@ -291,7 +296,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Reads some of a journal, and takes a cursor along.
+    /// Reads part of a journal and keeps a cursor.
     fn look(&mut self) -> Verdict {
         let journal = self.a_journal();
         self.inform(&journal)?;
@@ -303,20 +308,20 @@ impl Simulation {
 
     pub(super) fn inform(&mut self, journal: &JournalId) -> Verdict {
         let store = self.store()?;
-        let Some(info) = now_or_never(store.info(journal)) else { return self.hangs("info") };
+        let Some(info) = now_or_never(store.info(journal)) else { return self.no_answer("info") };
         match info {
             Ok(info) => self.oracle.informed(journal, info.as_ref(), self.now()),
             Err(error) => self.excused("info", &error),
         }
     }
 
-    /// Gives the last sequence that was read; `None` at the end or where it failed.
+    /// Returns the last sequence read; `None` at the end or after an error.
     pub(super) fn read(&mut self, journal: &JournalId, after: u64, limit: ReadLimit) -> Verdict<Option<u64>> {
         let store = self.store()?;
         let Some(page) = now_or_never(store.read(journal, after, limit)) else {
-            return self.hangs("read").map(|()| None);
+            return self.no_answer("read").map(|()| None);
         };
-        self.hear_of_faults();
+        self.note_faults();
         match page {
             Ok(page) => {
                 self.oracle.read(journal, after, &page.records, page.tail)?;
@@ -333,7 +338,7 @@ impl Simulation {
                         "{journal}: a wait after {after} gives {waits:?}, the tail is {:?}",
                         page.tail
                     );
-                    return Err(Violation { rule: Rule::NothingDisappears, what });
+                    return Err(Violation { rule: StoreRule::NothingDisappears, what });
                 }
                 Ok(page.records.last().map(|record| record.seq))
             }
@@ -357,80 +362,84 @@ impl Simulation {
     fn pass_time(&mut self) -> Verdict {
         let passed = if self.random.one_in(3) { TTL } else { Duration::from_millis(700) };
         self.clock.advance(passed);
-        self.look_at_clocks();
-        self.tell(format!("{passed:?} pass"));
-        // The driver of a lease that ran out does not know it, and goes on until somebody takes over.
+        self.note_clocks();
+        self.log_step(format!("{passed:?} pass"));
+        // The driver of an expired lease does not know it and continues until a takeover.
         Ok(())
     }
 
-    /// A person or NTP sets the wall clock, while no time passes.
+    /// An operator or NTP sets the wall clock, while no time passes.
     fn set_wall_clock(&mut self) -> Verdict {
         let by = *self.random.pick(&[0, 40_000, 86_400_000]).unwrap_or(&0);
         let truth = self.truth();
         let wall = if self.random.one_in(2) { truth.0 + by } else { truth.0 - by };
         self.clock.set_wall(Time(wall));
-        self.look_at_clocks();
+        self.note_clocks();
         self.summary.clock_steps += 1;
-        self.tell(format!("the wall clock is set to {wall}, true is {truth}"));
+        self.log_step(format!("the wall clock is set to {wall}, true is {truth}"));
         Ok(())
     }
 
     fn sweep(&mut self) -> Verdict {
         let store = self.store()?;
-        let future = async move { Answer::Done(store.sweep().await.map(drop)) };
-        self.begin("sweep".into(), Call::Sweep, Box::pin(future))
+        let future = async move { CallResult::Done(store.sweep().await.map(drop)) };
+        self.begin("sweep".into(), StoreCall::Sweep, Box::pin(future))
     }
 
     fn flush(&mut self) -> Verdict {
         let store = self.store()?;
-        let future = async move { Answer::Done(store.flush().await) };
-        self.begin("flush".into(), Call::Flush, Box::pin(future))
+        let future = async move { CallResult::Done(store.flush().await) };
+        self.begin("flush".into(), StoreCall::Flush, Box::pin(future))
     }
 
-    /// Tells the oracle how a call ended.
-    pub(super) fn judge(&mut self, call: Call, answer: Answer, open: bool) -> Verdict {
+    /// Reports the result of a call to the oracle.
+    pub(super) fn judge(&mut self, call: StoreCall, answer: CallResult, open: bool) -> Verdict {
         let (now, at) = (self.now(), self.clock.monotonic());
-        if let Call::Claim(name) | Call::Control(name) = &call
+        if let StoreCall::Claim(name) | StoreCall::Control(name) = &call
             && !open
         {
             self.busy.remove(name.as_str());
         }
-        if let Call::Put(key, _) | Call::Remove(key, _) = &call
+        if let StoreCall::Put(key, _) | StoreCall::Remove(key, _) = &call
             && !open
         {
             self.busy.remove(key);
         }
         if open {
-            // A sweep also reads, and what it could not rewrite is still there as it was.
-            if !matches!(call, Call::Sweep) {
+            // A sweep also reads, and data that it could not rewrite is unchanged.
+            if !matches!(call, StoreCall::Sweep) {
                 self.oracle.stopped();
             }
             return Ok(());
         }
         match (call, answer) {
-            (Call::Append(journal), Answer::Settled(Ok(last))) => self.oracle.settled(&journal, last),
-            (Call::Claim(journal), Answer::Leased(Ok(lease))) => {
+            (StoreCall::Append(journal), CallResult::Settled(Ok(last))) => {
+                self.oracle.settled(&journal, last)
+            }
+            (StoreCall::Claim(journal), CallResult::Leased(Ok(lease))) => {
                 if let Some(before) = self.leases.insert(journal, lease.clone()) {
                     self.old.push(before);
                 }
                 self.oracle.claimed(&lease, now, at)
             }
-            (Call::Claim(journal), Answer::Leased(Err(error))) => {
+            (StoreCall::Claim(journal), CallResult::Leased(Err(error))) => {
                 self.oracle.refused(&journal);
                 self.oracle.claim_refused(&journal, &error, at)
             }
-            (Call::Control(journal), Answer::Done(Ok(()))) => self.oracle.acknowledged(&journal),
-            (Call::Control(journal), Answer::Done(Err(error))) => {
+            (StoreCall::Control(journal), CallResult::Done(Ok(()))) => self.oracle.acknowledged(&journal),
+            (StoreCall::Control(journal), CallResult::Done(Err(error))) => {
                 self.oracle.refused(&journal);
                 self.oracle.control_refused(&journal, &error)
             }
-            (Call::Put(key, fits), Answer::Version(Ok(version))) => {
+            (StoreCall::Put(key, fits), CallResult::Version(Ok(version))) => {
                 self.summary.values += 1;
                 self.oracle.put(&key, version, fits)
             }
-            (Call::Remove(key, fits), Answer::Removed(Ok(there))) => self.oracle.removed(&key, there, fits),
-            (Call::Put(key, fits), Answer::Version(Err(error)))
-            | (Call::Remove(key, fits), Answer::Removed(Err(error))) => match error.kind() {
+            (StoreCall::Remove(key, fits), CallResult::Removed(Ok(there))) => {
+                self.oracle.removed(&key, there, fits)
+            }
+            (StoreCall::Put(key, fits), CallResult::Version(Err(error)))
+            | (StoreCall::Remove(key, fits), CallResult::Removed(Err(error))) => match error.kind() {
                 ErrorKind::Conflict { current } => self.oracle.conflicted(&key, fits, *current, now),
                 _ => {
                     self.oracle.change_refused(&key);
@@ -441,18 +450,18 @@ impl Simulation {
         }
     }
 
-    /// An error that only a failing disk explains.
+    /// Accepts an error that only a failing disk explains.
     pub(super) fn excused(&mut self, what: &str, error: &Error) -> Verdict {
-        self.tell(format!("{what}: {} ({error})", error.code()));
+        self.log_step(format!("{what}: {} ({error})", error.code()));
         self.oracle.excuse(what, error)
     }
 
-    fn hangs(&self, what: &str) -> Verdict {
-        Err(Violation { rule: Rule::NothingIsLost, what: format!("{what} has no answer") })
+    fn no_answer(&self, what: &str) -> Verdict {
+        Err(Violation { rule: StoreRule::NothingIsLost, what: format!("{what} did not complete") })
     }
 }
 
-/// What has its answer at once.
+/// The result of a future that completes immediately.
 pub(super) fn now_or_never<T>(pending: Pending<'_, T>) -> Option<Result<T, Error>> {
     let mut pending = pending;
     match pending.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {

@@ -1,6 +1,6 @@
-//! Knows what was called, what was acknowledged and what was seen, and says when a store breaks a promise.
+//! Tracks calls, acknowledgements and reads, and reports when a store breaks a promise.
 //!
-//! It is pure: it calls no store, so that a wrong history can be told to it and must be caught.
+//! It is pure: it calls no store, so that tests can feed it a wrong history that it must catch.
 
 mod control;
 mod journal;
@@ -14,49 +14,50 @@ use headwater_store::{
 };
 
 use self::{
-    journal::{Journal, Life},
-    value::Key,
+    journal::{JournalHistory, JournalLife},
+    value::KeyState,
 };
 
-/// A promise.
+/// A promise of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// What was acknowledged or seen as durable is not lost.
+pub enum StoreRule {
+    /// Acknowledged data, and data seen as durable, is not lost.
     NothingIsLost,
-    /// What is read is what was appended under that sequence: nothing twice, nothing in another order, nothing else.
+    /// A read returns what was appended under that sequence: no duplicates, no reordering, nothing else.
     NothingIsOther,
-    /// What was seen stays seen, until the process dies.
+    /// Visible data stays visible until the process dies.
     NothingDisappears,
-    /// A fact is not seen before it is durable, nor more than 256 deltas.
+    /// A fact is not visible before it is durable, and at most 256 deltas are.
     NothingIsSeenEarly,
-    /// Only the newest epoch writes, and only one at a time holds it.
+    /// Only the newest epoch writes, and it has one holder at a time.
     OldEpochsAreRefused,
-    /// Epochs grow.
+    /// Epochs increase.
     EpochsGrow,
-    /// Versions grow.
+    /// Versions increase.
     VersionsGrow,
-    /// A value is what was put last.
+    /// A value is the last one that was put.
     ValuesStay,
-    /// A write that expects something else is refused, and one that expects what is there is not.
+    /// A write with a wrong expectation is refused, and one with a correct expectation is not.
     ExpectationsHold,
     /// A closed journal stays closed.
     ClosesStay,
-    /// A deleted journal does not come back.
+    /// A deleted journal does not reappear.
     DeletesStay,
-    /// Trimmed records do not come back, and no others go.
+    /// Trimmed records do not reappear, and no others are removed.
     TrimsStay,
-    /// A cursor leads to what its reader saw, or says that it cannot.
+    /// A cursor leads to the record that its reader saw, or to an error.
     CursorsAreTrue,
-    /// After a failed write nothing is written until the store is opened anew.
+    /// After a failed write nothing is written until the store is reopened.
     FailuresStop,
-    /// Damage is found, and sound data is not called damaged.
+    /// Damage is detected, and intact data is not reported as damaged.
     DamageIsFound,
-    /// Writes are refused for want of room only while others wait, and there is room when those are written.
+    /// Writes are refused for lack of room only while others are pending, and succeed again after those are
+    /// written.
     RoomComesBack,
 }
 
-impl Rule {
-    /// All of them.
+impl StoreRule {
+    /// All promises.
     pub const ALL: [Self; 16] = [
         Self::NothingIsLost,
         Self::NothingIsOther,
@@ -77,11 +78,11 @@ impl Rule {
     ];
 }
 
-/// A promise that was broken, and how.
+/// A broken promise, and how.
 #[derive(Debug)]
 pub struct Violation {
     /// The promise.
-    pub rule: Rule,
+    pub rule: StoreRule,
     /// What the store did.
     pub what: String,
 }
@@ -95,22 +96,22 @@ impl fmt::Display for Violation {
 /// Whether a promise was kept.
 pub type Verdict<T = ()> = Result<T, Violation>;
 
-fn broken<T>(rule: Rule, what: impl Into<String>) -> Verdict<T> {
+fn broken<T>(rule: StoreRule, what: impl Into<String>) -> Verdict<T> {
     Err(Violation { rule, what: what.into() })
 }
 
-fn hold(rule: Rule, kept: bool, what: impl FnOnce() -> String) -> Verdict {
+fn hold(rule: StoreRule, kept: bool, what: impl FnOnce() -> String) -> Verdict {
     if kept { Ok(()) } else { broken(rule, what()) }
 }
 
-/// Something that was called for a journal and has not been acknowledged.
+/// An unacknowledged call for a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// A claim.
     Claim,
-    /// A close, with the time when the journal goes.
+    /// A close, with the time when the journal expires.
     Close(Option<Time>),
-    /// A trim of what is before a sequence.
+    /// A trim of the records before a sequence.
     Trim(u64),
     /// A release.
     Release,
@@ -118,134 +119,139 @@ pub enum Control {
     Delete,
 }
 
-/// Something that was called for a value and has not been acknowledged.
+/// An unacknowledged change of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ValueChange {
     /// A put, with the time when the value expires.
     Put(Bytes, Option<Time>),
     /// A removal.
     Remove,
 }
 
-/// All that is known about a store.
+/// Everything known about a store.
 #[derive(Debug, Default)]
 pub struct Oracle {
-    journals: BTreeMap<JournalId, Journal>,
-    values: BTreeMap<String, Key>,
+    journals: BTreeMap<JournalId, JournalHistory>,
+    values: BTreeMap<String, KeyState>,
     highest_epoch: u64,
     highest_version: u64,
-    /// The highest version before the last crash: what was in flight then has a higher one.
+    /// The highest version before the last crash: calls in flight then get a higher one.
     version_before: u64,
     stopped: bool,
-    /// Whether something was called that no commit has taken.
+    /// Whether a call has not been committed yet.
     waiting: bool,
-    /// Stored bytes were changed on purpose: what is lost must be told, and may be lost.
+    /// Whether stored bytes were damaged on purpose: data may be lost, but this must be reported.
     damaged: bool,
 }
 
 impl Oracle {
-    /// One that knows an empty store.
+    /// An oracle of an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The process died, or the store was dropped: what was not durable may be gone, what was in flight may be done or not.
+    /// The process died or the store was dropped: unsynced data may be lost, calls in flight may or may not
+    /// be done.
     pub fn crashed(&mut self) {
         self.stopped = false;
         self.waiting = false;
         self.version_before = self.highest_version;
-        self.journals.values_mut().for_each(Journal::crashed);
-        self.values.values_mut().for_each(Key::crashed);
+        self.journals.values_mut().for_each(JournalHistory::crashed);
+        self.values.values_mut().for_each(KeyState::crashed);
     }
 
-    /// The power was cut: deltas that no fact has followed may be gone too.
+    /// The power was cut: deltas without a later fact may be lost too.
     pub fn lost_power(&mut self) {
         self.crashed();
-        self.journals.values_mut().for_each(Journal::lost_power);
+        self.journals.values_mut().for_each(JournalHistory::lost_power);
     }
 
-    /// The power was cut under a store that promises nothing for that: what is found may be older, but must have been so
-    /// once; and no epoch and no version is given again.
+    /// The power was cut under a store without durability: its state may be older, but must have existed
+    /// once, and no epoch or version is assigned again.
     pub fn forgot(&mut self) {
         self.crashed();
-        self.journals.values_mut().for_each(Journal::forget);
-        self.values.values_mut().for_each(Key::forget);
+        self.journals.values_mut().for_each(JournalHistory::forget);
+        self.values.values_mut().for_each(KeyState::forget);
     }
 
-    /// A write failed: from now on the store takes no more.
+    /// A write failed: the store accepts no more writes.
     pub fn stopped(&mut self) {
         self.stopped = true;
     }
 
-    /// A write failed, because the disk did or for another reason, and the store says that it has stopped or does not.
+    /// A write failed, because of the disk or otherwise; `says_so` is whether the store reports that it has
+    /// stopped.
     ///
     /// # Errors
-    /// When nothing that must stop it had failed, or it does not say so.
+    /// If nothing failed that must stop it, or it does not report it.
     pub fn failed(&mut self, disk_failed: bool, says_so: bool) -> Verdict {
         self.stopped = true;
-        hold(Rule::FailuresStop, disk_failed, || "it stops, and no write has failed".to_owned())?;
-        hold(Rule::FailuresStop, says_so, || "it has stopped, and does not say so".to_owned())
+        hold(StoreRule::FailuresStop, disk_failed, || "it stopped although no write failed".to_owned())?;
+        hold(StoreRule::FailuresStop, says_so, || "it stopped without reporting it".to_owned())
     }
 
-    /// It was opened anew in place, or could not be, though nothing fails any more. What had failed is not there.
+    /// The store was reopened in place, or could not be, although nothing fails any more. Failed writes are
+    /// not there.
     ///
     /// # Errors
-    /// When it could not be, or still says that it has stopped.
+    /// If it could not be reopened, or still reports that it has stopped.
     pub fn recovered(&mut self, opened: bool, says_stopped: bool) -> Verdict {
-        hold(Rule::FailuresStop, opened && !says_stopped, || {
-            "nothing fails any more, and it does not recover".to_owned()
+        hold(StoreRule::FailuresStop, opened && !says_stopped, || {
+            "it does not recover although nothing fails any more".to_owned()
         })?;
         self.stopped = false;
         self.waiting = false;
         self.version_before = self.highest_version;
-        self.journals.values_mut().for_each(Journal::recovered);
-        self.values.values_mut().for_each(Key::recovered);
+        self.journals.values_mut().for_each(JournalHistory::recovered);
+        self.values.values_mut().for_each(KeyState::recovered);
         Ok(())
     }
 
-    /// It was to be opened anew in place on a disk that is still full.
+    /// The store tried to reopen in place on a disk that is still full.
     ///
     /// # Errors
-    /// When it says that it was.
+    /// If it reports success.
     pub fn not_recovered(&self, opened: bool) -> Verdict {
-        hold(Rule::FailuresStop, !opened, || "it recovers, and the disk is still full".to_owned())
+        hold(StoreRule::FailuresStop, !opened, || "it recovers although the disk is still full".to_owned())
     }
 
-    /// A commit was made, or there was nothing to write: there is room, or not.
+    /// A commit succeeded, or there was nothing to write; `has_room` is whether the store accepts writes.
     ///
     /// # Errors
-    /// When there is none.
+    /// If it has no room.
     pub fn caught_up(&mut self, has_room: bool) -> Verdict {
         self.waiting = false;
-        hold(Rule::RoomComesBack, has_room, || "all is written, and there is no room".to_owned())
+        hold(StoreRule::RoomComesBack, has_room, || {
+            "there is no room although everything is written".to_owned()
+        })
     }
 
-    /// A commit succeeded: all that was appended before is durable.
+    /// A commit succeeded: everything appended before is durable.
     pub fn committed(&mut self) {
-        self.journals.values_mut().for_each(Journal::committed);
+        self.journals.values_mut().for_each(JournalHistory::committed);
     }
 
-    /// Stored bytes were changed on purpose.
+    /// Stored bytes were damaged on purpose.
     pub fn damaged(&mut self) {
         self.damaged = true;
     }
 
-    /// A check of the folder said whether it is damaged.
+    /// A check of the folder reported whether it is damaged.
     ///
     /// # Errors
-    /// When that is not so.
+    /// If the report is wrong.
     pub fn checked(&self, found: bool) -> Verdict {
-        hold(Rule::DamageIsFound, found == self.damaged, || match self.damaged {
-            true => "a bit was turned around and the check finds nothing".to_owned(),
-            false => "the check finds damage where there is none".to_owned(),
+        hold(StoreRule::DamageIsFound, found == self.damaged, || match self.damaged {
+            true => "a bit was flipped and the check finds nothing".to_owned(),
+            false => "the check reports damage of intact data".to_owned(),
         })
     }
 
-    /// An append was taken.
+    /// An append was accepted.
     ///
     /// # Errors
-    /// When it should have been refused, or got wrong sequences.
+    /// If it should have been refused, or got wrong sequences.
     pub fn appended(
         &mut self,
         lease: &Lease,
@@ -260,23 +266,23 @@ impl Oracle {
         journal.appended(lease, class, bodies, first, time)
     }
 
-    /// A receipt was ready: the records up to `last` may be seen.
+    /// A receipt completed: the records up to `last` are visible.
     ///
     /// # Errors
-    /// When they were not appended, or are facts that no commit made durable.
+    /// If they were not appended, or are facts that are not durable.
     pub fn settled(&mut self, journal: &JournalId, last: u64) -> Verdict {
         self.life(journal)?.seen_up_to(journal, last)
     }
 
     /// A write succeeded.
     fn wrote(&self, what: &str) -> Verdict {
-        hold(Rule::FailuresStop, !self.stopped, || format!("{what} succeeded after a failed write"))
+        hold(StoreRule::FailuresStop, !self.stopped, || format!("{what} succeeded after a failed write"))
     }
 
     /// A lease was renewed.
     ///
     /// # Errors
-    /// When it should have been refused.
+    /// If it should have been refused.
     pub fn renewed(&mut self, lease: &Lease) -> Verdict {
         let life = self.life(&lease.journal)?;
         life.check_holder(lease)?;
@@ -287,25 +293,25 @@ impl Oracle {
     /// A write with a lease was refused.
     ///
     /// # Errors
-    /// When it should have been taken.
+    /// If it should have been accepted.
     pub fn write_refused(&self, lease: &Lease, error: &Error) -> Verdict {
         if *error.kind() == ErrorKind::Busy {
-            return hold(Rule::RoomComesBack, self.waiting, || {
-                format!("{}: refused, and nothing waits to be written: {error}", lease.journal)
+            return hold(StoreRule::RoomComesBack, self.waiting, || {
+                format!("{}: refused although nothing is pending: {error}", lease.journal)
             });
         }
         let excused = self.stopped || matches!(error.kind(), ErrorKind::Full | ErrorKind::TooLarge);
-        let holder = self.journals.get(&lease.journal).and_then(Journal::life);
+        let holder = self.journals.get(&lease.journal).and_then(JournalHistory::life);
         let may = holder.is_some_and(|life| life.holder == Some(lease.epoch) && life.closed.is_none());
-        hold(Rule::OldEpochsAreRefused, excused || !may, || {
+        hold(StoreRule::OldEpochsAreRefused, excused || !may, || {
             format!("{}: the newest epoch {} is refused: {error}", lease.journal, lease.epoch)
         })
     }
 
-    /// Whether a lease's epoch is the journal's newest, so that it may write.
+    /// Whether a lease has the journal's newest epoch and may write.
     #[must_use]
     pub fn is_newest(&self, lease: &Lease) -> bool {
-        let life = self.journals.get(&lease.journal).and_then(Journal::life);
+        let life = self.journals.get(&lease.journal).and_then(JournalHistory::life);
         let open = life.filter(|life| life.closed.is_none() && !life.released);
         open.and_then(|life| life.epochs.last()).is_some_and(|start| start.epoch == lease.epoch)
     }
@@ -316,46 +322,46 @@ impl Oracle {
         self.stopped
     }
 
-    /// Whether stored bytes were changed on purpose.
+    /// Whether stored bytes were damaged on purpose.
     #[must_use]
     pub const fn is_damaged(&self) -> bool {
         self.damaged
     }
 
-    /// The first sequence that a journal keeps, if it is there.
+    /// The first kept sequence of a journal, if it exists.
     #[must_use]
     pub fn first(&self, id: &JournalId) -> Option<u64> {
         Some(self.journals.get(id)?.life()?.first)
     }
 
-    /// The last sequence that was appended to a journal.
+    /// The last appended sequence of a journal.
     #[must_use]
     pub fn last(&self, id: &JournalId) -> u64 {
-        self.journals.get(id).and_then(Journal::life).map_or(0, Life::last)
+        self.journals.get(id).and_then(JournalHistory::life).map_or(0, JournalLife::last)
     }
 
-    /// An error of a call that does not write.
+    /// A call that does not write failed.
     ///
     /// # Errors
-    /// When neither a failing disk nor damage explains it.
+    /// If neither a failing disk nor damage explains it.
     pub fn excuse(&self, what: &str, error: &Error) -> Verdict {
         match error.kind() {
             ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Stopped => Ok(()),
-            ErrorKind::Corrupt => hold(Rule::DamageIsFound, self.damaged, || {
-                format!("{what}: called damaged, and it is not: {error}")
+            ErrorKind::Corrupt => hold(StoreRule::DamageIsFound, self.damaged, || {
+                format!("{what}: reported as damaged although it is intact: {error}")
             }),
-            _ => broken(Rule::NothingIsLost, format!("{what} fails: {error}")),
+            _ => broken(StoreRule::NothingIsLost, format!("{what} fails: {error}")),
         }
     }
 
-    /// What a journal says about itself.
+    /// The info of a journal was read.
     ///
     /// # Errors
-    /// When that cannot be.
+    /// If it is impossible.
     pub fn informed(&mut self, id: &JournalId, info: Option<&JournalInfo>, now: Time) -> Verdict {
         let damaged = self.damaged;
         let journal = self.journals.entry(id.clone()).or_default();
-        // What may have lost its end counts as longer than it is, so that reading it to the end fails.
+        // A journal that may have lost its end counts as longer, so that reading it to the end fails.
         let mut info = info.cloned();
         if let (true, Some(info), Some(life)) = (damaged, &mut info, journal.life()) {
             info.tail.last = info.tail.last.min(life.last());
@@ -365,15 +371,15 @@ impl Oracle {
         Ok(())
     }
 
-    /// What a read after a sequence gave.
+    /// Records after a sequence were read.
     ///
     /// # Errors
-    /// When it is not what was appended.
+    /// If they differ from the appended ones.
     pub fn read(&mut self, id: &JournalId, after: u64, records: &[Record], tail: Tail) -> Verdict {
         let damaged = self.damaged;
         let life = self.life(id)?;
         if damaged {
-            life.ends_with_a_word(id, after, records)?;
+            life.check_truncation_is_reported(id, after, records)?;
         }
         let last = if damaged { tail.last.min(life.last()) } else { tail.last };
         life.read(id, after, records, Tail { last, ..tail })
@@ -382,29 +388,29 @@ impl Oracle {
     /// A read failed.
     ///
     /// # Errors
-    /// When nothing excuses that.
+    /// If nothing explains it.
     pub fn read_failed(&self, id: &JournalId, after: u64, error: &Error) -> Verdict {
-        let life = self.journals.get(id).and_then(Journal::life);
+        let life = self.journals.get(id).and_then(JournalHistory::life);
         match (error.kind(), life) {
-            (ErrorKind::Corrupt, _) => hold(Rule::DamageIsFound, self.damaged, || {
-                format!("{id}: called damaged, and it is not: {error}")
+            (ErrorKind::Corrupt, _) => hold(StoreRule::DamageIsFound, self.damaged, || {
+                format!("{id}: reported as damaged although it is intact: {error}")
             }),
             (ErrorKind::Trimmed { first }, Some(life)) => {
-                hold(Rule::TrimsStay, *first == life.first && after + 1 < *first, || {
+                hold(StoreRule::TrimsStay, *first == life.first && after + 1 < *first, || {
                     format!("{id}: a read after {after} is refused, {} is the first: {error}", life.first)
                 })
             }
             (ErrorKind::Unknown, None) => Ok(()),
-            _ => broken(Rule::NothingIsLost, format!("{id}: a read after {after} fails: {error}")),
+            _ => broken(StoreRule::NothingIsLost, format!("{id}: a read after {after} fails: {error}")),
         }
     }
 
-    /// Where a cursor that was taken from a record leads now.
+    /// The position of a cursor taken from a record was resolved.
     ///
     /// # Errors
-    /// When it leads to something else.
+    /// If it leads to another record.
     pub fn placed(&self, cursor: &Cursor, body: &Bytes, place: Result<Place, &Error>) -> Verdict {
-        let life = self.journals.get(&cursor.journal).and_then(Journal::life);
+        let life = self.journals.get(&cursor.journal).and_then(JournalHistory::life);
         let alive = life.is_some_and(|life| life.has(cursor.epoch, cursor.seq, body));
         let first = life.map_or(1, |life| life.first);
         let newest = life.and_then(|life| life.epochs.last()).map_or(0, |start| start.epoch);
@@ -419,7 +425,7 @@ impl Oracle {
                 _ => false,
             },
         };
-        hold(Rule::CursorsAreTrue, fine, || {
+        hold(StoreRule::CursorsAreTrue, fine, || {
             let state = if alive { "lives" } else { "is gone" };
             format!(
                 "{}: the cursor to {} of epoch {}, which {state}, leads to {place:?}",
@@ -428,10 +434,10 @@ impl Oracle {
         })
     }
 
-    fn life(&mut self, id: &JournalId) -> Verdict<&mut Life> {
-        match self.journals.get_mut(id).and_then(Journal::life_mut) {
+    fn life(&mut self, id: &JournalId) -> Verdict<&mut JournalLife> {
+        match self.journals.get_mut(id).and_then(JournalHistory::life_mut) {
             Some(life) => Ok(life),
-            None => broken(Rule::DeletesStay, format!("{id} is not there, and yet something is told of it")),
+            None => broken(StoreRule::DeletesStay, format!("{id} was reported although it does not exist")),
         }
     }
 }

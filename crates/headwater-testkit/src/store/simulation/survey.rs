@@ -1,4 +1,4 @@
-//! The end of a process and the beginning of the next, and what must be found then.
+//! Crashes and reopenings, and the checks after them.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use headwater_store::{
 };
 
 use super::{
-    Answer, Call, Simulation,
+    CallResult, Simulation, StoreCall,
     act::now_or_never,
-    oracle::{Rule, Verdict, Violation},
+    oracle::{StoreRule, Verdict, Violation},
 };
 
 impl Simulation {
-    /// Ends the process, by a kill or a power cut, and begins the next.
+    /// Ends the process, by a kill or a power cut, and starts the next one.
     pub(super) fn crash(&mut self) -> Verdict {
         self.flights.clear();
         self.busy.clear();
@@ -22,23 +22,24 @@ impl Simulation {
         let first = self.old.len().saturating_sub(20);
         self.old.drain(..first);
         self.die("");
-        // A store that nobody told of the crash must not write either: its files are gone.
+        // The old store must not write either; its handles no longer work.
         self.store = None;
         self.disk.make_room();
-        self.hear_of_faults();
+        self.note_faults();
         self.write_failed = false;
         self.stalled = 0;
-        // A clock that is wrong when a process begins is wrong for all that it finds: nothing can be promised then.
+        // A clock that is wrong at the start of a process is wrong for everything found then, so nothing
+        // could be promised.
         self.clock.set_wall(self.truth());
         self.over = self.truth();
         self.reopen()
     }
 
-    /// Opens a store that has stopped anew in place, when what stopped it is over.
+    /// Reopens a stopped store in place, after the cause has ended.
     pub(super) fn recover(&mut self) -> Verdict {
         let store = self.store()?;
-        // A sweep that failed may have stopped it.
-        if self.says_stopped(&store) {
+        // A failed sweep may have stopped it.
+        if self.reports_stopped(&store) {
             self.oracle.stopped();
         }
         if !self.oracle.is_stopped() {
@@ -47,23 +48,23 @@ impl Simulation {
                 return Ok(());
             }
             let what = format!("a store that has not stopped: {recovered:?}");
-            return Err(Violation { rule: Rule::FailuresStop, what });
+            return Err(Violation { rule: StoreRule::FailuresStop, what });
         }
         self.disk.disarm();
         self.disk.free_descriptors();
         let full = self.disk.is_full();
         if full && self.random.one_in(2) {
             let recovered = now_or_never(Box::pin(store.recover()));
-            self.tell(format!("recover a full disk: {recovered:?}"));
+            self.log_step(format!("recover a full disk: {recovered:?}"));
             return self.oracle.not_recovered(recovered.is_some_and(|done| done.is_ok()));
         }
         self.disk.make_room();
         let recovered = now_or_never(Box::pin(store.recover()));
-        self.tell(format!("recover: {recovered:?}"));
-        // All that waited was answered when the store stopped.
-        self.listen()?;
-        let says_stopped = self.says_stopped(&store);
-        self.oracle.recovered(matches!(recovered, Some(Ok(()))), says_stopped)?;
+        self.log_step(format!("recover: {recovered:?}"));
+        // All pending calls were answered when the store stopped.
+        self.poll_calls()?;
+        let reports_stopped = self.reports_stopped(&store);
+        self.oracle.recovered(matches!(recovered, Some(Ok(()))), reports_stopped)?;
         self.summary.recoveries += 1;
         self.flights.clear();
         self.busy.clear();
@@ -75,7 +76,7 @@ impl Simulation {
     /// Kills the process, or cuts the power.
     fn die(&mut self, when: &str) {
         if self.random.one_in(2) {
-            self.tell(format!("the power is cut{when}"));
+            self.log_step(format!("the power is cut{when}"));
             self.summary.power_cuts += 1;
             self.disk.cut_power();
             if self.survives_power_cuts() {
@@ -84,7 +85,7 @@ impl Simulation {
                 self.oracle.forgot();
             }
         } else {
-            self.tell(format!("the process is killed{when}"));
+            self.log_step(format!("the process is killed{when}"));
             self.summary.kills += 1;
             self.disk.kill();
         }
@@ -95,60 +96,60 @@ impl Simulation {
         Arc::new(self.disk.clone())
     }
 
-    /// Opens the store, perhaps through several crashes, and looks at everything that is there.
+    /// Reopens the store, possibly through several crashes, and checks everything in it.
     pub(super) fn reopen(&mut self) -> Verdict {
         if self.random.one_in(3) {
             self.check()?;
         }
-        // The process may die while it opens, and while it compacts.
+        // The process may die while it opens or compacts.
         for round in 0..4 {
             let dies = round < 3 && self.random.one_in(4);
             if dies {
                 let skip = self.random.below(40) as u64;
-                self.tell(format!("arm Death after {skip}"));
+                self.log_step(format!("arm Death after {skip}"));
                 self.disk.arm(crate::disk::Fault::Death, skip);
             }
             if self.random.one_in(6) {
                 let compacted = compact(self.files());
-                self.tell(format!("compact: {compacted:?}"));
+                self.log_step(format!("compact: {compacted:?}"));
             }
             let opened = Embedded::open_with(self.files(), self.options.clone());
             self.disk.disarm();
             let dead = self.disk.is_dead();
             match opened {
                 Ok(store) if !dead => {
-                    self.tell("open");
+                    self.log_step("open");
                     self.store = Some(Arc::new(store));
                     return self.survey();
                 }
                 Err(error) if !dead => {
                     let what = format!("it cannot be opened: {} ({error})", error.code());
-                    return Err(Violation { rule: Rule::NothingIsLost, what });
+                    return Err(Violation { rule: StoreRule::NothingIsLost, what });
                 }
                 opened => {
                     drop(opened);
-                    self.hear_of_faults();
+                    self.note_faults();
                     self.die(" while it opens");
                 }
             }
         }
-        Err(Violation { rule: Rule::NothingIsLost, what: "it cannot be opened at all".to_owned() })
+        Err(Violation { rule: StoreRule::NothingIsLost, what: "it cannot be opened at all".to_owned() })
     }
 
     fn check(&mut self) -> Verdict {
         match check(self.files()) {
             Ok(report) => {
-                self.tell(format!("check: {:?}", report.damages));
+                self.log_step(format!("check: {:?}", report.damages));
                 self.oracle.checked(!report.is_good())
             }
             Err(error) => {
                 let what = format!("check fails: {} ({error})", error.code());
-                Err(Violation { rule: Rule::DamageIsFound, what })
+                Err(Violation { rule: StoreRule::DamageIsFound, what })
             }
         }
     }
 
-    /// Looks at every journal, every record, every value and every cursor.
+    /// Checks every journal, record, value and cursor.
     fn survey(&mut self) -> Verdict {
         for journal in self.journals.clone() {
             self.inform(&journal)?;
@@ -173,19 +174,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// Begins a write and asks for it to be durable, whatever the policy.
+    /// Begins a write and requests durability, whatever the policy.
     fn begin_marking(&mut self) -> Verdict {
         let (one, two) = (self.store()?, self.store()?);
         let put =
-            async move { Answer::Done(one.put("after", "x".into(), Expect::Any, None).await.map(drop)) };
-        self.begin("put after".into(), Call::Flush, Box::pin(put))?;
-        let flush = async move { Answer::Done(two.flush().await) };
-        self.begin("flush".into(), Call::Flush, Box::pin(flush))
+            async move { CallResult::Done(one.put("after", "x".into(), Expect::Any, None).await.map(drop)) };
+        self.begin("put after".into(), StoreCall::Flush, Box::pin(put))?;
+        let flush = async move { CallResult::Done(two.flush().await) };
+        self.begin("flush".into(), StoreCall::Flush, Box::pin(flush))
     }
 
-    /// Turns one bit of what is durable around: it must be found, and what is read must be right or an error.
+    /// Flips one durable bit: it must be detected, and reads must return correct data or an error.
     pub(super) fn flip(&mut self) -> Verdict {
-        // The last commit cannot be told from one that was never complete, so it is followed by two more.
+        // The last commit cannot be distinguished from an incomplete one, so two more follow it.
         let before = self.disk.sizes();
         self.stalled = 0;
         for _ in 0..2 {
@@ -201,7 +202,10 @@ impl Simulation {
         if !self.disk.flip(&name, offset, bit) {
             return Ok(());
         }
-        self.tell(format!("flip bit {bit} of byte {offset} of {name}, which had {size}; {:?}", self.disk));
+        self.log_step(format!(
+            "flip bit {bit} of byte {offset} of {name}, which had {size}; {:?}",
+            self.disk
+        ));
         self.summary.flips += 1;
         self.oracle.crashed();
         self.oracle.damaged();
@@ -210,22 +214,22 @@ impl Simulation {
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => return Ok(()),
             Err(error) => {
                 let what = format!("check fails: {} ({error})", error.code());
-                return Err(Violation { rule: Rule::DamageIsFound, what });
+                return Err(Violation { rule: StoreRule::DamageIsFound, what });
             }
         };
-        self.tell(format!("check: {report:?}"));
-        // A footer that is built anew says nothing that the frames do not say.
+        self.log_step(format!("check: {report:?}"));
+        // A rebuilt footer contains nothing that the frames do not.
         self.oracle.checked(!report.is_good() || !report.footers.is_empty())?;
         match Embedded::open_with(self.files(), self.options.clone()) {
             Ok(store) => {
-                self.tell(format!("open: {:?}", store.damages()));
+                self.log_step(format!("open: {:?}", store.damages()));
                 self.store = Some(Arc::new(store));
                 self.survey()
             }
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => Ok(()),
             Err(error) => {
                 let what = format!("it cannot be opened: {} ({error})", error.code());
-                Err(Violation { rule: Rule::DamageIsFound, what })
+                Err(Violation { rule: StoreRule::DamageIsFound, what })
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Servers that hang, die or talk nonsense: an error, never a hang and never a crash.
+//! Servers that hang, die or violate the protocol cause an error, never a hang or a crash.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::{call, message, processes_with, server, server_with, until};
 
-/// Short enough for a test. A slow machine makes these tests slower, not wrong: each waits for an answer that never comes.
+/// Short enough for a test. A slow machine makes these tests slower, not wrong: each waits for a response
+/// that never comes.
 const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_told() {
+async fn missing_program_is_an_error() {
     let error = McpClient::stdio("no-such-program-at-all", ["x"]).tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Start);
     let text = error.to_string();
@@ -25,11 +26,14 @@ async fn server_that_dies_at_once_is_an_error_without_its_stderr() {
     assert_eq!(error.kind(), ErrorKind::Ended);
     assert!(error.is_retryable());
     let text = error.to_string();
-    assert!(text.ends_with("before it answered the greeting: it ended with exit status: 1"), "{text}");
+    assert!(
+        text.ends_with("before it answered the initialize request: it ended with exit status: 1"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_is_told_and_the_next_call_starts_it_anew() {
+async fn server_that_dies_in_a_call_is_an_error_and_the_next_call_restarts_it() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let text = message(&tools, "die").await;
@@ -40,26 +44,29 @@ async fn a_server_that_dies_in_a_call_is_told_and_the_next_call_starts_it_anew()
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_server_that_never_answers_the_greeting_is_given_up_and_ended() {
+async fn server_that_never_answers_initialize_times_out_and_is_ended() {
     let word = format!("mute-{}", std::process::id());
     let Some(client) = server_with("mute", &word) else { return };
     let error = client.connect_timeout(SHORT).tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().ends_with("it did not answer the greeting within 300ms"), "{error}");
+    assert!(error.to_string().ends_with("it did not answer the initialize request within 300ms"), "{error}");
     until("its process ends", || processes_with(&word) == 0).await;
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_server_that_stops_reading_is_given_up_and_ended() {
+async fn server_that_stops_reading_times_out_and_is_ended() {
     let word = format!("deaf-{}", std::process::id());
     let Some(client) = server_with("deaf", &word) else { return };
     let tools = client.call_timeout(Duration::from_secs(3)).tools().await.unwrap();
-    // More than a pipe holds, so that the second message is stuck half-way.
+    // More than a pipe holds, so that the second message is stuck halfway.
     let long = json!({"text": "x".repeat(1_000_000)});
     for _ in 0..2 {
         let error = call(&tools, "echo", long.clone()).await.unwrap_err();
-        assert!(error.message().ends_with("it gave no sign of life for 3s and is told to stop"), "{error}");
+        assert!(
+            error.message().ends_with("no response or progress within 3s: the call was cancelled"),
+            "{error}"
+        );
     }
     assert_eq!(processes_with(&word), 1);
     tools.close().await;
@@ -67,7 +74,7 @@ async fn a_server_that_stops_reading_is_given_up_and_ended() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_lists_its_tools_is_given_up() {
+async fn server_that_never_lists_its_tools_times_out() {
     let Some(client) = server("dull") else { return };
     let error = client.call_timeout(SHORT).tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -75,16 +82,16 @@ async fn a_server_that_never_lists_its_tools_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_never_answered_is_given_up_and_cancelled() {
+async fn unanswered_call_times_out_and_is_cancelled() {
     let Some(client) = server("well") else { return };
     let client = client.call_timeout(Duration::from_secs(3)).keep();
     let tools = client.tools().await.unwrap();
     let text = message(&tools, "forever").await;
-    assert!(text.ends_with("it gave no sign of life for 3s and is told to stop"), "{text}");
+    assert!(text.ends_with("no response or progress within 3s: the call was cancelled"), "{text}");
     loop {
         let cancelled = call(&tools, "cancelled", json!({})).await.unwrap().output;
         if let Some(first) = cancelled["cancelled"].get(0) {
-            assert_eq!(first["reason"], "nobody waits for the answer any more");
+            assert_eq!(first["reason"], "the client no longer waits for the result");
             break;
         }
     }
@@ -92,35 +99,32 @@ async fn a_call_that_is_never_answered_is_given_up_and_cancelled() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_lively_but_never_done_is_given_up() {
+async fn call_with_progress_but_no_result_times_out() {
     let Some(client) = server("well") else { return };
     let limit = Duration::from_secs(2);
     let client = client.call_timeout(limit).longest_call(2 * limit).keep();
     let tools = client.tools().await.unwrap();
     let text = message(&tools, "lively").await;
-    assert!(text.ends_with("it was not done within 4s and is told to stop"), "{text}");
+    assert!(text.ends_with("the call did not finish within 4s: the call was cancelled"), "{text}");
     client.close().await;
 }
 
 #[tokio::test]
-async fn answers_of_a_wrong_shape_are_errors_and_the_connection_goes_on() {
+async fn invalid_responses_are_errors_and_the_connection_stays_usable() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     for name in ["number", "shapeless"] {
         let text = message(&tools, name).await;
-        assert!(text.ends_with("its answer is not the result of a tool"), "{name}: {text}");
+        assert!(text.ends_with("its response is not a tool result"), "{name}: {text}");
     }
     let text = message(&tools, "liar").await;
-    assert_eq!(
-        text,
-        "what it gave does not fit the schema of its output: n: expected an integer, got \"one\""
-    );
+    assert_eq!(text, "its output does not fit its output schema: n: expected an integer, got \"one\"");
     assert_eq!(call(&tools, "echo", json!({})).await.unwrap(), ToolOutput::text("{}"));
     tools.close().await;
 }
 
 #[tokio::test]
-async fn an_input_that_is_no_object_is_not_sent() {
+async fn input_that_is_not_an_object_is_not_sent() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let error = tools.check("echo", &json!([1])).unwrap_err();
@@ -134,7 +138,7 @@ async fn an_input_that_is_no_object_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_greeting_and_a_list_of_a_wrong_shape_are_protocol_errors() {
+async fn invalid_initialize_response_and_tool_list_are_protocol_errors() {
     for character in ["shy", "wordless"] {
         let Some(client) = server(character) else { return };
         let error = client.tools().await.unwrap_err();
@@ -143,10 +147,13 @@ async fn a_greeting_and_a_list_of_a_wrong_shape_are_protocol_errors() {
 }
 
 #[tokio::test]
-async fn a_list_without_an_end_is_given_up() {
+async fn endless_tool_list_is_an_error() {
     let Some(client) = server("circle") else { return };
     let error = client.tools().await.unwrap_err();
-    assert!(error.to_string().ends_with("the pages of its list of tools go round in a circle"), "{error}");
+    assert!(
+        error.to_string().ends_with("its tool list repeats a page cursor, so it would never end"),
+        "{error}"
+    );
     let Some(client) = server("endless") else { return };
     let error = client.tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
@@ -154,14 +161,14 @@ async fn a_list_without_an_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_was_set_wrongly_is_told_when_the_client_is_used() {
+async fn invalid_settings_are_reported_when_the_client_is_used() {
     let cases = [
-        (McpClient::http("ftp://example.com"), "begins with http:// or https://, not with ftp:"),
-        (McpClient::http("not an address"), "cannot be read"),
-        (McpClient::http("http://example.com").header("two words", "x"), "is not the name of a header"),
-        (McpClient::http("http://example.com").bearer("a\nb"), "is not one"),
-        (McpClient::http("http://example.com").env("A", "b"), "not for one at an address"),
-        (McpClient::stdio("true", [""; 0]).bearer("x"), "not for one that is started"),
+        (McpClient::http("ftp://example.com"), "must begin with http:// or https://, not ftp:"),
+        (McpClient::http("not an address"), "is invalid"),
+        (McpClient::http("http://example.com").header("two words", "x"), "invalid header name"),
+        (McpClient::http("http://example.com").bearer("a\nb"), "invalid value of the header"),
+        (McpClient::http("http://example.com").env("A", "b"), "not for a server at an address"),
+        (McpClient::stdio("true", [""; 0]).bearer("x"), "not for a program"),
     ];
     for (client, expected) in cases {
         let error = client.tools().await.unwrap_err();
@@ -185,10 +192,10 @@ fn secrets_are_not_shown() {
 }
 
 #[tokio::test]
-async fn secrets_of_a_server_are_in_no_error_of_it() {
+async fn secrets_are_removed_from_errors_of_the_server() {
     let Some(client) = server_with("well", "--api-key=SECRET-in-args-1") else { return };
     let tools = client.env("TOKEN", "secretinenv").tools().await.unwrap();
-    // The server repeats what it is given, as many do.
+    // The server echoes its secrets, as many do.
     let echoed = call(&tools, "leak", json!({})).await.unwrap_err();
     assert_eq!(echoed.code(), Some("mcp.refused"));
     let text = echoed.message();
@@ -203,7 +210,7 @@ async fn secrets_of_a_server_are_in_no_error_of_it() {
 }
 
 #[tokio::test]
-async fn line_that_is_too_long_is_reported_as_such() {
+async fn line_above_the_limit_is_reported() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let error = call(&tools, "large", json!({})).await.unwrap_err();
@@ -212,13 +219,13 @@ async fn line_that_is_too_long_is_reported_as_such() {
     assert_eq!(
         call(&tools, "echo", json!({})).await.unwrap(),
         ToolOutput::text("{}"),
-        "the next call starts it anew"
+        "the next call restarts it"
     );
     tools.close().await;
 }
 
 #[tokio::test]
-async fn server_that_cannot_be_reached_is_named_without_types_and_secrets() {
+async fn unreachable_server_is_named_without_types_and_secrets() {
     let client =
         McpClient::http("http://user:hidden-1@127.0.0.1:9/mcp?key=hidden-2").bearer("hidden-3-token");
     let text = client.tools().await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Servers over HTTP that misbehave. Those that behave are the vendors'.
+//! Faulty servers over HTTP. The vendors' tests cover correct ones.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn answering(answer: Option<&'static str>) -> (McpClient, JoinHandle<()>) 
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_an_error_that_may_pass() {
+async fn unreachable_address_is_a_retryable_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -41,7 +41,7 @@ async fn nobody_at_the_address_is_an_error_that_may_pass() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up() {
+async fn server_that_never_answers_times_out() {
     let (client, server) = answering(None).await;
     let error = client.connect_timeout(Duration::from_millis(300)).tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -49,7 +49,7 @@ async fn a_server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_to_know_who_asks_is_told_apart() {
+async fn server_that_requires_authentication_is_reported_as_such() {
     let unauthorised = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let (client, server) = answering(Some(unauthorised)).await;
     let error = client.tools().await.unwrap_err();
@@ -59,7 +59,7 @@ async fn a_server_that_wants_to_know_who_asks_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_mcp_server_is_an_error() {
+async fn page_instead_of_an_mcp_server_is_an_error() {
     let page =
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     let json = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\nconnection: close\r\n\r\n{\"a\":1}";
@@ -80,7 +80,7 @@ async fn a_page_that_is_no_mcp_server_is_an_error() {
     }
 }
 
-/// What a request says, up to the end of its headers.
+/// The text of a request up to the end of its headers.
 async fn request_on(listener: &TcpListener, answer: String) -> String {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut text = String::new();
@@ -94,7 +94,7 @@ async fn request_on(listener: &TcpListener, answer: String) -> String {
 }
 
 #[tokio::test]
-async fn headers_go_to_the_server_and_not_to_where_it_points() {
+async fn headers_are_not_sent_to_a_redirect_target() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let away = format!(
@@ -111,7 +111,7 @@ async fn headers_go_to_the_server_and_not_to_where_it_points() {
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     tokio::select! {
         biased;
-        _ = elsewhere.accept() => panic!("somebody else was asked"),
+        _ = elsewhere.accept() => panic!("the request followed the redirect"),
         () = std::future::ready(()) => {}
     }
 }

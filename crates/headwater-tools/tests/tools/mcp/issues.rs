@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use headwater_tools::{McpClient, Tools};
 use serde_json::json;
 
-use super::{call, has_node, started::Started};
+use super::{call, has_node, server_process::ServerProcess};
 
 fn script() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/mcp-issues/server.mjs")
@@ -40,7 +40,7 @@ async fn find_and_read(tools: &Tools) {
 }
 
 #[tokio::test]
-async fn the_issue_tracker_answers_over_stdio() {
+async fn issue_tracker_works_over_stdio() {
     if !has_node() {
         return;
     }
@@ -51,11 +51,11 @@ async fn the_issue_tracker_answers_over_stdio() {
 }
 
 #[tokio::test]
-async fn the_issue_tracker_answers_over_http() {
+async fn issue_tracker_works_over_http() {
     if !has_node() {
         return;
     }
-    let mut server = Started::node(&[script().to_str().unwrap(), "--http", "0"], &[]);
+    let mut server = ServerProcess::node(&[script().to_str().unwrap(), "--http", "0"], &[]);
     let line = server.line("issues at ").await;
     let client = McpClient::http(line.strip_prefix("issues at ").unwrap());
     let tools = client.tools().await.unwrap();
@@ -64,7 +64,7 @@ async fn the_issue_tracker_answers_over_http() {
 }
 
 #[tokio::test]
-async fn what_a_server_gave_is_played_again_without_it() {
+async fn recording_is_replayed_without_the_server() {
     if !has_node() {
         return;
     }
@@ -80,7 +80,7 @@ async fn what_a_server_gave_is_played_again_without_it() {
         unknown.message().contains("no call of \"get_issue\" with {\"id\":110} was recorded"),
         "{unknown}"
     );
-    // Another server has no place in it.
+    // The recording of one server does not serve another.
     let other = McpClient::stdio("no-such-program", ["x"]).playing(folder.path()).tools().await.unwrap_err();
     assert!(other.to_string().contains("its tools were not recorded"), "{other}");
 }

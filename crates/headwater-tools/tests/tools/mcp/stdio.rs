@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{call, message, pids, runs, server, until, watched};
 
 #[tokio::test]
-async fn the_tools_of_a_server_are_tools_like_any_other() {
+async fn tools_of_a_server_work_like_any_other() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().include(["echo", "image"]).await.unwrap();
     let names: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
@@ -24,7 +24,7 @@ async fn the_tools_of_a_server_are_tools_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_name_that_the_server_does_not_know_is_an_error_that_lists_those_it_knows() {
+async fn unknown_tool_name_is_an_error_that_lists_the_known_ones() {
     let Some(client) = server("well") else { return };
     let error = client.tools().include(["echo", "ehco"]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Missing);
@@ -32,7 +32,7 @@ async fn a_name_that_the_server_does_not_know_is_an_error_that_lists_those_it_kn
 }
 
 #[tokio::test]
-async fn two_servers_go_into_one_set_by_a_prefix() {
+async fn prefixes_allow_two_servers_in_one_set() {
     let Some(client) = server("well") else { return };
     let client = client.keep();
     let plain = client.tools().include(["echo"]).await.unwrap();
@@ -44,7 +44,7 @@ async fn two_servers_go_into_one_set_by_a_prefix() {
 }
 
 #[tokio::test]
-async fn hints_are_believed_only_when_they_are_to_be() {
+async fn hints_apply_only_if_trusted() {
     let Some(client) = server("well") else { return };
     let client = client.keep();
     let policy = |tool: &dyn Tool| (tool.approval(&json!({})), tool.unfinished());
@@ -60,7 +60,7 @@ async fn hints_are_believed_only_when_they_are_to_be() {
 }
 
 #[tokio::test]
-async fn a_list_of_a_thousand_tools_is_read_page_by_page() {
+async fn list_of_a_thousand_tools_is_read_page_by_page() {
     let Some(client) = server("many") else { return };
     let tools = client.tools().await.unwrap();
     assert_eq!(tools.len(), 1000);
@@ -69,7 +69,7 @@ async fn a_list_of_a_thousand_tools_is_read_page_by_page() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn progress_is_shown_in_order_and_before_the_answer() {
+async fn progress_is_reported_in_order_and_before_the_result() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let (context, mut progress) = watched();
@@ -84,7 +84,7 @@ async fn progress_is_shown_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_stopped_or_dropped_is_cancelled_at_the_server() {
+async fn stopped_or_dropped_call_is_cancelled_at_the_server() {
     let Some(client) = server("well") else { return };
     let client = client.keep();
     let tools = client.tools().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_call_that_is_stopped_or_dropped_is_cancelled_at_the_server() {
     loop {
         let output = call(&tools, "cancelled", json!({})).await.unwrap().output;
         if output["cancelled"].as_array().unwrap().len() == 2 {
-            assert_eq!(output["cancelled"][0]["reason"], "nobody waits for the answer any more");
+            assert_eq!(output["cancelled"][0]["reason"], "the client no longer waits for the result");
             assert_ne!(output["cancelled"][0]["requestId"], output["cancelled"][1]["requestId"]);
             break;
         }
@@ -117,7 +117,7 @@ async fn a_call_that_is_stopped_or_dropped_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn many_calls_at_once_get_each_its_own_answer() {
+async fn concurrent_calls_get_their_own_results() {
     let Some(client) = server("well") else { return };
     let tools = std::sync::Arc::new(client.tools().await.unwrap());
     let mut calls = tokio::task::JoinSet::new();
@@ -133,7 +133,7 @@ async fn many_calls_at_once_get_each_its_own_answer() {
 }
 
 #[tokio::test]
-async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_changed() {
+async fn kept_client_lists_again_when_the_server_reports_a_change() {
     let Some(client) = server("well") else { return };
     let client = client.keep();
     let before = client.tools().await.unwrap();
@@ -147,7 +147,7 @@ async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_chang
 }
 
 #[tokio::test]
-async fn a_server_that_knows_only_the_protocol_without_a_greeting_is_understood() {
+async fn server_without_initialize_is_supported() {
     let Some(client) = server("modern") else { return };
     let client = client.keep();
     let tools = client.tools().await.unwrap();
@@ -158,14 +158,14 @@ async fn a_server_that_knows_only_the_protocol_without_a_greeting_is_understood(
 }
 
 #[tokio::test]
-async fn a_program_sees_its_own_variables_and_folder_and_not_our_secrets() {
+async fn program_gets_its_own_variables_and_folder_but_not_our_environment() {
     let Some(client) = server("well") else { return };
     let folder = std::env::temp_dir().canonicalize().unwrap();
     let tools = client.env("ISSUES_TOKEN", "x").cwd(&folder).tools().await.unwrap();
     let seen = call(&tools, "environment", json!({})).await.unwrap().output;
     let seen: Vec<&str> = seen.as_str().unwrap().split(' ').collect();
     assert!(seen.contains(&"ISSUES_TOKEN") && seen.contains(&"PATH"), "{seen:?}");
-    // Cargo gives these to every test, as a shell gives its keys.
+    // Cargo sets these for every test, as a shell sets its keys.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!seen.iter().any(|name| name.starts_with("CARGO")), "{seen:?}");
     assert_eq!(call(&tools, "folder", json!({})).await.unwrap().output, json!(folder));
@@ -173,18 +173,18 @@ async fn a_program_sees_its_own_variables_and_folder_and_not_our_secrets() {
 }
 
 #[tokio::test]
-async fn what_the_server_itself_reports_as_a_failure_or_refuses_reaches_the_model() {
+async fn failures_and_rejections_of_the_server_reach_the_model() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let failure = call(&tools, "failure", json!({})).await.unwrap();
     assert_eq!(failure, ToolOutput::failure("the disk is full"));
-    assert!(message(&tools, "refusal").await.ends_with("it refuses: not today: refusal"));
+    assert!(message(&tools, "refusal").await.ends_with("it rejected the request: not today: refusal"));
     tools.close().await;
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn closing_the_tools_ends_the_process_and_a_later_call_starts_another() {
+async fn closing_the_tools_ends_the_process_and_a_later_call_restarts_it() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let first = pids(&tools).await[0];
@@ -199,7 +199,7 @@ async fn closing_the_tools_ends_the_process_and_a_later_call_starts_another() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn each_use_has_its_own_process_unless_one_is_kept() {
+async fn each_use_has_its_own_process_unless_kept() {
     let Some(client) = server("well") else { return };
     let (one, two) = (client.tools().await.unwrap(), client.tools().await.unwrap());
     assert_ne!(pids(&one).await, pids(&two).await);
@@ -218,7 +218,7 @@ async fn each_use_has_its_own_process_unless_one_is_kept() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_process_that_does_not_want_to_end_is_killed_with_all_that_it_started() {
+async fn stubborn_process_is_killed_with_its_children() {
     let Some(client) = server("stubborn") else { return };
     let tools = client.tools().await.unwrap();
     let started = pids(&tools).await;
@@ -230,7 +230,7 @@ async fn a_process_that_does_not_want_to_end_is_killed_with_all_that_it_started(
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn dropping_the_tools_ends_the_process_too() {
+async fn dropping_the_tools_ends_the_process() {
     let Some(client) = server("stubborn") else { return };
     let tools = client.tools().await.unwrap();
     let started = pids(&tools).await;
@@ -240,7 +240,7 @@ async fn dropping_the_tools_ends_the_process_too() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_call_that_is_under_way_outlives_the_closing() {
+async fn running_call_outlives_close() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().await.unwrap();
     let pid = pids(&tools).await[0];
@@ -271,7 +271,7 @@ async fn idempotency_key_of_a_call_reaches_the_server() {
 }
 
 #[tokio::test]
-async fn unfinished_calls_of_one_tool_are_treated_as_it_is_set() {
+async fn unfinished_policy_of_one_tool_is_applied() {
     let Some(client) = server("well") else { return };
     let tools = client.tools().trust_hints().unfinished(Unfinished::Fail);
     let tools = tools

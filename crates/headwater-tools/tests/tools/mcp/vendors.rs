@@ -1,5 +1,5 @@
-//! Servers that others wrote, unmodified. `cargo xtask test` installs them and says where they are; without it these
-//! tests say that they are skipped.
+//! Unmodified third-party servers. `cargo xtask test` installs them and sets their location; without it these
+//! tests print that they are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use headwater_tools::{ErrorKind, McpClient, ToolOutput, Tools};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{call, processes_with, started::Started, until, watched};
+use super::{call, processes_with, server_process::ServerProcess, until, watched};
 
 fn from_environment(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os(name).map(PathBuf::from);
@@ -35,7 +35,7 @@ fn names(tools: &Tools) -> Vec<&str> {
     tools.specs().map(|spec| spec.name.as_str()).collect()
 }
 
-/// What `server-everything` must do over any transport.
+/// Checks of `server-everything` over any transport.
 async fn everything(tools: &Tools) {
     for name in
         ["echo", "get-sum", "get-structured-content", "get-tiny-image", "trigger-long-running-operation"]
@@ -68,7 +68,7 @@ async fn everything(tools: &Tools) {
         assert_eq!(progress.try_recv().unwrap(), json!({"progress": step, "total": 5}));
     }
 
-    // A call that is dropped leaves the connection as it was.
+    // A dropped call leaves the connection usable.
     let (context, mut progress) = watched();
     tokio::select! {
         _ = long.call(json!({"duration": 500, "steps": 5000}), context) => panic!("it takes minutes"),
@@ -101,7 +101,7 @@ async fn free_port() -> u16 {
 async fn server_everything_over_streamable_http() {
     let Some(script) = script("server-everything") else { return };
     let port = free_port().await;
-    let start = || Started::node(&[&script, "streamableHttp"], &[("PORT", port.to_string())]);
+    let start = || ServerProcess::node(&[&script, "streamableHttp"], &[("PORT", port.to_string())]);
     let mut server = start();
     server.line("MCP Streamable HTTP Server listening").await;
 
@@ -111,7 +111,8 @@ async fn server_everything_over_streamable_http() {
     tools.close().await;
     server.line("Received session termination request").await;
 
-    // A kept connection outlives the server: an error while it is away, and an answer when it is back.
+    // A kept connection survives a restart of the server: calls fail while it is down and succeed when it is
+    // back.
     let client = client.keep();
     let tools = client.tools().include(["echo"]).await.unwrap();
     server.kill().await;
@@ -125,7 +126,7 @@ async fn server_everything_over_streamable_http() {
     server.line("MCP Streamable HTTP Server listening").await;
     assert_eq!(call(&tools, "echo", input()).await.unwrap(), ToolOutput::text("Echo: again"));
 
-    // The same when nobody called while it was away: the server no longer knows the session.
+    // The same without a call while it was down: the server no longer knows the session.
     server.kill().await;
     let mut server = start();
     server.line("MCP Streamable HTTP Server listening").await;

@@ -1,8 +1,8 @@
-//! Claims, and whatever else is called for a whole journal.
+//! Claims and other calls for a whole journal.
 
 use headwater_store::{Error, ErrorKind, JournalId, Lease, Monotonic, Time};
 
-use super::{Control, Journal, Oracle, Rule, Verdict, hold};
+use super::{Control, JournalHistory, Oracle, StoreRule, Verdict, hold};
 
 impl Oracle {
     /// A control call has begun.
@@ -13,7 +13,7 @@ impl Oracle {
     /// A control call other than a claim was acknowledged.
     ///
     /// # Errors
-    /// When it should have been refused.
+    /// If it should have been refused.
     pub fn acknowledged(&mut self, journal: &JournalId) -> Verdict {
         let entry = self.journals.entry(journal.clone()).or_default();
         if let Some(control) = entry.in_flight.take() {
@@ -30,10 +30,10 @@ impl Oracle {
     /// A claim was acknowledged.
     ///
     /// # Errors
-    /// When it should have been refused, or its epoch or first sequence is wrong.
+    /// If it should have been refused, or its epoch or first sequence is wrong.
     pub fn claimed(&mut self, lease: &Lease, now: Time, at: Monotonic) -> Verdict {
         self.wrote("a claim")?;
-        hold(Rule::EpochsGrow, lease.epoch > self.highest_epoch, || {
+        hold(StoreRule::EpochsGrow, lease.epoch > self.highest_epoch, || {
             format!("{}: claimed with epoch {} after {}", lease.journal, lease.epoch, self.highest_epoch)
         })?;
         self.highest_epoch = lease.epoch;
@@ -43,26 +43,26 @@ impl Oracle {
     /// A claim was refused.
     ///
     /// # Errors
-    /// When it should have been given.
+    /// If it should have succeeded.
     pub fn claim_refused(&self, id: &JournalId, error: &Error, at: Monotonic) -> Verdict {
-        let life = self.journals.get(id).and_then(Journal::life);
+        let life = self.journals.get(id).and_then(JournalHistory::life);
         let fine = match (error.kind(), life) {
             (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && at < life.expires,
             (ErrorKind::Closed, Some(life)) => life.closed.is_some(),
             _ => self.stopped,
         };
-        hold(Rule::OldEpochsAreRefused, fine, || format!("{id}: a claim is refused: {error}"))
+        hold(StoreRule::OldEpochsAreRefused, fine, || format!("{id}: a claim is refused: {error}"))
     }
 
     /// A control call was refused.
     ///
     /// # Errors
-    /// When it should have been taken.
+    /// If it should have been accepted.
     pub fn control_refused(&self, id: &JournalId, error: &Error) -> Verdict {
         let held = matches!(error.kind(), ErrorKind::Held { .. });
-        let holder = self.journals.get(id).and_then(Journal::life).and_then(|life| life.holder);
-        // The simulation deletes only what it does not drive; whoever stole a lease drives it still.
-        hold(Rule::OldEpochsAreRefused, self.stopped || (held && holder.is_some()), || {
+        let holder = self.journals.get(id).and_then(JournalHistory::life).and_then(|life| life.holder);
+        // The simulation deletes only journals without a driver; the holder of a stolen lease still drives.
+        hold(StoreRule::OldEpochsAreRefused, self.stopped || (held && holder.is_some()), || {
             format!("{id}: a control call of {holder:?} is refused: {error}")
         })
     }

@@ -1,71 +1,71 @@
-//! What is known about one journal.
+//! Everything known about one journal.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use headwater_store::{Class, EpochStart, JournalId, JournalInfo, Lease, Monotonic, Record, Tail, Time};
 
-use super::{Control, Rule, Verdict, broken, hold};
+use super::{Control, StoreRule, Verdict, broken, hold};
 
-/// How many deltas may be seen before they are durable.
+/// Number of deltas that may be visible before they are durable.
 const EARLY: u64 = 256;
 
-/// A name, and the journal of that name if there is one.
+/// A journal name, and the current journal of that name.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
-    life: Option<Life>,
+pub(super) struct JournalHistory {
+    life: Option<JournalLife>,
     pub(super) in_flight: Option<Control>,
-    /// What was in flight when the process died: done or not.
+    /// The call in flight when the process died; it may or may not be done.
     perhaps: Option<Control>,
-    /// Everything that was ever appended, by epoch and sequence.
-    ever: BTreeMap<(u64, u64), Entry>,
-    /// Any of it may be lost: what is found next is the truth, if it was ever so.
+    /// Everything ever appended, by epoch and sequence.
+    ever: BTreeMap<(u64, u64), AppendedRecord>,
+    /// Anything may be lost: the next state found is the truth if it existed once.
     forgotten: bool,
 }
 
 /// A journal from its first claim until it is deleted.
 #[derive(Debug)]
-pub(super) struct Life {
-    /// All that was appended, the trimmed ones too.
-    records: Vec<Entry>,
+pub(super) struct JournalLife {
+    /// All appended records, including trimmed ones.
+    records: Vec<AppendedRecord>,
     pub(super) first: u64,
     pub(super) epochs: Vec<EpochStart>,
     /// The epoch that may write.
     pub(super) holder: Option<u64>,
     pub(super) expires: Monotonic,
-    /// The time of the last record of this process: the next one's is not before it, however the clock is set.
+    /// Time of this process's last record: later records are not earlier, however the clock is set.
     time: Time,
-    /// The newest lease was given back.
+    /// Whether the newest lease was released.
     pub(super) released: bool,
     pub(super) closed: Option<Option<Time>>,
-    /// So many records are left, whatever happens.
+    /// Number of records that survive any crash.
     durable: u64,
-    /// So many of these are left if the power is cut, though no fact follows them: there were so many when it was claimed.
+    /// Number of records that survive a power cut even without a later fact: those present at the claim.
     claimed: u64,
-    /// So many were appended when the last commit succeeded.
+    /// Number of records at the last successful commit.
     committed: u64,
-    /// So many were seen by this process.
+    /// Number of records seen by this process.
     seen: u64,
-    /// Not all of the records may be there: the process has died.
+    /// Whether records may be missing because the process has died.
     unsure: bool,
-    /// So many were durable when it died.
+    /// Number of durable records when it died.
     owed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct AppendedRecord {
     epoch: u64,
     class: Class,
     time: Time,
     body: Bytes,
 }
 
-impl Journal {
-    pub(super) fn life(&self) -> Option<&Life> {
+impl JournalHistory {
+    pub(super) fn life(&self) -> Option<&JournalLife> {
         self.life.as_ref()
     }
 
-    pub(super) fn life_mut(&mut self) -> Option<&mut Life> {
+    pub(super) fn life_mut(&mut self) -> Option<&mut JournalLife> {
         self.life.as_mut()
     }
 
@@ -80,7 +80,7 @@ impl Journal {
         }
     }
 
-    /// The store was opened anew in place: what had failed is not there, and all else is.
+    /// The store was reopened in place: failed writes are gone, everything else is there.
     pub(super) fn recovered(&mut self) {
         self.in_flight = None;
         if let Some(life) = &mut self.life {
@@ -91,7 +91,7 @@ impl Journal {
         }
     }
 
-    /// As [`Self::crashed`], but deltas that no fact has followed may be gone though they were written.
+    /// Like [`Self::crashed`], but written deltas without a later fact may be lost.
     pub(super) fn lost_power(&mut self) {
         self.crashed();
         if let Some(life) = &mut self.life {
@@ -121,20 +121,20 @@ impl Journal {
         let id = &lease.journal;
         let Some(life) = &mut self.life else {
             return broken(
-                Rule::OldEpochsAreRefused,
-                format!("{id}: an append to what is not there succeeds"),
+                StoreRule::OldEpochsAreRefused,
+                format!("{id}: an append to a missing journal succeeds"),
             );
         };
         life.check_holder(lease)?;
         let next = life.records.len() as u64 + 1;
-        hold(Rule::NothingIsOther, first == next, || {
+        hold(StoreRule::NothingIsOther, first == next, || {
             format!("{id}: {first} is given where {next} comes next")
         })?;
         let epoch = lease.epoch;
         life.time = life.time.max(time);
         let time = life.time;
         for (seq, body) in (next..).zip(bodies) {
-            let entry = Entry { epoch, class, time, body: body.clone() };
+            let entry = AppendedRecord { epoch, class, time, body: body.clone() };
             self.ever.insert((epoch, seq), entry.clone());
             life.records.push(entry);
         }
@@ -163,14 +163,16 @@ impl Journal {
     pub(super) fn claimed(&mut self, lease: &Lease, now: Time, at: Monotonic) -> Verdict {
         self.in_flight = None;
         let id = &lease.journal;
-        // A sweep has let go of what was over.
+        // A sweep has removed an expired journal.
         self.life.take_if(|life| life.is_over(now));
-        let life = self.life.get_or_insert_with(Life::new);
-        hold(Rule::ClosesStay, life.closed.is_none(), || format!("{id}: a closed journal was claimed"))?;
+        let life = self.life.get_or_insert_with(JournalLife::new);
+        hold(StoreRule::ClosesStay, life.closed.is_none(), || format!("{id}: a closed journal was claimed"))?;
         let held = life.holder.is_some() && at < life.expires;
-        hold(Rule::OldEpochsAreRefused, !held, || format!("{id}: claimed while {:?} holds it", life.holder))?;
+        hold(StoreRule::OldEpochsAreRefused, !held, || {
+            format!("{id}: claimed while {:?} holds it", life.holder)
+        })?;
         let next = life.records.len() as u64 + 1;
-        hold(Rule::NothingIsLost, lease.first == next, || {
+        hold(StoreRule::NothingIsLost, lease.first == next, || {
             format!("{id}: epoch {} begins at {} where {next} comes next", lease.epoch, lease.first)
         })?;
         life.epochs.push(EpochStart { epoch: lease.epoch, first: lease.first });
@@ -181,7 +183,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives the highest epoch that it tells of.
+    /// Returns the highest epoch in the info.
     pub(super) fn informed(
         &mut self,
         id: &JournalId,
@@ -196,46 +198,48 @@ impl Journal {
         let Some(info) = info else {
             if let Some(life) = &self.life {
                 let gone = life.is_over(now) || control == Some(Control::Delete) || damaged;
-                hold(Rule::NothingIsLost, gone, || {
-                    format!("{id}: it is gone with {} records", life.durable)
+                hold(StoreRule::NothingIsLost, gone, || {
+                    format!("{id}: it is missing with {} durable records", life.durable)
                 })?;
                 self.life = None;
             }
             return Ok(0);
         };
-        // A sweep may have let go of what was over, and a claim that was in flight may have begun it anew.
+        // A sweep may have removed an expired journal, and a claim in flight may have restarted it.
         let anew = control == Some(Control::Claim) && !info.tail.closed;
         self.life.take_if(|life| anew && life.is_over(now));
         let life = match &mut self.life {
             Some(life) => life,
             none => {
                 if damaged && control != Some(Control::Claim) {
-                    // What was damaged is what said that it was deleted.
+                    // The damaged bytes recorded the deletion.
                     return Ok(0);
                 }
                 let claiming = control == Some(Control::Claim);
-                hold(Rule::DeletesStay, claiming, || format!("{id}: it is there, and was deleted"))?;
-                none.insert(Life::new())
+                hold(StoreRule::DeletesStay, claiming, || {
+                    format!("{id}: it exists although it was deleted")
+                })?;
+                none.insert(JournalLife::new())
             }
         };
         life.informed(id, info, control.as_ref(), damaged)
     }
 }
 
-impl Journal {
-    /// A journal as it was found where anything may have been lost: it must have been so once.
-    fn found(&self, id: &JournalId, info: &JournalInfo) -> Verdict<Life> {
-        let mut life = Life::new();
+impl JournalHistory {
+    /// A journal found after anything may have been lost: it must have existed once.
+    fn found(&self, id: &JournalId, info: &JournalInfo) -> Verdict<JournalLife> {
+        let mut life = JournalLife::new();
         let last = info.tail.last;
         for seq in 1..=last {
             let epoch =
                 info.epochs.iter().rev().find(|start| start.first <= seq).map_or(0, |start| start.epoch);
-            // What was trimmed away is not looked at again.
-            let trimmed = Entry { epoch, class: Class::Delta, time: Time(0), body: Bytes::new() };
+            // Trimmed records are not checked again.
+            let trimmed = AppendedRecord { epoch, class: Class::Delta, time: Time(0), body: Bytes::new() };
             let entry = self.ever.get(&(epoch, seq)).cloned();
             let Some(entry) = entry.or((seq < info.first).then_some(trimmed)) else {
-                let what = format!("{id}: {seq} of epoch {epoch} is there, and was never appended");
-                return broken(Rule::NothingIsOther, what);
+                let what = format!("{id}: {seq} of epoch {epoch} exists but was never appended");
+                return broken(StoreRule::NothingIsOther, what);
             };
             life.records.push(entry);
         }
@@ -247,7 +251,7 @@ impl Journal {
     }
 }
 
-impl Life {
+impl JournalLife {
     const fn new() -> Self {
         Self {
             records: Vec::new(),
@@ -267,7 +271,7 @@ impl Life {
         }
     }
 
-    /// Whether it is closed and no longer kept.
+    /// Whether it is closed and past its retention.
     fn is_over(&self, now: Time) -> bool {
         self.closed.flatten().is_some_and(|goes| goes <= now)
     }
@@ -290,31 +294,31 @@ impl Life {
         self.entry(seq).is_some_and(|entry| entry.epoch == epoch && entry.body == *body)
     }
 
-    fn entry(&self, seq: u64) -> Option<&Entry> {
+    fn entry(&self, seq: u64) -> Option<&AppendedRecord> {
         self.records.get(usize::try_from(seq.checked_sub(1)?).ok()?)
     }
 
     pub(super) fn check_holder(&self, lease: &Lease) -> Verdict {
-        hold(Rule::ClosesStay, self.closed.is_none(), || {
-            format!("{}: it is closed, and written", lease.journal)
+        hold(StoreRule::ClosesStay, self.closed.is_none(), || {
+            format!("{}: it was written although it is closed", lease.journal)
         })?;
-        hold(Rule::OldEpochsAreRefused, self.holder == Some(lease.epoch), || {
+        hold(StoreRule::OldEpochsAreRefused, self.holder == Some(lease.epoch), || {
             format!("{}: epoch {} writes, {:?} may", lease.journal, lease.epoch, self.holder)
         })
     }
 
-    /// The records up to a sequence were seen, or are said to be visible.
+    /// The records up to a sequence were seen or reported as visible.
     pub(super) fn seen_up_to(&mut self, id: &JournalId, last: u64) -> Verdict {
         let all = self.records.len() as u64;
-        hold(Rule::NothingIsOther, last <= all, || format!("{id}: {last} is seen, {all} is the last"))?;
+        hold(StoreRule::NothingIsOther, last <= all, || format!("{id}: {last} is seen, {all} is the last"))?;
         if last > self.committed {
             let fact = (self.committed + 1..=last)
                 .find(|seq| self.entry(*seq).is_some_and(|entry| entry.class == Class::Fact));
-            hold(Rule::NothingIsSeenEarly, fact.is_none(), || {
+            hold(StoreRule::NothingIsSeenEarly, fact.is_none(), || {
                 format!("{id}: the fact {fact:?} is seen, {} is the last that is durable", self.committed)
             })?;
             let early = last - self.committed;
-            hold(Rule::NothingIsSeenEarly, early <= EARLY, || {
+            hold(StoreRule::NothingIsSeenEarly, early <= EARLY, || {
                 format!("{id}: {early} deltas are seen early")
             })?;
         }
@@ -329,11 +333,11 @@ impl Life {
         control: Option<&Control>,
         damaged: bool,
     ) -> Verdict<u64> {
-        self.told_tail(id, info.tail, control, damaged)?;
+        self.check_tail(id, info.tail, control, damaged)?;
         if info.tail.closed {
             let goes = self.closed.unwrap_or_default();
-            hold(Rule::ClosesStay, info.goes == goes, || {
-                format!("{id}: it goes at {:?}, not {goes:?}", info.goes)
+            hold(StoreRule::ClosesStay, info.goes == goes, || {
+                format!("{id}: it expires at {:?}, not {goes:?}", info.goes)
             })?;
         }
         if info.first != self.first {
@@ -341,42 +345,48 @@ impl Life {
                 Some(Control::Trim(before)) => self.trimmed_to(*before) == info.first,
                 _ => false,
             };
-            hold(Rule::TrimsStay, trimmed || damaged, || {
+            hold(StoreRule::TrimsStay, trimmed || damaged, || {
                 format!("{id}: {} is the first, {} should be", info.first, self.first)
             })?;
             self.first = info.first;
         }
-        self.told_epochs(id, &info.epochs, control, damaged)
+        self.check_epochs(id, &info.epochs, control, damaged)
     }
 
-    /// What a read or an info says about the end.
-    fn told_tail(&mut self, id: &JournalId, tail: Tail, control: Option<&Control>, damaged: bool) -> Verdict {
+    /// Checks the end that a read or an info reports.
+    fn check_tail(
+        &mut self,
+        id: &JournalId,
+        tail: Tail,
+        control: Option<&Control>,
+        damaged: bool,
+    ) -> Verdict {
         if self.unsure {
-            hold(Rule::NothingIsLost, tail.last >= self.durable || damaged, || {
+            hold(StoreRule::NothingIsLost, tail.last >= self.durable || damaged, || {
                 format!("{id}: {} is the last, {} was durable", tail.last, self.durable)
             })?;
             let all = self.records.len() as u64;
-            hold(Rule::NothingIsOther, tail.last <= all, || {
+            hold(StoreRule::NothingIsOther, tail.last <= all, || {
                 format!("{id}: {} is the last, {all} were appended", tail.last)
             })?;
             self.records.truncate(usize::try_from(tail.last).unwrap_or(usize::MAX));
             self.owed = self.durable;
             self.unsure = false;
-            // What was found is shown from now on, so its facts may not be lost any more.
+            // The found records are visible from now on, so their facts must not be lost any more.
             self.committed = tail.last;
             self.durable = self.last_fact(tail.last).max(self.durable.min(tail.last));
             self.seen = tail.last;
         }
-        hold(Rule::NothingDisappears, tail.last >= self.seen, || {
+        hold(StoreRule::NothingDisappears, tail.last >= self.seen, || {
             format!("{id}: {} is the last, {} was seen", tail.last, self.seen)
         })?;
         self.seen_up_to(id, tail.last)?;
         if tail.closed != self.closed.is_some() {
             let Some(Control::Close(goes)) = control.filter(|_| tail.closed) else {
-                hold(Rule::ClosesStay, damaged, || {
-                    format!("{id}: closed is {}, and it is not so", tail.closed)
+                hold(StoreRule::ClosesStay, damaged, || {
+                    format!("{id}: closed is wrongly reported as {}", tail.closed)
                 })?;
-                // What was damaged is what said so.
+                // The damaged bytes recorded the close.
                 self.closed = None;
                 return Ok(());
             };
@@ -386,7 +396,7 @@ impl Life {
         Ok(())
     }
 
-    fn told_epochs(
+    fn check_epochs(
         &mut self,
         id: &JournalId,
         told: &[EpochStart],
@@ -403,36 +413,41 @@ impl Life {
             [start] => control == Some(&Control::Claim) && start.first == self.records.len() as u64 + 1,
             _ => false,
         });
-        hold(Rule::EpochsGrow, (grows && expected) || damaged, || {
-            format!("{id}: the epochs are {told:?}, and {:?} are known", self.epochs)
+        hold(StoreRule::EpochsGrow, (grows && expected) || damaged, || {
+            format!("{id}: the epochs are {told:?}, but {:?} are expected", self.epochs)
         })?;
         self.epochs = told.to_vec();
         Ok(told.iter().map(|start| start.epoch).max().unwrap_or(0))
     }
 
-    /// A journal that damage has cut short does not end as if it were whole.
-    pub(super) fn ends_with_a_word(&self, id: &JournalId, after: u64, records: &[Record]) -> Verdict {
-        hold(Rule::DamageIsFound, !records.is_empty() || after >= self.owed, || {
-            format!("{id}: it ends after {after} without a word, {} were durable", self.owed)
+    /// A journal truncated by damage must not end as if it were complete.
+    pub(super) fn check_truncation_is_reported(
+        &self,
+        id: &JournalId,
+        after: u64,
+        records: &[Record],
+    ) -> Verdict {
+        hold(StoreRule::DamageIsFound, !records.is_empty() || after >= self.owed, || {
+            format!("{id}: it ends after {after} without an error, but {} records were durable", self.owed)
         })
     }
 
     pub(super) fn read(&mut self, id: &JournalId, after: u64, records: &[Record], tail: Tail) -> Verdict {
         for (seq, record) in (after + 1..).zip(records) {
             let &Record { epoch, class, time, ref body, .. } = record;
-            let got = Entry { epoch, class, time, body: body.clone() };
+            let got = AppendedRecord { epoch, class, time, body: body.clone() };
             let kept = seq == record.seq && self.entry(seq) == Some(&got);
-            hold(Rule::NothingIsOther, kept, || {
+            hold(StoreRule::NothingIsOther, kept, || {
                 format!("{id} at {seq}: read {record:?}, appended was {:?}", self.entry(seq))
             })?;
         }
         let end = after.max(records.last().map_or(0, |record| record.seq));
-        hold(Rule::NothingIsOther, end <= tail.last.max(after), || {
+        hold(StoreRule::NothingIsOther, end <= tail.last.max(after), || {
             format!("{id}: {end} was read, {} is the last", tail.last)
         })?;
-        self.told_tail(id, tail, None, false)?;
+        self.check_tail(id, tail, None, false)?;
         hold(
-            Rule::NothingIsLost,
+            StoreRule::NothingIsLost,
             after < self.first.saturating_sub(1) || !records.is_empty() || tail.last <= after,
             || format!("{id}: a read after {after} gives nothing, {} is the last", tail.last),
         )

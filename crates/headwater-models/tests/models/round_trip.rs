@@ -1,4 +1,4 @@
-//! What an answer wants back goes back: signatures, sealed thoughts, ids.
+//! Data that providers want back with the next turn: signatures, encrypted reasoning, ids.
 
 use headwater_models::{
     ContentPart, ModelEvent, ModelMessage, ModelRequest,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::encoding::{conversation, encode, text};
 
-/// The assistant's turn that a caller makes of an answer: metadata becomes provider options.
+/// The assistant turn that a caller builds from an answer: metadata becomes provider options.
 fn turn_of(wire: Wire, provider: &str, stream: &[Value]) -> Vec<ContentPart> {
     let mut decoder = wire.decoder(&Settings::new(provider, "m"));
     let mut parts: Vec<(u32, ContentPart)> = Vec::new();
@@ -69,7 +69,7 @@ fn next_turn(wire: Wire, provider: &str, answer: Vec<ContentPart>) -> Value {
 }
 
 #[test]
-fn anthropic_gets_its_signed_thoughts_back() {
+fn anthropic_gets_signed_reasoning_back() {
     let stream = [
         json!({ "type": "message_start", "message": { "id": "m" } }),
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": "" } }),
@@ -95,7 +95,7 @@ fn anthropic_gets_its_signed_thoughts_back() {
 }
 
 #[test]
-fn openai_gets_its_sealed_thoughts_and_items_back() {
+fn openai_gets_encrypted_reasoning_and_items_back() {
     let item =
         |kind: &str, index: u64, item: Value| json!({ "type": kind, "output_index": index, "item": item });
     let (added, done) = ("response.output_item.added", "response.output_item.done");
@@ -144,7 +144,7 @@ fn openai_gets_its_sealed_thoughts_and_items_back() {
 }
 
 #[test]
-fn google_gets_its_signatures_back_where_they_were() {
+fn google_gets_signatures_back_with_their_parts() {
     let parts = |parts: Value| json!({ "candidates": [{ "content": { "parts": parts } }] });
     let stream = [
         parts(json!([{ "text": "Hm", "thought": true }])),
@@ -165,7 +165,7 @@ fn google_gets_its_signatures_back_where_they_were() {
 }
 
 #[test]
-fn a_call_of_another_model_is_marked_for_those_who_want_signatures() {
+fn call_of_another_model_skips_signature_validation() {
     let place = "/contents/1/parts/1/thoughtSignature";
     let of = |model| encode(Wire::GOOGLE, "google", model, &conversation()).body.pointer(place).cloned();
     assert_eq!(of("gemini-3-pro"), Some(json!("skip_thought_signature_validator")));
@@ -173,7 +173,7 @@ fn a_call_of_another_model_is_marked_for_those_who_want_signatures() {
 }
 
 #[test]
-fn those_who_want_their_thoughts_back_get_them_in_their_own_way() {
+fn reasoning_is_sent_back_in_the_form_of_each_dialect() {
     let stream = [
         json!({ "choices": [{ "delta": { "reasoning_content": "Hm" } }] }),
         json!({ "choices": [{ "delta": { "content": "So" } }] }),

@@ -1,17 +1,17 @@
-//! Where two JSON values differ.
+//! Differences between two JSON values.
 
 use serde_json::Value;
 
-/// One place at which two values differ.
+/// One difference between two values.
 #[derive(Debug, PartialEq)]
 pub(super) struct Difference {
-    /// Such as `messages[1].content`.
+    /// JSON path, such as `messages[1].content`.
     pub(super) path: String,
     pub(super) recorded: Option<Value>,
     pub(super) asked: Option<Value>,
 }
 
-/// All places at which they differ, in the order of what was recorded.
+/// All differences, in the order of the recorded value.
 pub(super) fn differences(recorded: &Value, asked: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare(String::new(), Some(recorded), Some(asked), &mut found);
@@ -39,8 +39,8 @@ fn compare(path: String, recorded: Option<&Value>, asked: Option<&Value>, found:
     }
 }
 
-/// A value in a few words.
-pub(super) fn shown(value: Option<&Value>) -> String {
+/// A value, shortened for a message.
+pub(super) fn abbreviate(value: Option<&Value>) -> String {
     const LONGEST: usize = 80;
     let Some(value) = value else { return "nothing".to_owned() };
     let text = value.to_string();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_that_differs_is_named() {
+    fn every_difference_is_named() {
         let recorded = json!({ "model": "a", "messages": [{ "content": "Hello" }], "old": 1 });
         let asked = json!({ "model": "a", "messages": [{ "content": "Hi" }, {}], "new": 2 });
         let places: Vec<_> = differences(&recorded, &asked).into_iter().map(|place| place.path).collect();

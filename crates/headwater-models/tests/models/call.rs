@@ -1,4 +1,4 @@
-//! Asks a model without a runtime, and writes down what it says in one line each.
+//! Calls a model without a runtime and formats its events, one line each.
 
 use std::{
     pin::Pin,
@@ -8,12 +8,12 @@ use std::{
 use futures_core::Stream as _;
 use headwater_models::{Model, ModelError, ModelEvent, ModelRequest, ModelStream};
 
-/// What a stream gives when it is polled once.
+/// The result of polling a stream once.
 pub(crate) fn poll(stream: &mut ModelStream) -> Poll<Option<Result<ModelEvent, ModelError>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
 }
 
-/// All that a model says, which must always be ready.
+/// All events of a model that never waits.
 pub(crate) fn ask(model: &impl Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let mut stream = model.ask(request);
     let mut all = Vec::new();
@@ -26,12 +26,12 @@ pub(crate) fn ask(model: &impl Model, request: ModelRequest) -> Vec<Result<Model
     }
 }
 
-/// What a model says, one line per item.
+/// The events of a model, one line each.
 pub(crate) fn lines(model: &impl Model, request: ModelRequest) -> Vec<String> {
     ask(model, request).iter().map(line).collect()
 }
 
-/// One item as `kind part content`.
+/// One event as `kind part content`.
 pub(crate) fn line(item: &Result<ModelEvent, ModelError>) -> String {
     match item {
         Err(error) => format!("error {} {}", error.kind().code(), error.message()),

@@ -1,4 +1,4 @@
-//! A server that a test starts itself and reaches over HTTP.
+//! A server process that a test starts itself and reaches over HTTP.
 
 use std::process::Stdio;
 
@@ -8,13 +8,13 @@ use tokio::{
 };
 
 /// A process that ends with the test.
-pub(crate) struct Started {
+pub(crate) struct ServerProcess {
     child: Child,
     output: Lines<BufReader<ChildStdout>>,
     errors: Lines<BufReader<ChildStderr>>,
 }
 
-impl Started {
+impl ServerProcess {
     pub(crate) fn node(args: &[&str], env: &[(&str, String)]) -> Self {
         let mut child = Command::new("node")
             .args(args)
@@ -29,14 +29,14 @@ impl Started {
         Self { child, output, errors }
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line that begins with `start`.
     pub(crate) async fn line(&mut self, start: &str) -> String {
         loop {
             let line = tokio::select! {
                 line = self.output.next_line() => line,
                 line = self.errors.next_line() => line,
             };
-            let line = line.unwrap().expect("the server says what is waited for before it ends");
+            let line = line.unwrap().expect("the server prints the expected line before it exits");
             if line.starts_with(start) {
                 return line;
             }
