@@ -148,9 +148,12 @@ impl Engine for Postgres {
             written.extend(numbers.into_iter().flatten().map(unsigned));
             now = unsigned(column(row, 1)?);
         }
-        let verdict = |append: &Append| match written.contains(&append.number) {
-            true => Verdict::Written,
-            false => Verdict::Refused(Refusal::Unknown),
+        let verdict = |append: &Append| {
+            if written.contains(&append.number) {
+                Verdict::Written
+            } else {
+                Verdict::Refused(Refusal::Unknown)
+            }
         };
         let mut verdicts: Vec<Verdict> = appends.iter().map(verdict).collect();
         if verdicts.iter().any(|verdict| *verdict != Verdict::Written) {

@@ -54,7 +54,7 @@ CREATE TABLE {schema}.key_values (
 CREATE INDEX key_values_expires ON {schema}.key_values (expires) WHERE expires IS NOT NULL;
 
 -- The two statements that most of the work is made of are functions, because a session keeps the plans of a function's
--- statements, also behind a pooler. A statement that is sent without a name is planned each time, which took a third of
+-- statements, also behind a pooler. A statement that is sent without a name is planned each time, which took a quarter of
 -- the time. The plans are made when the tables may be empty: without the settings they would read whole tables.
 
 -- Writes what one commit has of all journals, where the lease is still the writer's: five arrays for the journals (number,
