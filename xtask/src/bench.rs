@@ -24,7 +24,7 @@ use crate::{Optional, root, vendors};
 use measurement::Measurement;
 
 /// What can be measured.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
     /// Encoding, decoding and reducing, per dialect
     Dialects,
@@ -48,8 +48,11 @@ pub(crate) enum Subject {
     Web,
 }
 
-pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
+    if write && subject != Subject::Web {
+        return Err(Failure::new("only `cargo xtask bench web` writes its tables: leave out --write"));
+    }
     match subject {
         Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
@@ -60,7 +63,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
-        Subject::Web => web::run(&root, without),
+        Subject::Web => web::run(&root, write, without),
     }
 }
 
