@@ -26,7 +26,7 @@ use crate::{Optional, root, vendors};
 use measurement::Measurement;
 
 /// What can be measured.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
     /// Encoding, decoding and reducing, per dialect
     Dialects,
@@ -52,10 +52,9 @@ pub(crate) enum Subject {
 
 pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
-    if write && !matches!(subject, Subject::Redis | Subject::Postgres) {
-        return Err(Failure::new(
-            "--write is for `redis` and `postgres`: the others print tables to be copied",
-        ));
+    if write && !matches!(subject, Subject::Redis | Subject::Postgres | Subject::Web) {
+        let message = "--write is for `redis`, `postgres`, `engine` and `web`: the other tables are copied by hand";
+        return Err(Failure::new(message));
     }
     match subject {
         Subject::Dialects => run_dialects(&root, without),
@@ -67,7 +66,7 @@ pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
-        Subject::Web => web::run(&root, without),
+        Subject::Web => web::run(&root, write, without),
     }
 }
 

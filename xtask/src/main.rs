@@ -56,7 +56,7 @@ enum Task {
         /// What to measure
         #[arg(default_value = "dialects")]
         subject: bench::Subject,
-        /// Keep the figures of `redis` or `postgres`, and write their tables into docs/benchmarks.md and docs/scaling.md
+        /// Write the tables of `redis`, `postgres`, `engine` or `web` into the documents
         #[arg(long)]
         write: bool,
         /// Parts to leave out, where a tool that they need cannot be had

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fakeServer, framesOf } from './fake-server.mjs';
+import { fakeServer, replay } from './fake-server.mjs';
 import { serveStudio } from './serve.mjs';
 import { BINARY, getJson, stage } from './stage.mjs';
 
@@ -288,8 +288,8 @@ test('keyboard: tabs and records by the arrow keys', async () => {
 
 test('timeline: of 50,000 records those in view are drawn, and the last one is in reach', async () => {
   const deltas = Array.from({ length: 50_000 }, (_, at) => ({ type: 'block-delta', kind: 'text', id: 'b', delta: `${at} ` }));
-  const events = framesOf([{ type: 'run-started', run: 'run_1', workflow: 'much' }, ...deltas, { type: 'run-finished' }]);
-  const server = await fakeServer({ text: 'much', status: 'finished', stream: (response) => response.end(events) });
+  const stream = replay([{ type: 'run-started', run: 'run_1', workflow: 'much' }, ...deltas, { type: 'run-finished' }]);
+  const server = await fakeServer({ text: 'much', status: 'finished', stream });
   const proxy = await serveStudio(() => server.url);
   try {
     const context = await here.browser.newContext({ viewport: { width: 1360, height: 860 } });

@@ -9,7 +9,7 @@ use crate::{Optional, clients, tools, vendors, web};
 /// The folders whose packages are measured.
 const VENDORS: [&str; 3] = [vendors::FOLDER, "conformance/clients", "conformance/pages"];
 
-pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     if without.contains(&Optional::Vendors) || without.contains(&Optional::Browser) {
         return Err(Failure::new(
             "the web clients are measured beside the vendors', in a browser: leave out --without",
@@ -23,6 +23,9 @@ pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure
     output_of(cargo(root, &["build", "--release", "-p", "headwater-cli"]))?;
     output_of(command(&folder, "npm", &["run", "--silent", "build"]))?;
     let mut node = command(&folder, "node", &["bench/run.mjs"]);
+    if write {
+        node.arg("--write");
+    }
     node.env("HEADWATER_BINARY", clients::target(root).join("release/headwater"));
     // What a page would run with: some of the packages check more in development.
     node.env("CHROME", tools::chromium()?).env("NODE_ENV", "production");

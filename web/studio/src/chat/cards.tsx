@@ -1,4 +1,5 @@
 import type { Choice, InterruptKind } from '@headwater/client';
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { Icon } from '../icon';
 import { Json } from '../json';
@@ -98,7 +99,7 @@ function Approval({ ask, busy, give }: Props<'approval'>) {
   return (
     <>
       <p class="title"><Icon name="clock" /><span>Allow <code>{ask.name}</code>?</span></p>
-      <Json value={ask.input ?? {}} />
+      <Input value={ask.input ?? {}} />
       <form onSubmit={(event) => { event.preventDefault(); give({ approved: true, reason: why }); }}>
         <input aria-label="Reason" value={reason} onInput={(event) => setReason(event.currentTarget.value)} placeholder="Reason, if you like" />
         <button type="submit" class="first" disabled={busy}>Allow</button>
@@ -114,7 +115,7 @@ function ClientTool({ ask, busy, give }: Props<'client-tool'>) {
   return (
     <>
       <p class="title"><Icon name="tool" /><span>The page runs <code>{ask.name}</code>: what does it give?</span></p>
-      <Json value={ask.input ?? {}} />
+      <Input value={ask.input ?? {}} />
       <form onSubmit={(event) => { event.preventDefault(); if (parsed) give({ output: parsed.value }); }}>
         <input class="mono" aria-label="Output as JSON" value={text} aria-invalid={!parsed} onInput={(event) => setText(event.currentTarget.value)} spellcheck={false} />
         <button type="submit" class="first" disabled={busy || !parsed}>Answer</button>
@@ -131,4 +132,11 @@ function parse(text: string): { value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What a tool would be called with: its fields, if all of them are plain values, and otherwise the whole as JSON. Nothing is cut off. */
+function Input({ value }: { value: unknown }) {
+  const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+  if (fields.length === 0 || fields.some(([, field]) => typeof field === 'object')) return <Json value={value} />;
+  return <dl class="fields">{fields.map(([name, field]) => <Fragment key={name}><dt>{name}</dt><dd>{String(field)}</dd></Fragment>)}</dl>;
 }

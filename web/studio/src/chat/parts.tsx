@@ -89,7 +89,7 @@ export function Tool({ part, facts, isLive }: { part: PartOf<'tool'>; facts: Fac
 function summary(input: unknown): string {
   if (typeof input !== 'object' || input === null) return input === undefined ? '' : line(input, 60);
   const entries = Object.entries(input);
-  return line(entries.map(([key, value]) => `${key}: ${line(typeof value === 'string' ? JSON.stringify(value) : value, 40)}`).join(', '), 80);
+  return line(entries.map(([key, value]) => `${key}: ${line(typeof value === 'string' ? JSON.stringify(value) : value, 90)}`).join(', '), 120);
 }
 
 export function StructuredCard({ part, isLive }: { part: PartOf<'structured'>; isLive: boolean }) {

@@ -26,9 +26,9 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
     },
     File {
-        path: "/assets/index-DJ5BXs7e.js",
+        path: "/assets/index-GRGQsxKV.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-DJ5BXs7e.js"),
+        bytes: include_bytes!("assets/index-GRGQsxKV.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
