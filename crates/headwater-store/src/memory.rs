@@ -222,6 +222,10 @@ impl Memory {
             return Ok(lease);
         }
         self.discard_unfinished(id);
+        if !self.used.has_room(LEAST_ROOM, Purpose::More) {
+            // It could hardly write more than that it began.
+            return Err(self.used.full());
+        }
         self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64, Purpose::More)?;
         let mut journal = Journal::default();
         let lease = journal.claim(id, owner, now, ttl, epoch)?;

@@ -164,7 +164,8 @@ async fn a_run_that_fills_its_journal_ends_with_an_event() {
         let world = World::on(store, clock.clone(), |agent| agent.workflow(one(emits)).options(options));
         let ran = world.run("hi").await;
         assert_eq!(ran.code(), "run.too-large");
-        assert!(ran.count("status") > 500, "{}", ran.count("status"));
+        // Snapshots take a part of the room: they hold what an open visit has emitted.
+        assert!(ran.count("status") > 400, "{}", ran.count("status"));
         assert_over(&world, &ran).await;
     }
 }

@@ -228,7 +228,10 @@ async fn a_delta_allocates_next_to_nothing() {
     let used = allocation_counter::measure(append);
     // Two for each block of 256 records, and the list of blocks grows by doubling.
     assert!(used.count_total <= 10, "{used:?}");
-    assert!(used.bytes_current <= 1_000 * (28 + 10), "packed records take their bytes and little more: {used:?}");
+    assert!(
+        used.bytes_current <= 1_000 * (28 + 10),
+        "packed records take their bytes and little more: {used:?}"
+    );
 }
 
 #[tokio::test]
