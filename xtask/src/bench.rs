@@ -6,6 +6,7 @@
 //! `what` begins with `vendor`. A `what` that begins with `serde_json` is the floor: the same bytes through
 //! serde_json alone.
 
+mod engine;
 mod json;
 mod measurement;
 mod models;
@@ -44,12 +45,19 @@ pub(crate) enum Subject {
     Models,
     /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
     Server,
+    /// What a delta, a chat, a turn and a run cost: one table with the aims, from the server, runtime and store benches
+    Engine,
     /// Reducers, renders, memory and sizes of the web clients, beside the vendors'
     Web,
 }
 
-pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(crate) fn run(subject: Subject, without: &[Optional], write: bool) -> Result<ExitCode, Failure> {
     let root = root();
+    if write && !matches!(subject, Subject::Engine) {
+        return Err(Failure::new(
+            "--write: only the table of `cargo xtask bench engine` is written into a document",
+        ));
+    }
     match subject {
         Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
@@ -60,6 +68,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
+        Subject::Engine => engine::run(&root, without, write),
         Subject::Web => web::run(&root, without),
     }
 }

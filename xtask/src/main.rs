@@ -12,6 +12,8 @@ mod mcp;
 mod models;
 mod native;
 mod pages;
+#[cfg(test)]
+mod paths;
 mod recorded;
 mod report;
 mod responses;
@@ -55,6 +57,9 @@ enum Task {
         /// What to measure
         #[arg(default_value = "dialects")]
         subject: bench::Subject,
+        /// Write the table into docs/benchmarks.md
+        #[arg(long)]
+        write: bool,
         /// Parts to leave out, where a tool that they need cannot be had
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         without: Vec<Optional>,
@@ -138,7 +143,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
-        Task::Bench { subject, without } => bench::run(subject, &without),
+        Task::Bench { subject, write, without } => bench::run(subject, &without, write),
         Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),
         Task::Cluster(arguments) => cluster::run(&arguments),
