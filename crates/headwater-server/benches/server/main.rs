@@ -111,7 +111,10 @@ fn main() -> std::process::ExitCode {
     let (named, sections): (Vec<_>, Vec<_>) =
         arguments.iter().partition(|argument| headwater_dialects::find(argument).is_some());
     let asked = |section: &str| sections.is_empty() || sections.iter().any(|argument| *argument == section);
-    let dialect_asked = |name: &str| named.is_empty() || named.iter().any(|argument| *argument == name);
+    // The Responses API has no chat route that `load::says` could ask.
+    let dialect_asked = |name: &str| {
+        name != "responses" && (named.is_empty() || named.iter().any(|argument| *argument == name))
+    };
     let files = load::raise_open_files();
     let mut report = Report::default();
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
