@@ -1,7 +1,10 @@
 // The vendors' own server libraries behind Node's HTTP server, for the load generator of `cargo xtask bench server`.
 //
-// Says where it listens, and ends when its input does. A request's body is `{"deltas":N,"pace":"Turns"|"Ready"}`:
-// how many deltas, and whether everybody else has a turn before each. The path names what is measured:
+// Says where it listens, and ends when its input does. A request's body is `{"deltas":N,"pace":"Turns"|"Ready"|{"Every":N}}`:
+// how many deltas, and whether everybody else has a turn before each, or so many microseconds pass. The path names what is
+// measured:
+//   /node/loop         a loop that writes ready SSE frames to the response
+//   /ag-ui/encoder     the same loop with the EventEncoder of @ag-ui/encoder
 //   /ai/route          the whole route: streamText with a model that speaks at that pace
 //   /ai/encoder        createUIMessageStreamResponse on ready chunks
 //   /tanstack/encoder  toServerSentEventsResponse on ready chunks
@@ -10,8 +13,10 @@ import { createServer } from 'node:http';
 import { createUIMessageStreamResponse, streamText } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { toServerSentEventsResponse } from '@tanstack/ai';
+import { EventEncoder } from '@ag-ui/encoder';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+const pause = (microseconds) => new Promise((resolve) => setTimeout(resolve, microseconds / 1000));
 
 /** As long as the deltas of the other servers: a time in sixteen digits, and the mark that the reader counts. */
 const delta = () => `${process.hrtime.bigint().toString(16).padStart(16, '0')}~ `;
@@ -21,6 +26,7 @@ async function* paced({ deltas, pace }, before, between, after) {
   yield* before;
   for (let number = 0; number < deltas; number += 1) {
     if (pace === 'Turns') await turn();
+    else if (pace.Every) await pause(pace.Every);
     yield between(number);
   }
   yield* after;
@@ -79,6 +85,27 @@ const servers = {
     ),
 };
 
+/** Servers that write to Node's response themselves. */
+const loops = {
+  '/node/loop': async (order, answer) => {
+    const frame = (chunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+    const before = [{ type: 'start', messageId: 'm' }, { type: 'text-start', id: '0' }];
+    const between = () => ({ type: 'text-delta', id: '0', delta: delta() });
+    const after = [{ type: 'text-end', id: '0' }, { type: 'finish' }];
+    for await (const chunk of paced(order, before, between, after)) answer.write(frame(chunk));
+  },
+  '/ag-ui/encoder': async (order, answer) => {
+    const encoder = new EventEncoder();
+    const before = [
+      { type: 'RUN_STARTED', threadId: 't', runId: 'r' },
+      { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' },
+    ];
+    const between = () => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: delta() });
+    const after = [{ type: 'TEXT_MESSAGE_END', messageId: 'm' }, { type: 'RUN_FINISHED', threadId: 't', runId: 'r' }];
+    for await (const event of paced(order, before, between, after)) answer.write(encoder.encodeSSE(event));
+  },
+};
+
 async function bodyOf(request) {
   let body = '';
   for await (const piece of request) body += piece;
@@ -86,6 +113,13 @@ async function bodyOf(request) {
 }
 
 const server = createServer(async (request, answer) => {
+  const loop = loops[request.url];
+  if (loop) {
+    const order = await bodyOf(request);
+    answer.writeHead(200, { 'content-type': 'text/event-stream' });
+    await loop(order, answer);
+    return answer.end();
+  }
   const respond = servers[request.url];
   if (!respond) return answer.writeHead(404).end();
   const response = await respond(await bodyOf(request));

@@ -6,6 +6,7 @@
 //! `what` begins with `vendor`. A `what` that begins with `serde_json` is the floor: the same bytes through
 //! serde_json alone.
 
+mod engine;
 mod json;
 mod measurement;
 mod models;
@@ -46,13 +47,15 @@ pub(crate) enum Subject {
     Models,
     /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
     Server,
+    /// What a delta, a chat, a turn and a run cost: one table with the aims, from the server, runtime and store benches
+    Engine,
     /// Reducers, renders, memory and sizes of the web clients, beside the vendors'
     Web,
 }
 
 pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
-    if write && !matches!(subject, Subject::Redis | Subject::Postgres | Subject::Web) {
+    if write && !matches!(subject, Subject::Redis | Subject::Postgres | Subject::Engine | Subject::Web) {
         let message = "--write is for `redis`, `postgres`, `engine` and `web`: the other tables are copied by hand";
         return Err(Failure::new(message));
     }
@@ -66,6 +69,7 @@ pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
+        Subject::Engine => engine::run(&root, write, without),
         Subject::Web => web::run(&root, write, without),
     }
 }

@@ -12,6 +12,8 @@ mod mcp;
 mod models;
 mod native;
 mod pages;
+#[cfg(test)]
+mod paths;
 mod recorded;
 mod report;
 mod responses;

@@ -37,6 +37,13 @@ fn main() {
             }
         });
     }
+    // One figure for `cargo xtask bench engine`.
+    if std::env::args().any(|argument| argument == "one-node") {
+        let (store, open) = STORES[0];
+        let best = (0..3).map(|_| runtime.block_on(one_node_runs(open))).fold(0.0, f64::max);
+        println!(r#"{{"figure":"runs per core second","of":"{store}","value":{best:.1}}}"#);
+        return;
+    }
     runtime.block_on(async {
         for (store, open) in STORES {
             runs(store, *open).await;
@@ -103,6 +110,26 @@ fn short() -> ScriptedModel {
     ScriptedModel::new(Script::new("short").rule(Rule::always().text("Hello to you.")))
 }
 
+/// Runs of one node in a second of this thread.
+async fn one_node_runs(open: Open) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = agent(open(&folder), chain(1), short());
+    let (count, worked) = (20_000, on_cpu());
+    run_all(&agent, count).await;
+    f64::from(count) / (on_cpu() - worked)
+}
+
+/// Starts runs and reads each to its end.
+async fn run_all(agent: &Agent, count: u32) {
+    futures_util::stream::iter(0..count)
+        .for_each_concurrent(AT_ONCE, |_| async {
+            let run = agent.start(Start::new("hi")).await.unwrap();
+            let mut events = std::pin::pin!(run.events(0));
+            while events.next().await.is_some() {}
+        })
+        .await;
+}
+
 /// Runs a second.
 async fn runs(store: &str, open: Open) {
     for nodes in [1, 10] {
@@ -110,13 +137,7 @@ async fn runs(store: &str, open: Open) {
         let agent = agent(open(&folder), chain(nodes), short());
         let count = if store == "memory" { 20_000 } else { 2_000 };
         let (began, worked) = (Instant::now(), on_cpu());
-        futures_util::stream::iter(0..count)
-            .for_each_concurrent(AT_ONCE, |_| async {
-                let run = agent.start(Start::new("hi")).await.unwrap();
-                let mut events = std::pin::pin!(run.events(0));
-                while events.next().await.is_some() {}
-            })
-            .await;
+        run_all(&agent, count).await;
         let (seconds, worked) = (began.elapsed().as_secs_f64(), on_cpu() - worked);
         told(&format!("runs of {nodes} nodes"), store, f64::from(count) / seconds, "runs/s");
         let what = format!("runs of {nodes} nodes, per second of this thread");

@@ -42,6 +42,19 @@ impl Server {
         Ok(Self { child, address })
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The bytes that it has handed to the system for writing, and those that went to the disk.
+    pub(crate) fn written(&self) -> [f64; 2] {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
+        ["wchar: ", "write_bytes: "].map(|name| {
+            let line = io.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|number| number.parse().ok()).unwrap_or(f64::NAN)
+        })
+    }
+
     /// The seconds that it was on a core, all its threads together.
     pub(crate) fn cpu(&self) -> f64 {
         cpu(&self.child.id().to_string())
@@ -56,8 +69,19 @@ impl Server {
     }
 }
 
-/// The seconds that a process was on a core.
+/// The seconds that the threads of a process were on a core.
 pub(crate) fn cpu(process: &str) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let times = threads.filter_map(|thread| {
+        let times = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        times.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    let nanoseconds = times.sum::<f64>();
+    if nanoseconds > 0.0 { nanoseconds / 1e9 } else { cpu_by_ticks(process) }
+}
+
+/// The same in steps of some milliseconds, where the system does not count the time of threads.
+fn cpu_by_ticks(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name, in brackets, may hold anything.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -46,10 +46,15 @@ impl Request {
     }
 }
 
-/// What a dialect's client sends to say something.
+/// What a dialect's client sends to say something for the first time.
 pub(crate) fn says(dialect: &str, session: &str, order: &Order) -> Request {
-    let text = order.text();
-    let parts = json!([{ "id": "u1", "role": "user", "parts": [{ "type": "text", "text": text }] }]);
+    says_again(dialect, session, 1, order)
+}
+
+/// What a dialect's client sends as the message of a number.
+pub(crate) fn says_again(dialect: &str, session: &str, turn: usize, order: &Order) -> Request {
+    let (text, id) = (order.text(), format!("u{turn}"));
+    let parts = json!([{ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] }]);
     let body: Value = match dialect {
         "ai-sdk" => json!({ "id": session, "trigger": "submit-message", "messages": parts }),
         "agents" => json!({ "sessionId": session, "messages": parts }),
@@ -57,9 +62,9 @@ pub(crate) fn says(dialect: &str, session: &str, order: &Order) -> Request {
         "tanstack" => json!({ "messages": [{ "role": "user", "content": text }],
             "data": { "conversationId": session } }),
         "mui" => json!({ "conversationId": session,
-            "message": { "id": "u1", "role": "user", "parts": [{ "type": "text", "text": text }] } }),
-        _ => json!({ "threadId": session, "runId": format!("client-{session}"), "state": {},
-            "messages": [{ "id": "u1", "role": "user", "content": text }], "tools": [], "context": [],
+            "message": { "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] } }),
+        _ => json!({ "threadId": session, "runId": format!("client-{session}-{turn}"), "state": {},
+            "messages": [{ "id": id, "role": "user", "content": text }], "tools": [], "context": [],
             "forwardedProps": {} }),
     };
     Request::post(&format!("/v1/{dialect}/chat"), &body.to_string())
@@ -145,6 +150,18 @@ impl Response {
         self.buffer = Vec::new();
     }
 
+    /// Reads to the end, and gives all that came.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut whole = Vec::new();
+        loop {
+            let read = self.read().await;
+            if read.is_empty() {
+                return String::from_utf8_lossy(&whole).into_owned();
+            }
+            whole.extend_from_slice(read);
+        }
+    }
+
     /// Reads until so many stamps came.
     pub(crate) async fn until(&mut self, stamps: usize) {
         while self.stamps < stamps {
@@ -198,6 +215,25 @@ pub(crate) async fn deliver(
     delivered.wall = began.elapsed();
     delivered.ages.sort_unstable();
     delivered
+}
+
+/// Sends requests on so many connections, each when the one before it on its connection has ended.
+pub(crate) async fn in_turns(address: SocketAddr, requests: Vec<Request>, connections: usize) {
+    let requests = Arc::new(std::sync::Mutex::new(requests.into_iter()));
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..connections {
+        let requests = requests.clone();
+        clients.spawn(async move {
+            loop {
+                let Some(request) = requests.lock().unwrap().next() else { return };
+                let whole = Response::ask(address, &request).await.rest().await;
+                assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+            }
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.unwrap();
+    }
 }
 
 /// What came while the load was steady.

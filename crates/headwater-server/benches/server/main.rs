@@ -10,15 +10,19 @@
     clippy::cast_precision_loss
 )]
 
+mod chats;
 mod child;
+mod growth;
 mod latency;
 mod load;
 mod memory;
 mod model;
+mod paced;
 mod reattach;
 mod report;
 mod serve;
 mod shared;
+mod sizes;
 mod throughput;
 
 use report::Report;
@@ -28,7 +32,20 @@ use report::Report;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured when no names are given.
-const SECTIONS: [&str; 5] = ["throughput", "latency", "memory", "shared", "reattach"];
+const SECTIONS: [&str; 12] = [
+    "throughput",
+    "latency",
+    "memory",
+    "shared",
+    "reattach",
+    "paced",
+    "unpaced",
+    "chats",
+    "turns",
+    "answers",
+    "sizes",
+    "structured",
+];
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +62,40 @@ struct Size {
     vendor_runs: usize,
     /// How often each thing is measured: the best counts.
     passes: usize,
+    /// Chats at once whose deltas come 20 ms apart.
+    paced: usize,
+    /// Short chats, one after the other on each connection.
+    chats: usize,
+    /// Turns of the longest session.
+    turns: usize,
+    /// Records before the question that is answered.
+    records: usize,
 }
 
-const WHOLE: Size =
-    Size { runs: 1_000, deltas: 200, readers: 10_000, long: 10_000, vendor_runs: 100, passes: 3 };
-const SMALL: Size = Size { runs: 50, deltas: 50, readers: 200, long: 2_000, vendor_runs: 10, passes: 1 };
+const WHOLE: Size = Size {
+    runs: 1_000,
+    deltas: 200,
+    readers: 10_000,
+    long: 10_000,
+    vendor_runs: 100,
+    passes: 3,
+    paced: 300,
+    chats: 1_000,
+    turns: 2_000,
+    records: 10_000,
+};
+const SMALL: Size = Size {
+    runs: 50,
+    deltas: 50,
+    readers: 200,
+    long: 2_000,
+    vendor_runs: 10,
+    passes: 1,
+    paced: 40,
+    chats: 100,
+    turns: 200,
+    records: 1_000,
+};
 
 fn main() -> std::process::ExitCode {
     let mut arguments: Vec<String> =
@@ -65,7 +111,10 @@ fn main() -> std::process::ExitCode {
     let (named, sections): (Vec<_>, Vec<_>) =
         arguments.iter().partition(|argument| headwater_dialects::find(argument).is_some());
     let asked = |section: &str| sections.is_empty() || sections.iter().any(|argument| *argument == section);
-    let dialect_asked = |name: &str| named.is_empty() || named.iter().any(|argument| *argument == name);
+    // The Responses API has no chat route that `load::says` could ask.
+    let dialect_asked = |name: &str| {
+        name != "responses" && (named.is_empty() || named.iter().any(|argument| *argument == name))
+    };
     let files = load::raise_open_files();
     let mut report = Report::default();
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
@@ -76,7 +125,14 @@ fn main() -> std::process::ExitCode {
                 "latency" => latency::measure(size, &mut report).await,
                 "memory" => memory::measure(size, files, &mut report).await,
                 "shared" => shared::measure(size, &mut report).await,
-                _ => reattach::measure(size, &mut report).await,
+                "reattach" => reattach::measure(size, &mut report).await,
+                "paced" => paced::measure(size, &dialect_asked, &mut report).await,
+                "unpaced" => paced::measure_unpaced(size, &dialect_asked, &mut report).await,
+                "chats" => chats::measure(size, &mut report).await,
+                "turns" => growth::turns(size, &dialect_asked, &mut report).await,
+                "answers" => growth::answers(size, &mut report).await,
+                "sizes" => sizes::stored(size, &mut report).await,
+                _ => sizes::structured(&dialect_asked, &mut report).await,
             }
         }
     });

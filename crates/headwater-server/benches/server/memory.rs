@@ -34,6 +34,7 @@ pub(crate) async fn measure(size: Size, files: u64, report: &mut Report) {
     let each = (server.resident() - before) / readers as f64;
     rows.push(["a reader of a run that others read too".to_owned(), number(each)]);
     report.below("memory of an idle reader", each / 1024.0, 16.0, "KiB");
+    report.figure("idle reader KB", "memory", each / 1e3);
     drop(open_readers);
     drop(server);
 
@@ -46,6 +47,7 @@ pub(crate) async fn measure(size: Size, files: u64, report: &mut Report) {
     let _open_runs = open(&server, runs("run", readers)).await;
     let each = (server.resident() - before) / readers as f64;
     rows.push(["a run whose model is silent, with its session and its reader".to_owned(), number(each)]);
+    report.figure("silent run KB", "memory", each / 1e3);
     table(&["what", "bytes"], rows);
 }
 

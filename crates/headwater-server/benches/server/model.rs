@@ -14,6 +14,9 @@ pub(crate) const MARK: u8 = b'~';
 /// The digits of a stamp.
 pub(crate) const DIGITS: usize = 16;
 
+/// The bytes of a structured object that the model writes at once.
+const PIECE: usize = 16;
+
 /// What a model is to say.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -25,11 +28,38 @@ pub(crate) struct Order {
     pub(crate) gate: bool,
     /// Whether it waits for a sign after the last one.
     pub(crate) hold: bool,
+    /// Whether a delta has nine bytes without the time, instead of eighteen with it.
+    pub(crate) short: bool,
+    /// How many steps the node records before it asks the model.
+    pub(crate) steps: usize,
+    /// Whether a person is asked something at the end.
+    pub(crate) question: bool,
+    /// How many bytes of a structured object the model writes, in place of deltas.
+    pub(crate) object: usize,
 }
 
 impl Order {
     pub(crate) fn new(deltas: usize, pace: Pace) -> Self {
-        Self { deltas, pace, gate: false, hold: false }
+        Self { deltas, pace, gate: false, hold: false, short: false, steps: 0, question: false, object: 0 }
+    }
+
+    /// A structured object of so many bytes, as fast as it can be written.
+    pub(crate) fn object(bytes: usize) -> Self {
+        Self { object: bytes, ..Self::new(bytes.div_ceil(PIECE), Pace::Ready) }
+    }
+
+    /// The text of one delta.
+    fn delta(&self, number: usize) -> String {
+        if self.object > 0 {
+            let rest = self.object.saturating_sub(number * PIECE);
+            let body = "lorem ipsum dolo";
+            return match number {
+                0 => r#"{"body":"lorem i"#.to_owned(),
+                _ if rest <= PIECE => format!("{}\"}}", &body[..rest.saturating_sub(2)]),
+                _ => body.to_owned(),
+            };
+        }
+        if self.short { format!("{number:07}{} ", char::from(MARK)) } else { delta() }
     }
 
     /// As the text of a person's message.
@@ -110,7 +140,7 @@ impl Model for Ordered {
             if more {
                 order.pace.next(number, phase).await;
             }
-            more.then(|| (ModelEvent::TextDelta { part: 0, delta: delta() }, (number + 1, go)))
+            more.then(|| (ModelEvent::TextDelta { part: 0, delta: order.delta(number) }, (number + 1, go)))
         });
         let end = [
             ModelEvent::TextEnd { part: 0, metadata: None },

@@ -17,6 +17,11 @@ impl Report {
         self.aim(what, found, format!("under {aim} {unit}"), unit, found < aim);
     }
 
+    /// A figure for the table of `cargo xtask bench engine`: what it is, of which variant, and its value.
+    pub(crate) fn figure(&mut self, figure: &str, of: &str, value: f64) {
+        println!(r#"{{"figure":"{figure}","of":"{of}","value":{value:.4}}}"#);
+    }
+
     fn aim(&mut self, what: &str, found: f64, aim: String, unit: &str, met: bool) {
         self.aims.push((what.to_owned(), format!("{} {unit}", number(found)), aim, met));
     }

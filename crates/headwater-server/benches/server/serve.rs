@@ -9,7 +9,7 @@ use axum::{
     serve::ListenerExt as _,
 };
 use headwater_models::Model;
-use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Structured, Text, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::{
     Memory, MemoryOptions, Store,
@@ -22,7 +22,8 @@ use crate::model::{DIGITS, MARK, Order, Ordered, now};
 /// The argument that makes this program a server.
 pub(crate) const FLAG: &str = "--serve";
 
-/// Serves until the input ends: `headwater memory`, `headwater embedded FOLDER`, or `axum FILE`.
+/// Serves until the input ends: `headwater memory`, `headwater embedded FOLDER` without fsync, `headwater commit FOLDER` with
+/// an fsync for each commit, or `axum FILE`.
 pub(crate) async fn serve(arguments: &[String]) {
     crate::load::raise_open_files();
     // As `headwater` does.
@@ -34,9 +35,9 @@ pub(crate) async fn serve(arguments: &[String]) {
             max_bytes: 8 << 30,
             ..MemoryOptions::default()
         }))),
-        ["headwater", "embedded", folder] => {
+        ["headwater", store @ ("embedded" | "commit"), folder] => {
             let mut options = embedded::Options::default();
-            options.fsync = Fsync::Never;
+            options.fsync = if store == "commit" { Fsync::Commit } else { Fsync::Never };
             headwater(Arc::new(Embedded::open_folder(folder, options).unwrap()))
         }
         ["axum", file] => bare(&std::fs::read_to_string(file).unwrap()),
@@ -54,14 +55,36 @@ pub(crate) async fn serve(arguments: &[String]) {
 }
 
 async fn speak(cx: Cx, input: String) -> NodeResult {
-    cx.reason("m").input(input).await?;
+    let order: Order = serde_json::from_str(&input).unwrap();
+    for number in 0..order.steps {
+        cx.step("step", || async move { Ok(number) }).await?;
+    }
+    let reason = cx.reason("m").input(input);
+    if order.object > 0 {
+        reason.structured(Structured::new("report").text("body")).await?;
+    } else {
+        reason.await?;
+    }
+    Ok(Next::go())
+}
+
+async fn ask(cx: Cx, _: ()) -> NodeResult {
+    let order: Order = serde_json::from_str(cx.input()).unwrap();
+    if order.question {
+        cx.interrupt(Text::new("Go on?")).await?;
+    }
     Ok(Next::go())
 }
 
 /// An agent that says what it is asked to, and what gives the sign that it may wait for.
 pub(crate) fn agent(store: Arc<dyn Store>) -> (Agent, watch::Sender<u64>) {
     let (sign, go) = watch::channel(0);
-    let workflow = Workflow::new("bench").node("speak", speak).edge(START, "speak").edge("speak", END);
+    let workflow = Workflow::new("bench")
+        .node("speak", speak)
+        .node("ask", ask)
+        .edge(START, "speak")
+        .edge("speak", "ask")
+        .edge("ask", END);
     let model: Arc<dyn Model> = Arc::new(Ordered { go });
     let agent = Agent::builder().workflow(workflow.build().unwrap()).model("m", model).store(store).build();
     (agent.unwrap(), sign)
