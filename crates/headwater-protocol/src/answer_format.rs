@@ -1,11 +1,11 @@
-//! The form that a client wants its answer in.
+//! The answer format that a client requests.
 
 use serde_json::Value;
 
 use crate::json_struct::json_struct;
 
 json_struct! {
-    /// JSON as the text of an answer, as a request asks for it.
+    /// A request for JSON as the text of an answer.
     ///
     /// ```
     /// use headwater_protocol::AnswerFormat;
@@ -14,9 +14,9 @@ json_struct! {
     /// assert_eq!(any.schema, None);
     /// ```
     pub struct AnswerFormat {
-        /// What the schema is called.
+        /// Name of the schema.
         pub name?: String,
-        /// The JSON Schema; any JSON without one.
+        /// The JSON Schema; without it any JSON is valid.
         pub schema?: Value,
     }
 }

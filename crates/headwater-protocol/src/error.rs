@@ -1,8 +1,8 @@
-//! What can be wrong with a stream or a request.
+//! Errors in a stream or a request.
 
 use std::fmt;
 
-/// What can be wrong with a stream or a request, where, and whether the stream is worth reading on.
+/// An error in a stream or a request, its position, and whether the stream can be read further.
 ///
 /// ```
 /// use headwater_protocol::{Error, ErrorKind};
@@ -21,47 +21,47 @@ pub struct Error {
     fatal: bool,
 }
 
-/// Where in a stream something is.
+/// A position in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The frame, counted from 0.
+    /// Frame number, from 0.
     pub frame: u64,
-    /// The byte at which that frame begins.
+    /// Byte offset of the frame.
     pub offset: u64,
 }
 
-/// What kind of thing is wrong.
+/// The category of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes do not make frames.
+    /// The bytes are not valid frames.
     Framing,
     /// A frame is not JSON.
     Json,
-    /// The type of a chunk is not one of the dialect's.
+    /// The type of a chunk is unknown in the dialect.
     UnknownType,
-    /// A field is missing, not known or of the wrong type.
+    /// A field is missing, unknown or of the wrong type.
     Field,
-    /// The chunk may not come at this place.
+    /// The chunk is not allowed at this position.
     Order,
-    /// Something is larger than allowed.
+    /// Something exceeds a limit.
     Limit,
-    /// Text cannot be represented: half of a surrogate pair.
+    /// Text cannot be represented: a lone surrogate.
     Text,
-    /// A structured update does not fit what is there.
+    /// A structured update does not fit the current value.
     Structured,
-    /// A change of the shared state does not fit what is there.
+    /// A change of the shared state does not fit the current state.
     State,
     /// The stream ended before the run did.
     Cut,
-    /// A request is not what the dialect's clients send.
+    /// A request is not valid in the dialect.
     Request,
-    /// The path of a request leads nowhere in the dialect.
+    /// The path of a request does not exist in the dialect.
     Path,
 }
 
 impl ErrorKind {
-    /// A word for machines.
+    /// Machine-readable name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,44 +82,44 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error after which the stream is still worth reading.
+    /// An error after which the stream can be read further.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), place: None, fatal: false }
     }
 
-    /// An error after which the dialect's own client reads no further.
+    /// An error after which the dialect's own client stops reading.
     #[must_use]
     pub fn fatal(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { fatal: true, ..Self::new(kind, message) }
     }
 
-    /// The same error at a place.
+    /// Sets the position.
     #[must_use]
     pub fn at(mut self, frame: u64, offset: u64) -> Self {
         self.place = Some(Place { frame, offset });
         self
     }
 
-    /// What kind of thing is wrong.
+    /// The category.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What is wrong, without the place.
+    /// The message without the position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where it is wrong.
+    /// The position.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
         self.place
     }
 
-    /// Whether the dialect's own client reads no further.
+    /// Whether the dialect's own client stops reading.
     #[must_use]
     pub const fn is_fatal(&self) -> bool {
         self.fatal

@@ -1,8 +1,9 @@
-//! The events: every single thing that a reader of a run may see.
+//! Events: everything that a reader of a run can see.
 //!
-//! One enum that all dialects are projected from and read back into. The names are ours; a dialect
-//! maps them to its own. A variant with more than one field carries a struct with [`Default`]. Build it with
-//! `..Default::default()` or its `new`, and match it with `..`: a new field then changes only the code that uses it.
+//! One enum that all dialects are encoded from and decoded into. The names are ours; a dialect maps them to
+//! its own. A variant with more than one field holds a struct with [`Default`]. Build it with
+//! `..Default::default()` or its `new`, and match it with `..`: a new field then changes only the code that
+//! uses it.
 
 mod block;
 mod content;
@@ -36,7 +37,7 @@ pub use tool::{
     ToolInputError, ToolOutput, ToolOutputError,
 };
 
-/// One thing that a reader may see.
+/// One event of a run.
 ///
 /// ```
 /// use headwater_protocol::{BlockDelta, BlockKind, Event, EventKind};
@@ -55,140 +56,140 @@ pub use tool::{
 pub enum Event {
     /// The run began.
     RunStarted(RunStarted),
-    /// The run came to its end.
+    /// The run finished.
     RunFinished(RunFinished),
-    /// The run ended with an error.
+    /// The run failed.
     RunFailed(ErrorInfo),
-    /// The run was stopped on request.
+    /// The run was cancelled.
     RunCancelled {
-        /// Who or what asked for it.
+        /// Who or what cancelled it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The run goes on when someone answers: a person, or the page that executes a tool.
+    /// The run waits for an answer of the user, or for the result of a tool that the page runs.
     RunWaiting(RunWaiting),
 
-    /// A model call is tried; its output belongs to this attempt.
+    /// An attempt of a model call begins. Its output belongs to this attempt.
     AttemptStarted(AttemptStarted),
-    /// The attempt was completed; nothing of it will be taken back.
+    /// The attempt succeeded; its output will not be retracted.
     AttemptFinished {
-        /// The attempt.
+        /// Id of the attempt.
         attempt: AttemptId,
     },
-    /// The attempt failed: its output is retracted.
+    /// The attempt failed; its output is retracted.
     AttemptRetracted(AttemptRetracted),
 
-    /// A message begins, or continues.
+    /// A message begins or continues.
     MessageStarted(MessageStarted),
     /// The message is complete.
     MessageFinished {
-        /// The message.
+        /// Id of the message.
         message: MessageId,
     },
-    /// Metadata to be merged into the message.
+    /// Metadata to merge into the message.
     MessageMetadata {
         /// A JSON object.
         metadata: Value,
     },
-    /// A whole message from a node, said at once.
+    /// A complete message of a node.
     Message {
-        /// Its text.
+        /// The text.
         content: String,
     },
 
-    /// A step of the run begins: one model call and the tools that follow it.
+    /// A step of the run begins: one model call and its tool calls.
     StepStarted {
-        /// Its name, where it has one.
+        /// Name of the step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
     /// The step ended.
     StepFinished {
-        /// Its name, where it has one.
+        /// Name of the step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
 
-    /// A block of text or of reasoning begins.
+    /// A text or reasoning block begins.
     BlockStarted(BlockStarted),
-    /// More text of a block.
+    /// Text to append to a block.
     BlockDelta(BlockDelta),
     /// The block is complete.
     BlockEnded(BlockEnded),
 
-    /// The model begins to write the input of a tool call.
+    /// The model begins the input of a tool call.
     ToolInputStart(ToolCall),
-    /// More of the input's JSON text.
+    /// Input of a tool call to append, as JSON text.
     ToolInputDelta(ToolInputDelta),
     /// The input is complete.
     ToolInputAvailable(ToolInputAvailable),
-    /// The input is not what the tool takes.
+    /// The input is invalid for the tool.
     ToolInputError(ToolInputError),
-    /// A person is asked whether the call may be made.
+    /// The user is asked to approve a call.
     ApprovalRequested(ApprovalRequested),
-    /// The approval was given or refused.
+    /// The approval was granted or denied.
     ApprovalAnswered(ApprovalAnswered),
-    /// What the tool gave.
+    /// The output of a tool.
     ToolOutput(ToolOutput),
-    /// The tool could not be run, or failed.
+    /// The tool could not run, or failed.
     ToolOutputError(ToolOutputError),
-    /// The call was refused by a person and not made.
+    /// The user denied the call, so it was not made.
     ToolDenied(ToolDenied),
 
-    /// A web page that the answer rests on.
+    /// A web page that the answer cites.
     SourceUrl(SourceUrl),
-    /// A document that the answer rests on.
+    /// A document that the answer cites.
     SourceDocument(SourceDocument),
-    /// A file, by its address or as a `data:` URL.
+    /// A file at a URL, which may be a `data:` URL.
     File(FileEvent),
-    /// Data of the application's own.
+    /// Application data.
     Data(DataEvent),
 
-    /// An object that is built while it is streamed.
+    /// An update of an object that is streamed.
     Structured(StructuredUpdate),
-    /// A structured stream no longer counts.
+    /// A structured stream is no longer valid.
     StructuredInvalidated(StructuredInvalidated),
     /// The state shared with the page is replaced.
     StateSnapshot {
-        /// The whole state.
+        /// The complete state.
         state: Value,
     },
     /// The state shared with the page changes.
     StateDelta {
-        /// A JSON Patch.
+        /// JSON Patch operations.
         patch: Vec<Value>,
     },
-    /// The conversation as it stands: messages are replaced by id, unknown ones added, missing ones removed.
+    /// The complete conversation: messages are replaced by id, unknown ones added, missing ones removed.
     MessagesSnapshot {
-        /// The whole conversation.
+        /// The complete conversation.
         messages: Vec<Message>,
     },
 
-    /// A person is asked.
+    /// The user is asked a question.
     InterruptRequested(Box<Interrupt>),
-    /// The person answered.
+    /// The user answered a question.
     InterruptAnswered(InterruptAnswered),
-    /// Nobody answered in time.
+    /// A question expired without an answer.
     InterruptExpired {
-        /// The question.
+        /// Id of the question.
         request: RequestId,
     },
 
-    /// What the run is doing, for an overlay.
+    /// The current activity of the run, for a status line.
     Status(StatusEvent),
-    /// The run goes on in another workflow.
+    /// The run continues in another workflow.
     Transition(TransitionEvent),
-    /// The session's state after this turn was kept.
+    /// The session's state after this turn was saved.
     Checkpoint(CheckpointEvent),
-    /// What was used so far.
+    /// Token usage so far.
     Usage(Usage),
-    /// Something was not done as asked.
+    /// A request was not fully honoured.
     Warning(WarningEvent),
-    /// Something went wrong.
+    /// An error occurred.
     Error(ErrorEvent),
-    /// Where the run is found in a tracing system.
+    /// The run's trace in a tracing system.
     Trace(TraceEvent),
-    /// Something that a dialect says and we have no word for, kept as it came.
+    /// A chunk of a dialect that has no equivalent here, kept unchanged.
     Unknown(UnknownEvent),
 }
 

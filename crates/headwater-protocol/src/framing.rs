@@ -1,8 +1,7 @@
-//! How a stream of bytes is cut into messages: Server-Sent Events or newline-delimited JSON.
+//! Framing: splits a byte stream into messages, as Server-Sent Events or newline-delimited JSON.
 //!
-//! Readers are pushed bytes as they come off a socket and call back with each [`Frame`]; the
-//! [`FrameWriter`] does the reverse into a buffer that it reuses. What a frame *means* is the
-//! business of the dialects.
+//! Readers are pushed bytes as they arrive and call back with each [`Frame`]; the [`FrameWriter`] does the
+//! reverse into a reusable buffer. The dialects interpret the frames.
 
 mod error;
 mod ndjson;
@@ -19,18 +18,17 @@ pub use ndjson::NdjsonReader;
 pub use sse::{SseReader, Tail};
 pub use writer::{FrameWriter, Heartbeat, Piece};
 
-/// The size of one message that a reader takes unless told otherwise: 16 MiB.
+/// Default maximum size of a message: 16 MiB.
 pub(crate) const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where readers put what they found.
+/// Callback of the readers.
 type Sink<'s> = &'s mut dyn FnMut(Result<Frame<'_>, FramingError>);
 
-/// One message of the wire.
+/// One message of a stream.
 ///
-/// It borrows from the bytes that were pushed whenever it lies whole inside them, and from the
-/// reader otherwise.
+/// Borrows from the pushed bytes if they contain the whole message, and from the reader otherwise.
 ///
 /// ```
 /// use headwater_protocol::SseReader;
@@ -44,20 +42,20 @@ type Sink<'s> = &'s mut dyn FnMut(Result<Frame<'_>, FramingError>);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The event's name; `None` where the block gave none or an empty one. NDJSON has no names.
+    /// Name of the event; `None` if absent or empty. NDJSON has no names.
     pub event: Option<&'a str>,
-    /// The id given in this very block, if any; see [`SseReader::last_event_id`] for the one in
-    /// force. An empty id is given too: it takes the one in force back.
+    /// The id in this block, if any; [`SseReader::last_event_id`] returns the id in effect. An empty id is
+    /// reported too: it resets the id in effect.
     pub id: Option<&'a str>,
-    /// The message itself.
+    /// The message.
     pub data: &'a str,
-    /// The byte of the stream at which the message begins, comments before it not counted.
+    /// Byte offset of the message in the stream, after preceding comments.
     pub offset: u64,
-    /// The number of the message in the stream, from 0. One that was refused has its number too.
+    /// Number of the message in the stream, from 0. Rejected messages are counted too.
     pub index: u64,
 }
 
-/// The two ways to cut a stream into messages.
+/// A way to split a stream into messages.
 ///
 /// ```
 /// use headwater_protocol::Framing;
@@ -71,12 +69,12 @@ pub struct Frame<'a> {
 pub enum Framing {
     /// Server-Sent Events: blocks of `field: value` lines, ended by a blank line.
     Sse,
-    /// One JSON text on each line.
+    /// One JSON text per line.
     Ndjson,
 }
 
 impl Framing {
-    /// Tells the framing from the first bytes of a stream, or `None` while they do not show it.
+    /// Detects the framing from the first bytes of a stream; `None` while they are not conclusive.
     ///
     /// ```
     /// use headwater_protocol::Framing;
@@ -89,7 +87,7 @@ impl Framing {
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
         const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
         let bytes = without_mark(bytes);
-        // SSE has no leading white space: `  data:` is an unknown field, so only NDJSON may skip it.
+        // SSE allows no leading whitespace: `  data:` is an unknown field, so only NDJSON may skip it.
         let line = skip(bytes, |byte| matches!(byte, b'\r' | b'\n'));
         if FIELDS.iter().any(|field| line.starts_with(field)) {
             return Some(Self::Sse);
@@ -100,7 +98,7 @@ impl Framing {
         }
     }
 
-    /// The media type that says so in a `content-type`.
+    /// The media type for a `content-type` header.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -131,7 +129,7 @@ impl FromStr for Framing {
     }
 }
 
-/// A name that is no [`Framing`].
+/// An unknown name of a [`Framing`].
 ///
 /// ```
 /// use headwater_protocol::Framing;
@@ -151,7 +149,7 @@ impl fmt::Display for UnknownFraming {
 
 impl std::error::Error for UnknownFraming {}
 
-/// A reader whose framing is known only at run time.
+/// A reader whose framing is chosen at run time.
 ///
 /// ```
 /// use headwater_protocol::{FrameReader, Framing};
@@ -181,7 +179,7 @@ impl FrameReader {
         }
     }
 
-    /// The same reader with another way to treat an unended tail. NDJSON has its own: the last line counts.
+    /// Sets how an incomplete last block is handled. NDJSON always delivers the last line.
     ///
     /// ```
     /// use headwater_protocol::{FrameReader, Framing, Tail};
@@ -198,7 +196,7 @@ impl FrameReader {
         }
     }
 
-    /// The framing that this reader reads.
+    /// The framing of this reader.
     #[must_use]
     pub fn framing(&self) -> Framing {
         match self {
@@ -207,7 +205,7 @@ impl FrameReader {
         }
     }
 
-    /// Reads more of the stream; see [`SseReader::push`] and [`NdjsonReader::push`].
+    /// Reads more bytes; see [`SseReader::push`] and [`NdjsonReader::push`].
     pub fn push(&mut self, bytes: &[u8], sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.push(bytes, sink),
@@ -215,7 +213,7 @@ impl FrameReader {
         }
     }
 
-    /// Says that the stream has ended; see [`SseReader::finish`] and [`NdjsonReader::finish`].
+    /// Ends the stream; see [`SseReader::finish`] and [`NdjsonReader::finish`].
     pub fn finish(&mut self, sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.finish(sink),

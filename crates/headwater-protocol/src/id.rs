@@ -1,5 +1,5 @@
-//! Identifiers, each its own type, so that a tool call's id cannot be passed for a message's. They are cheap to clone,
-//! and compare and print as their text.
+//! Identifiers, each with its own type, so that a tool call's id cannot be used as a message's. They are
+//! cheap to clone, and compare and print as their text.
 
 use std::{fmt, sync::Arc};
 
@@ -74,34 +74,34 @@ macro_rules! ids {
 ids! {
     /// One execution of an agent.
     RunId,
-    /// A conversation of many runs.
+    /// A conversation of several runs.
     SessionId,
     /// One message of a conversation.
     MessageId,
-    /// One block of text or reasoning within a message.
+    /// One text or reasoning block of a message.
     PartId,
     /// One call of a tool.
     ToolCallId,
-    /// One request for a person's approval of a tool call.
+    /// One request to approve a tool call.
     ApprovalId,
-    /// One question put to a person.
+    /// One question to the user.
     RequestId,
-    /// One try of a model call; what it said is taken back if it fails.
+    /// One attempt of a model call; its output is retracted if it fails.
     AttemptId,
     /// The state of a session after a turn.
     CheckpointId,
 }
 
-/// The longest identifier that a client may choose, in bytes.
+/// Maximum length of an identifier chosen by a client, in bytes.
 pub const MAX_ID_BYTES: usize = 256;
 
-/// Why a text cannot be an identifier that a client chose.
+/// Why an identifier chosen by a client is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidId {
     /// It is empty.
     Empty,
-    /// It has more than [`MAX_ID_BYTES`] bytes: so many.
+    /// It has this many bytes, more than [`MAX_ID_BYTES`].
     TooLong(usize),
     /// It has a control character.
     Control(char),
@@ -119,7 +119,7 @@ impl fmt::Display for InvalidId {
 
 impl std::error::Error for InvalidId {}
 
-/// Checks an identifier that a client chose: 1 to [`MAX_ID_BYTES`] bytes, and no control characters.
+/// Checks an identifier chosen by a client: 1 to [`MAX_ID_BYTES`] bytes, no control characters.
 ///
 /// ```
 /// use headwater_protocol::{InvalidId, check_id};
@@ -130,7 +130,7 @@ impl std::error::Error for InvalidId {}
 /// ```
 ///
 /// # Errors
-/// Which rule the identifier breaks.
+/// The violated rule.
 pub fn check_id(text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);
@@ -144,8 +144,8 @@ pub fn check_id(text: &str) -> Result<(), InvalidId> {
     }
 }
 
-/// Whether an identifier is one that a page makes up by position, or a placeholder: an empty text, `default`, or what a
-/// framework counts. Every visitor of such a page sends the same one, so it names nothing.
+/// Whether an identifier is positional or a placeholder: an empty text, `default`, or a counter of a
+/// framework. All visitors of such a page send the same one, so it identifies nothing.
 ///
 /// | framework | forms |
 /// |---|---|
@@ -171,7 +171,8 @@ pub fn is_positional_id(text: &str) -> bool {
         || (text.starts_with('0') && (is_number_path(text) || is_solid_path(text)))
 }
 
-/// What React's `useId` gives: a counter between two signs, behind `r` or `R` and the prefix of the application, if any.
+/// An id of React's `useId`: a counter between two delimiters, after `r` or `R` and the application's prefix,
+/// if any.
 fn is_react_id(text: &str) -> bool {
     let between = |before: &str, after: &str| text.strip_prefix(before)?.strip_suffix(after);
     let plain = [between(":", ":"), between("\u{ab}", "\u{bb}")];
@@ -193,7 +194,7 @@ fn is_bare((sign, counter): (&str, &str)) -> bool {
     matches!(sign, "r" | "R") && is_counter(counter)
 }
 
-/// A counter of React's: digits of base 32, and where a component has several ids, `H` and the next one.
+/// A counter of React: digits in base 32; if a component has several ids, `H` and another counter.
 fn is_counter(text: &str) -> bool {
     let digits = |text: &str| {
         text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'v').contains(&byte))
@@ -204,13 +205,13 @@ fn is_counter(text: &str) -> bool {
     }
 }
 
-/// Numbers with `-` between them.
+/// Numbers separated by `-`.
 fn is_number_path(text: &str) -> bool {
     text.split('-').all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Solid's way from the root to a component: each step is a number, behind a letter that says how many digits follow the
-/// first.
+/// A path from Solid's root to a component: each step is a number, preceded by a letter for the number of
+/// additional digits.
 fn is_solid_path(text: &str) -> bool {
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -1,11 +1,11 @@
-//! How the structs of our own JSON form are declared.
+//! A macro that declares the structs of our own JSON format.
 
-/// Declares structs of our own JSON form, once for writing, for reading and for the schema.
+/// Declares structs of our own JSON format, with serialization, deserialization and schema.
 ///
-/// - `id: PartId` must be there.
-/// - `title?: String` may be missing or `null`, and is left out where there is none.
-/// - `input?: json` is any value. `null` is one too, and not the same as none.
-/// - `transient: flag` may be missing, and is left out where it is `false`.
+/// - `id: PartId` is required.
+/// - `title?: String` may be missing or `null`, and is omitted if `None`.
+/// - `input?: json` is any value; `null` is a value too and differs from a missing one.
+/// - `transient: flag` may be missing, and is omitted if `false`.
 ///
 /// ```ignore
 /// json_struct! {

@@ -1,13 +1,14 @@
-//! One event model for the runs of AI agents, and the wire that carries it exactly.
+//! The event model for runs of AI agents, and the wire format that carries it without loss.
 //!
-//! Everything here is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
+//! Everything is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
 //!
-//! - [`Event`] is something that happened in a run, and a [`Record`] is an event with its number, time and [`Origin`].
-//! - [`RunState`] reduces records to messages, structured objects and how the run stands.
-//! - [`SseReader`], [`NdjsonReader`] and [`FrameWriter`] cut bytes into frames and put them together again.
-//! - [`native`] is Headwater's own wire: one record is one frame.
+//! - [`Event`] is something that happened in a run; a [`Record`] is an event with its number, time and
+//!   [`Origin`].
+//! - [`RunState`] reduces records to messages, structured objects and the run's status.
+//! - [`SseReader`], [`NdjsonReader`] and [`FrameWriter`] split bytes into frames and write them.
+//! - [`native`] is Headwater's own wire format: one record per frame.
 //!
-//! How the chat UIs of other projects are served is the business of `headwater-dialects`.
+//! The crate `headwater-dialects` serves the chat UIs of other projects.
 //!
 //! ```
 //! use headwater_protocol::{Event, FrameWriter, Framing, Record, RunState, SseReader, native};

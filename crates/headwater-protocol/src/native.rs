@@ -1,11 +1,11 @@
-//! Headwater's own wire: one record of the journal is one frame.
+//! Headwater's own wire format: one journal record per frame.
 //!
-//! In SSE, `id:` is the cursor, `event:` the kind of the event and `data:` the record as JSON. In NDJSON each
-//! line is the record, with the cursor in a field of its own. Nothing is left out, renamed or split, so
-//! reading gives back the very records that were written. The format is described in `docs/native.md`.
+//! In SSE, `id:` is the cursor, `event:` the kind of the event and `data:` the record as JSON. In NDJSON,
+//! each line is the record, with the cursor in an additional field. Nothing is omitted, renamed or split, so
+//! reading returns exactly the written records. The format is described in `docs/native.md`.
 //!
 //! A reader that reconnects without a cursor gets the current state as the fewest records that rebuild it,
-//! each marked `replay`: it drops what it holds when the first of them arrives.
+//! each marked `replay`. The first of them tells the reader to drop its state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::{
     state::RunState,
 };
 
-/// The version of the wire. The frame of each `run-started` names it.
+/// The version of the format, contained in each `run-started` frame.
 pub const VERSION: u32 = 1;
 
 /// A record on the wire: the `data:` of an SSE frame, or a line of NDJSON.
@@ -27,14 +27,14 @@ pub struct NativeFrame<'a> {
     /// The version of the format, in the frame of `run-started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
-    /// The number of the record in its run. It grows, with gaps.
+    /// Number of the record in its run. It increases, with gaps.
     seq: u64,
     /// When it was recorded, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<u64>,
     #[serde(flatten)]
     origin: &'a Origin,
-    /// It is one of the records that rebuild the current state: a reader drops what it holds at the first of them.
+    /// Set on the records that rebuild the current state: a reader drops its state at the first of them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replay: bool,
     event: &'a Event,
@@ -83,19 +83,19 @@ fn write(record: &Record, replay: bool, out: &mut FrameWriter) {
         replay,
         event: &record.event,
     };
-    // The name of a kind has no line breaks and the keys of a record are strings: nothing can go wrong.
+    // Names of kinds have no line breaks and keys of records are strings, so this cannot fail.
     let written = out.frame(Some(record.event.kind().name()), &frame);
     debug_assert!(written.is_ok(), "{written:?}");
 }
 
-/// A record as it was read.
+/// A record that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadRecord {
-    /// The record. An event of a kind that this version does not know is [`Event::Unknown`].
+    /// The record. An event of an unknown kind is [`Event::Unknown`].
     pub record: Record,
-    /// It is one of the records that rebuild the current state.
+    /// Whether it is one of the records that rebuild the current state.
     pub replay: bool,
-    /// What could not be read as it was meant: a newer version of the wire, an unknown event.
+    /// Parts that could not be read: a newer version of the format, an unknown event.
     pub problems: Vec<Error>,
 }
 
@@ -113,7 +113,7 @@ pub struct ReadRecord {
 /// # Errors
 /// If the data is not JSON, or not a record.
 pub fn read_record(data: &str) -> Result<ReadRecord, Error> {
-    /// A record before its event is read.
+    /// A record whose event is not parsed yet.
     #[derive(Deserialize)]
     struct Frame {
         #[serde(default)]
@@ -137,7 +137,7 @@ pub fn read_record(data: &str) -> Result<ReadRecord, Error> {
         })?;
     let mut problems = Vec::new();
     if let Some(version) = version.filter(|version| *version > VERSION) {
-        let message = format!("the stream has version {version}, and this reader knows {VERSION}");
+        let message = format!("unsupported version {version} of the stream: this reader supports {VERSION}");
         problems.push(Error::new(ErrorKind::Field, message));
     }
     let event = Event::deserialize(&event).unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! Secrets taken out of texts before anything keeps, logs or sends them.
+//! Removes secrets from texts before they are stored, logged or sent.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use base64::{
     engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
 
-/// What stands where a secret stood.
+/// Replacement for a secret.
 const REMOVED: &str = "[removed]";
 
-/// Anything shorter is a placeholder, and would be found in ordinary words.
+/// Shorter secrets are placeholders, and removing them would damage ordinary words.
 const SHORTEST: usize = 6;
 
-/// How the keys of well-known services begin.
+/// Prefixes of the keys of well-known services.
 const KEY_PREFIXES: [&str; 15] = [
     "sk-",
     "sk_",
@@ -32,7 +32,7 @@ const KEY_PREFIXES: [&str; 15] = [
     "eyJ",
 ];
 
-/// The ends of names whose value is secret: `DB_PASSWORD=…`, `"api_key": "…"`.
+/// Suffixes of names whose value is secret: `DB_PASSWORD=…`, `"api_key": "…"`.
 const SECRET_NAMES: [&str; 10] = [
     "key",
     "token",
@@ -46,11 +46,10 @@ const SECRET_NAMES: [&str; 10] = [
     "credentials",
 ];
 
-/// Secrets that a text must not show: those that are known, in the encodings in which others repeat them, and whatever looks
-/// like one.
+/// Secrets to remove from texts: known ones in all common encodings, and anything that looks like one.
 ///
-/// Errors are cleaned where they are made, because that is where the secret is at hand; the journal, the log and the readers
-/// get what is left.
+/// Errors are cleaned where they are created, because the secret is known there. The journal, the log and
+/// readers get only the cleaned text.
 ///
 /// ```
 /// use headwater_protocol::Secrets;
@@ -66,7 +65,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// These secrets. One of fewer than six characters is not looked for.
+    /// Removes these secrets. One of fewer than six characters is ignored.
     pub fn of<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let mut all = Self::default();
         for secret in secrets {
@@ -89,21 +88,21 @@ impl Secrets {
         encoded.retain(|form| form != secret && form.len() >= SHORTEST);
         self.encoded.extend(encoded);
         self.plain.push(secret.to_owned());
-        // A secret that holds another goes first, or its rest would stay.
+        // Longest first: a secret that contains another must be removed before it.
         for forms in [&mut self.plain, &mut self.encoded] {
             forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
             forms.dedup();
         }
     }
 
-    /// Whether a value of this name is a secret, as that of `--api-key` or `DB_PASSWORD`.
+    /// Whether a value of this name is secret, such as `--api-key` or `DB_PASSWORD`.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let lower = name.to_ascii_lowercase();
         SECRET_NAMES.iter().any(|end| lower.ends_with(end))
     }
 
-    /// The text without them.
+    /// The text without secrets.
     #[must_use]
     pub fn remove(&self, text: &str) -> String {
         let mut clean = text.to_owned();
@@ -116,7 +115,7 @@ impl Secrets {
         remove_lookalikes(&clean)
     }
 
-    /// Takes out a secret of which only the beginning is there, because the text was cut.
+    /// Removes the beginning of a secret at the end of a truncated text.
     fn remove_cut(&self, text: &mut String) {
         for secret in self.plain.iter().chain(&self.encoded) {
             let lengths = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST).rev();
@@ -136,8 +135,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The secret in base64, alone and inside a longer text, where it may begin at any of three places in a group. The
-/// characters at the edges depend on the neighbours and are left out.
+/// The base64 forms of a secret, alone and inside a longer text, where it may begin at three positions of a
+/// group. Characters at the edges depend on the neighbours and are excluded.
 fn base64_forms(secret: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3_usize {
@@ -163,7 +162,7 @@ fn percent_encoded(secret: &str) -> String {
     out
 }
 
-/// Takes out what looks like a secret: keys of known services, values of names such as `token`, and what an address may hide.
+/// Removes lookalikes: keys of known services, values of names such as `token`, and credentials in URLs.
 fn remove_lookalikes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -186,8 +185,8 @@ fn remove_lookalikes(text: &str) -> String {
     out
 }
 
-/// What is shown instead of the beginning of a text, and what comes after it.
-type Cleaned<'a> = Option<(String, &'a str)>;
+/// The replacement for the beginning of a text, and the rest after it.
+type Replacement<'a> = Option<(String, &'a str)>;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
@@ -197,33 +196,33 @@ fn run(text: &str, of: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !of(c)).unwrap_or(text.len()))
 }
 
-fn word(text: &str) -> Cleaned<'_> {
+fn word(text: &str) -> Replacement<'_> {
     let (word, after) = run(text, is_word);
     Some((word.to_owned(), after))
 }
 
 /// A key of a well-known service.
-fn key(text: &str) -> Cleaned<'_> {
+fn key(text: &str) -> Replacement<'_> {
     let prefix = KEY_PREFIXES.iter().find(|prefix| text.starts_with(**prefix))?;
     let (key, after) = run(text, |c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     (key.len() >= prefix.len() + 8).then(|| (REMOVED.to_owned(), after))
 }
 
 /// `Bearer …` and `Basic …`.
-fn scheme(text: &str) -> Cleaned<'_> {
+fn scheme(text: &str) -> Replacement<'_> {
     let (scheme, after) = run(text, char::is_alphanumeric);
     if !(scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("basic")) {
         return None;
     }
     let value = after.strip_prefix(' ')?;
     let (value, after) = run(value, |c| c.is_ascii_alphanumeric() || "_-.=+/~".contains(c));
-    // An ordinary word follows in "bearer authentication".
+    // Excludes ordinary words, as in "bearer authentication".
     let is_secret = value.len() >= SHORTEST && value.contains(|c: char| !c.is_ascii_lowercase());
     is_secret.then(|| (format!("{scheme} {REMOVED}"), after))
 }
 
-/// `name=value` and `"name": "value"` of a name that tells that the value is secret.
-fn labelled(text: &str) -> Cleaned<'_> {
+/// `name=value` and `"name": "value"` with a name whose value is secret.
+fn labelled(text: &str) -> Replacement<'_> {
     let (name, after) = run(text, is_word);
     let lower = name.to_ascii_lowercase();
     if !Secrets::is_name(name) {
@@ -231,7 +230,7 @@ fn labelled(text: &str) -> Cleaned<'_> {
     }
     let (close, value) = run(after, |c| "\\\"'".contains(c));
     let sign = value.chars().next().filter(|c| "=:".contains(*c))?;
-    // "unexpected token: x" is a sentence.
+    // "unexpected token: x" is an ordinary sentence.
     if sign == ':' && close.is_empty() && matches!(lower.as_str(), "key" | "token" | "secret") {
         return None;
     }
@@ -243,8 +242,8 @@ fn labelled(text: &str) -> Cleaned<'_> {
     (!value.is_empty()).then(|| (format!("{name}{close}{between}{REMOVED}"), after))
 }
 
-/// The rest of an address after its scheme, without user and query.
-fn address(text: &str) -> Cleaned<'_> {
+/// The rest of a URL after its scheme, without user and query.
+fn address(text: &str) -> Replacement<'_> {
     let after = text.strip_prefix("://")?;
     let (address, after) = run(after, |c| !c.is_whitespace() && !"\"'`<>()\\".contains(c));
     let (path, query) = match address.split_once(['?', '#']) {

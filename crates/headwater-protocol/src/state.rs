@@ -1,8 +1,7 @@
-//! The state of a run, built from its events: messages, structured streams, open questions, the end.
+//! The state of a run, reduced from its events: messages, structured streams, open questions, the status.
 //!
-//! There is one reducer. Where the vendors' clients build different messages from the same events
-//! (a call id that is used again, data with an id that was seen before), the dialect says so in its
-//! [`Rules`]; our own rules are the default.
+//! There is one reducer. If a vendor's client builds different messages from the same events (a reused call
+//! id, data with a repeated id), the dialect sets [`Rules`]; our own rules are the default.
 
 mod message;
 mod reduce;

@@ -1,8 +1,8 @@
-//! Structured streams: objects that are built up, update by update, while a run goes on.
+//! Structured streams: objects that are built update by update during a run.
 //!
-//! The rules are those of the Kortyx reducer, with its check order and its texts. Where that one
-//! copies every container on the path, this one changes the data in place; and it has limits,
-//! takes every key as plain data, and keeps metadata that a later update leaves out.
+//! The rules are those of the Kortyx reducer, including the order of checks and the messages. Where Kortyx
+//! copies every container on the path, this reducer changes the data in place. It also has limits, treats
+//! every key as plain data, and keeps metadata that a later update omits.
 
 mod change;
 mod error;
@@ -26,14 +26,14 @@ pub use limits::StructuredLimits;
 pub use streams::StructuredStreams;
 pub use update::{StructuredOp, StructuredUpdate};
 
-use change::Change;
+use change::TreeChange;
 use tree::Tree;
 
-/// What a structured stream has come to.
+/// The state of a structured stream.
 ///
-/// Serializes as `{streamId, dataType, status, data, node, id, schemaId, schemaVersion}` without what is
-/// absent. Array elements that were skipped are `null` there, though a later update may still create
-/// them; [`updates`](Self::updates) tells the whole.
+/// Serializes as `{streamId, dataType, status, data, node, id, schemaId, schemaVersion}` without absent
+/// fields. Skipped array elements are `null` there, although a later update may still create them;
+/// [`updates`](Self::updates) preserves the difference.
 ///
 /// ```
 /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
@@ -59,15 +59,15 @@ pub struct StructuredState {
     limits: StructuredLimits,
 }
 
-/// Whether a structured stream takes more updates.
+/// Whether a structured stream accepts more updates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum StructuredStatus {
-    /// More may come.
+    /// More updates may follow.
     #[default]
     Streaming,
-    /// The final update has come.
+    /// The final update has arrived.
     Done,
 }
 
@@ -76,16 +76,16 @@ impl StructuredState {
     ///
     /// # Errors
     ///
-    /// When the update is refused, as by [`apply`](Self::apply).
+    /// If the update is refused, as by [`apply`](Self::apply).
     pub fn begin<'a>(update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<Self, StructuredError> {
         Self::begin_within(StructuredLimits::default(), update)
     }
 
-    /// The same, with other limits for this stream.
+    /// Like [`begin`](Self::begin), with other limits for this stream.
     ///
     /// # Errors
     ///
-    /// When the update is refused, as by [`apply`](Self::apply).
+    /// If the update is refused, as by [`apply`](Self::apply).
     ///
     /// ```
     /// use headwater_protocol::{StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredUpdate};
@@ -108,12 +108,12 @@ impl StructuredState {
 
     /// Applies the next update, owned or borrowed, in place.
     ///
-    /// The data type is that of the latest update. Metadata once given stays until another is given.
+    /// The latest data type applies. Metadata is kept until an update replaces it.
     ///
     /// # Errors
     ///
-    /// When the update is for another stream, comes after the final one, has a bad path, meets
-    /// something that it does not fit, or goes over a limit. The state is unchanged then.
+    /// If the update belongs to another stream, follows the final one, has an invalid path, does not fit the
+    /// current value, or exceeds a limit. The state is then unchanged.
     ///
     /// ```
     /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredState, StructuredUpdate};
@@ -133,26 +133,26 @@ impl StructuredState {
         }
         match update {
             Cow::Borrowed(update) => {
-                self.change(Change::borrowed(&update.op))?;
+                self.change(TreeChange::borrowed(&update.op))?;
                 self.describe(update);
             }
             Cow::Owned(mut update) => {
                 let op = std::mem::replace(&mut update.op, StructuredOp::Final { data: None });
-                self.change(Change::owned(op))?;
+                self.change(TreeChange::owned(op))?;
                 self.describe(&update);
             }
         }
         Ok(())
     }
 
-    fn change(&mut self, change: Change<'_>) -> Result<(), StructuredError> {
+    fn change(&mut self, change: TreeChange<'_>) -> Result<(), StructuredError> {
         match change {
-            Change::Final(data) => {
+            TreeChange::Final(data) => {
                 self.tree.replace(data, &self.limits)?;
                 self.status = StructuredStatus::Done;
                 Ok(())
             }
-            Change::At(path, write) => self.tree.write(&path, write, &self.limits),
+            TreeChange::At(path, write) => self.tree.write(&path, write, &self.limits),
         }
     }
 
@@ -173,10 +173,10 @@ impl StructuredState {
         }
     }
 
-    /// The shortest plain series of updates that builds this state from nothing: one for each
-    /// top-level entry and one for each array element that is still unset, or the final one alone.
+    /// A short series of updates that builds this state from nothing: one per top-level entry and one per
+    /// unset array element, or only the final one.
     ///
-    /// This is what to send to a reader that comes late.
+    /// Send it to a reader that joins late.
     ///
     /// ```
     /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
@@ -196,7 +196,7 @@ impl StructuredState {
                         .map(|(key, value)| StructuredOp::set(Segment::key(key).to_string(), value.clone())),
                 );
                 if map.is_empty() {
-                    // Only an unset leaves an empty object at the root; any key will do.
+                    // Only an unset leaves an empty object at the root; any key works.
                     ops.push(StructuredOp::Set { path: "unset".to_owned(), value: None });
                 }
             }
@@ -224,17 +224,17 @@ impl StructuredState {
         &self.stream
     }
 
-    /// What the object is, as the latest update said.
+    /// Type of the object, from the latest update.
     pub fn data_type(&self) -> &str {
         &self.data_type
     }
 
-    /// Whether more may come.
+    /// Whether more updates may follow.
     pub fn status(&self) -> StructuredStatus {
         self.status
     }
 
-    /// The data so far; nothing only if a final update brought nothing.
+    /// The data so far; `None` only if a final update had no data.
     ///
     /// ```
     /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
@@ -251,12 +251,12 @@ impl StructuredState {
         self.node.as_deref()
     }
 
-    /// The application's own name for the object.
+    /// The application's own id of the object.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// The schema that the object follows.
+    /// The schema of the object.
     pub fn schema_id(&self) -> Option<&str> {
         self.schema_id.as_deref()
     }

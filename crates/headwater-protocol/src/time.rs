@@ -1,6 +1,6 @@
-//! Milliseconds since 1970 and the ISO 8601 dates that some wires want.
+//! Conversion between milliseconds since 1970 and ISO 8601 dates, which some dialects use.
 
-/// A time in milliseconds since 1970 as a date: `2026-01-11T18:22:00.000Z`.
+/// Formats milliseconds since 1970 as `2026-01-11T18:22:00.000Z`.
 ///
 /// ```
 /// assert_eq!(headwater_protocol::rfc3339(0), "1970-01-01T00:00:00.000Z");
@@ -8,7 +8,7 @@
 #[must_use]
 pub fn rfc3339(milliseconds: u64) -> String {
     let (days, ms) = (milliseconds / 86_400_000, milliseconds % 86_400_000);
-    // Years are counted from 1 March, so that the leap day is the last day of its year.
+    // Years begin on 1 March, so that the leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -22,7 +22,8 @@ pub fn rfc3339(milliseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// Reads a date in UTC as [`rfc3339`] prints it, with or without fractions of a second: milliseconds since 1970.
+/// Parses a UTC date in the format of [`rfc3339`], with or without fractional seconds, to milliseconds since
+/// 1970.
 ///
 /// ```
 /// assert_eq!(headwater_protocol::parse_rfc3339("1970-01-01T00:00:01Z"), Some(1_000));

@@ -1,11 +1,11 @@
-//! Descriptions of tools: those that models read, and those that a page sends along.
+//! Descriptions of tools: for models, and as sent by a page.
 
 use serde_json::Value;
 
 use crate::json_struct::json_struct;
 
 json_struct! {
-    /// A tool as a model is told about it.
+    /// A tool as described to a model.
     ///
     /// ```
     /// use headwater_protocol::ToolSpec;
@@ -17,29 +17,29 @@ json_struct! {
     /// ```
     #[non_exhaustive]
     pub struct ToolSpec {
-        /// Its name, by which the model calls it.
+        /// Name by which the model calls the tool.
         pub name: String,
-        /// Its name for people.
+        /// Human-readable name.
         pub title?: String,
-        /// What it does.
+        /// What the tool does.
         pub description?: String,
         /// The JSON Schema of its input.
         pub input_schema: Value,
         /// The JSON Schema of its structured output.
         pub output_schema?: Value,
-        /// What only one provider understands.
+        /// Options for single providers, keyed by provider name.
         pub provider_options?: Value,
     }
 }
 
 impl ToolSpec {
-    /// A tool of this name whose input fits this schema.
+    /// A tool with this name and input schema.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: Value) -> Self {
         Self { name: name.into(), input_schema, ..Self::default() }
     }
 
-    /// Says what it does.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -48,7 +48,7 @@ impl ToolSpec {
 }
 
 json_struct! {
-    /// A tool that the page can execute, as its request describes it.
+    /// A tool that the page can run, as described in its request.
     ///
     /// ```
     /// use headwater_protocol::ClientTool;
@@ -57,9 +57,9 @@ json_struct! {
     /// assert_eq!(tool.parameters, None);
     /// ```
     pub struct ClientTool {
-        /// Its name.
+        /// Name of the tool.
         pub name: String,
-        /// What it does.
+        /// What the tool does.
         pub description?: String,
         /// The JSON Schema of its input.
         pub parameters?: Value,

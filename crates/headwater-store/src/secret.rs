@@ -72,8 +72,7 @@ impl Secret {
         sign(self.keyed.clone(), parts)
     }
 
-    /// Signs a cursor. A stream has one for each frame: SipHash is made for short messages and takes a tenth of the time of
-    /// HMAC-SHA-256, of which a cursor carries no more bytes either.
+    /// Signs a cursor. A stream has one for each frame, so it uses SipHash, a keyed hash made for short messages.
     pub(crate) fn sign_cursor(&self, cursor: &[u8]) -> [u8; 8] {
         let mut hasher = self.cursors;
         hasher.write(cursor);

@@ -5,344 +5,347 @@
 export type NativeRecord = {
   /** The version of the format, in the frame of `run-started`. */
   version?: number;
-  /** The number of the record in its run. It grows, with gaps. */
+  /** Number of the record in its run. It increases, with gaps. */
   seq: number;
   /** When it was recorded, in milliseconds since 1970. */
   time?: number;
   /** The workflow node. */
   node?: string;
-  /** The how-manyeth execution of that node, from 0. */
+  /** Number of this execution of the node, from 1. */
   visit?: number;
   /** The parallel branch. */
   branch?: string;
-  /** The hook call. */
+  /** The hook call within the node. */
   operation?: string;
-  /** The piece of that hook's output. */
+  /** The segment of the hook's output. */
   segment?: string;
-  /** The try of the model call. */
+  /** The attempt of the model call. */
   attempt?: AttemptId;
-  /** The message that the event belongs to; without it, the message that was started last. */
+  /** The message of the event; if absent, the message that started last. */
   message?: MessageId;
-  /** It is one of the records that rebuild the current state: a reader drops what it holds at the first of them. */
+  /** Set on the records that rebuild the current state: a reader drops its state at the first of them. */
   replay?: boolean;
   event: Event;
   /** The cursor of the record, on a line of NDJSON. In SSE it is the `id:` of the frame. */
   cursor?: string;
 };
 
-/** One try of a model call; what it said is taken back if it fails. */
+/** One attempt of a model call; its output is retracted if it fails. */
 export type AttemptId = string;
 
 /** One message of a conversation. */
 export type MessageId = string;
 
-/** One thing that a reader may see. */
+/** One event of a run. */
 export type Event =
   /** The run began. */
   | { type: "run-started" } & RunStarted
-  /** The run came to its end. */
+  /** The run finished. */
   | { type: "run-finished" } & RunFinished
-  /** The run ended with an error. */
+  /** The run failed. */
   | { type: "run-failed" } & ErrorInfo
-  /** The run was stopped on request. */
+  /** The run was cancelled. */
   | {
     type: "run-cancelled";
-    /** Who or what asked for it. */
+    /** Who or what cancelled it. */
     reason?: string;
   }
-  /** The run goes on when someone answers: a person, or the page that executes a tool. */
+  /** The run waits for an answer of the user, or for the result of a tool that the page runs. */
   | { type: "run-waiting" } & RunWaiting
-  /** A model call is tried; its output belongs to this attempt. */
+  /** An attempt of a model call begins. Its output belongs to this attempt. */
   | { type: "attempt-started" } & AttemptStarted
-  /** The attempt was completed; nothing of it will be taken back. */
+  /** The attempt succeeded; its output will not be retracted. */
   | {
     type: "attempt-finished";
-    /** The attempt. */
+    /** Id of the attempt. */
     attempt: AttemptId;
   }
-  /** The attempt failed: its output is retracted. */
+  /** The attempt failed; its output is retracted. */
   | { type: "attempt-retracted" } & AttemptRetracted
-  /** A message begins, or continues. */
+  /** A message begins or continues. */
   | { type: "message-started" } & MessageStarted
   /** The message is complete. */
   | {
     type: "message-finished";
-    /** The message. */
+    /** Id of the message. */
     message: MessageId;
   }
-  /** Metadata to be merged into the message. */
+  /** Metadata to merge into the message. */
   | {
     type: "message-metadata";
     /** A JSON object. */
     metadata: unknown;
   }
-  /** A whole message from a node, said at once. */
+  /** A complete message of a node. */
   | {
     type: "message";
-    /** Its text. */
+    /** The text. */
     content: string;
   }
-  /** A step of the run begins: one model call and the tools that follow it. */
+  /** A step of the run begins: one model call and its tool calls. */
   | {
     type: "step-started";
-    /** Its name, where it has one. */
+    /** Name of the step. */
     name?: string;
   }
   /** The step ended. */
   | {
     type: "step-finished";
-    /** Its name, where it has one. */
+    /** Name of the step. */
     name?: string;
   }
-  /** A block of text or of reasoning begins. */
+  /** A text or reasoning block begins. */
   | { type: "block-started" } & BlockStarted
-  /** More text of a block. */
+  /** Text to append to a block. */
   | { type: "block-delta" } & BlockDelta
   /** The block is complete. */
   | { type: "block-ended" } & BlockEnded
-  /** The model begins to write the input of a tool call. */
+  /** The model begins the input of a tool call. */
   | { type: "tool-input-start" } & ToolCall
-  /** More of the input's JSON text. */
+  /** Input of a tool call to append, as JSON text. */
   | { type: "tool-input-delta" } & ToolInputDelta
   /** The input is complete. */
   | { type: "tool-input-available" } & ToolInputAvailable
-  /** The input is not what the tool takes. */
+  /** The input is invalid for the tool. */
   | { type: "tool-input-error" } & ToolInputError
-  /** A person is asked whether the call may be made. */
+  /** The user is asked to approve a call. */
   | { type: "approval-requested" } & ApprovalRequested
-  /** The approval was given or refused. */
+  /** The approval was granted or denied. */
   | { type: "approval-answered" } & ApprovalAnswered
-  /** What the tool gave. */
+  /** The output of a tool. */
   | { type: "tool-output" } & ToolOutput
-  /** The tool could not be run, or failed. */
+  /** The tool could not run, or failed. */
   | { type: "tool-output-error" } & ToolOutputError
-  /** The call was refused by a person and not made. */
+  /** The user denied the call, so it was not made. */
   | { type: "tool-denied" } & ToolDenied
-  /** A web page that the answer rests on. */
+  /** A web page that the answer cites. */
   | { type: "source-url" } & SourceUrl
-  /** A document that the answer rests on. */
+  /** A document that the answer cites. */
   | { type: "source-document" } & SourceDocument
-  /** A file, by its address or as a `data:` URL. */
+  /** A file at a URL, which may be a `data:` URL. */
   | { type: "file" } & FileEvent
-  /** Data of the application's own. */
+  /** Application data. */
   | { type: "data" } & DataEvent
-  /** An object that is built while it is streamed. */
+  /** An update of an object that is streamed. */
   | { type: "structured" } & StructuredUpdate
-  /** A structured stream no longer counts. */
+  /** A structured stream is no longer valid. */
   | { type: "structured-invalidated" } & StructuredInvalidated
   /** The state shared with the page is replaced. */
   | {
     type: "state-snapshot";
-    /** The whole state. */
+    /** The complete state. */
     state: unknown;
   }
   /** The state shared with the page changes. */
   | {
     type: "state-delta";
-    /** A JSON Patch. */
+    /** JSON Patch operations. */
     patch: Array<unknown>;
   }
-  /** The conversation as it stands: messages are replaced by id, unknown ones added, missing ones removed. */
+  /** The complete conversation: messages are replaced by id, unknown ones added, missing ones removed. */
   | {
     type: "messages-snapshot";
-    /** The whole conversation. */
+    /** The complete conversation. */
     messages: Array<Message>;
   }
-  /** A person is asked. */
+  /** The user is asked a question. */
   | { type: "interrupt-requested" } & Interrupt
-  /** The person answered. */
+  /** The user answered a question. */
   | { type: "interrupt-answered" } & InterruptAnswered
-  /** Nobody answered in time. */
+  /** A question expired without an answer. */
   | {
     type: "interrupt-expired";
-    /** The question. */
+    /** Id of the question. */
     request: RequestId;
   }
-  /** What the run is doing, for an overlay. */
+  /** The current activity of the run, for a status line. */
   | { type: "status" } & StatusEvent
-  /** The run goes on in another workflow. */
+  /** The run continues in another workflow. */
   | { type: "transition" } & TransitionEvent
-  /** The session's state after this turn was kept. */
+  /** The session's state after this turn was saved. */
   | { type: "checkpoint" } & CheckpointEvent
-  /** What was used so far. */
+  /** Token usage so far. */
   | { type: "usage" } & Usage
-  /** Something was not done as asked. */
+  /** A request was not fully honoured. */
   | { type: "warning" } & WarningEvent
-  /** Something went wrong. */
+  /** An error occurred. */
   | { type: "error" } & ErrorEvent
-  /** Where the run is found in a tracing system. */
+  /** The run's trace in a tracing system. */
   | { type: "trace" } & TraceEvent
-  /** Something that a dialect says and we have no word for, kept as it came. */
+  /** A chunk of a dialect that has no equivalent here, kept unchanged. */
   | { type: "unknown" } & UnknownEvent;
 
 /** One execution of an agent. */
 export type RunId = string;
 
-/** A conversation of many runs. */
+/** A conversation of several runs. */
 export type SessionId = string;
 
-/** How a run began. */
+/** A run began. */
 export type RunStarted = {
-  /** The run. */
+  /** Id of the run. */
   run?: RunId;
-  /** Its session. */
+  /** Id of the session. */
   session?: SessionId;
-  /** The page's own name for the session, where it has one. */
+  /** The page's own id of the session, if it has one. */
   conversation?: string;
-  /** The run that this one goes on from. */
+  /** The run that this one continues. */
   parent?: RunId;
-  /** The workflow that runs. */
+  /** Name of the workflow. */
   workflow?: string;
-  /** The model that answers. */
+  /** Name of the model. */
   model?: string;
-  /** The HTTP request that asked for it. */
+  /** Id of the HTTP request that started the run. */
   request?: string;
-  /** The path that was called. */
+  /** Path of the HTTP request. */
   endpoint?: string;
 };
 
 /**
  * Why a model stopped.
  *
- * Written as one word: the six that all providers share, or the provider's own.
+ * Serialized as one word: one of the common reasons, or the provider's own.
  */
 export type FinishReason = string;
 
-/** Tokens used. */
+/** Token usage. */
 export type Usage = {
-  /** Tokens read. */
+  /** Input tokens. */
   inputTokens?: number;
-  /** Tokens written. */
+  /** Output tokens. */
   outputTokens?: number;
-  /** Both, as the provider counts them. */
+  /** Total as counted by the provider. */
   totalTokens?: number;
-  /** Tokens of the output that were thoughts. */
+  /** Reasoning tokens, included in the output. */
   reasoningTokens?: number;
-  /** Tokens of the input that came from a cache. */
+  /** Input tokens read from a cache. */
   cachedInputTokens?: number;
-  /** Tokens of the input that were put into a cache. */
+  /** Input tokens written to a cache. */
   cacheWriteTokens?: number;
 };
 
-/** The run came to its end. */
+/** The run finished. */
 export type RunFinished = {
-  /** Why it ended, where a model said so. */
+  /** Why it ended, if a model gave a reason. */
   reason?: FinishReason;
-  /** What the whole run used. */
+  /** Token usage of the whole run. */
   usage?: Usage;
-  /** The run's result. */
+  /** Result of the run. */
   data?: unknown;
 };
 
-/** What went wrong, as a page is told. */
+/** An error as shown to a page. */
 export type ErrorInfo = {
-  /** A line for people. */
+  /** Human-readable message. */
   message: string;
-  /** A machine-readable code. */
+  /** Stable error code. */
   code?: string;
-  /** Whether the same request may go well the next time. */
+  /** Whether a retry may succeed. */
   retryable?: boolean;
-  /** The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it. */
+  /**
+   * Id of the HTTP request that started the run, to find more in the log. Only the journal has a field
+   * for it.
+   */
   request?: string;
 };
 
 /** One call of a tool. */
 export type ToolCallId = string;
 
-/** The run goes on when someone answers: a person, or the page that executes a tool. */
+/** The run waits for an answer of the user, or for the result of a tool that the page runs. */
 export type RunWaiting = {
-  /** The calls whose outputs the page owes. */
+  /** Calls whose results the page must send. */
   toolCalls?: Array<ToolCallId>;
-  /** What the run used so far. */
+  /** Token usage so far. */
   usage?: Usage;
 };
 
-/** A model call is tried; its output belongs to this attempt. */
+/** An attempt of a model call begins. Its output belongs to this attempt. */
 export type AttemptStarted = {
-  /** The attempt; its records name it in their origin. */
+  /** Id of the attempt, repeated in the origin of its records. */
   attempt: AttemptId;
-  /** The model that is asked. */
+  /** The model that is called. */
   model?: string;
 };
 
-/** The attempt failed: its output is retracted. */
+/** The attempt failed; its output is retracted. */
 export type AttemptRetracted = {
-  /** The attempt. */
+  /** Id of the attempt. */
   attempt: AttemptId;
-  /** Why. */
+  /** Why it failed. */
   reason?: string;
 };
 
-/** Who speaks in a message. */
+/** The author role of a message. */
 export type Role =
-  /** The operator's instructions. */
+  /** Instructions of the operator. */
   | "system"
-  /** The developer's instructions, where a wire tells them from the operator's. */
+  /** Instructions of the developer, if the dialect distinguishes them from the operator's. */
   | "developer"
-  /** The person. */
+  /** The user. */
   | "user"
   /** The agent. */
   | "assistant"
-  /** A tool's output that stands alone. */
+  /** A separate message with a tool's output. */
   | "tool"
-  /** Thoughts that stand in a message of their own (AG-UI). */
+  /** A separate message with reasoning (AG-UI). */
   | "reasoning"
-  /** Progress of the application that stands in a message of its own (AG-UI). */
+  /** A separate message with application progress (AG-UI). */
   | "activity";
 
-/** A message begins, or continues. */
+/** A message begins or continues. */
 export type MessageStarted = {
-  /** The message. */
+  /** Id of the message. */
   message: MessageId;
-  /** Who speaks. */
+  /** Role of the author. */
   role: Role;
-  /** The speaker as the wire described it: a name, or an object. */
+  /** The author in the dialect's own form: a name or an object. */
   author?: unknown;
 };
 
-/** What a block holds. */
+/** The content of a block. */
 export type BlockKind =
-  /** The answer. */
+  /** Text of the answer. */
   | "text"
-  /** The model's thoughts. */
+  /** Reasoning of the model. */
   | "reasoning";
 
-/** One block of text or reasoning within a message. */
+/** One text or reasoning block of a message. */
 export type PartId = string;
 
-/** A block of text or of reasoning begins. */
+/** A text or reasoning block begins. */
 export type BlockStarted = {
-  /** What the block holds. Blocks of different kinds may share an id. */
+  /** Content of the block. Blocks of different kinds may share an id. */
   kind: BlockKind;
-  /** The block. */
+  /** Id of the block. */
   id: PartId;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** More text of a block. */
+/** Text to append to a block. */
 export type BlockDelta = {
-  /** What the block holds. */
+  /** Content of the block. */
   kind: BlockKind;
-  /** The block. */
+  /** Id of the block. */
   id: PartId;
   /** The text to append. */
   delta: string;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
 /** The block is complete. */
 export type BlockEnded = {
-  /** What the block holds. */
+  /** Content of the block. */
   kind: BlockKind;
-  /** The block. */
+  /** Id of the block. */
   id: PartId;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** Who executes a tool call. */
+/** Who runs a tool call. */
 export type Executor =
   /** The agent. */
   | "server"
@@ -351,27 +354,27 @@ export type Executor =
   /** The model's provider. */
   | "provider";
 
-/** A call of a tool: which, and who executes it. */
+/** A tool call and who runs it. */
 export type ToolCall = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool. */
+  /** Name of the tool. */
   name: string;
-  /** The tool was not known when the page was built. */
+  /** Whether the tool was unknown when the page was built. */
   dynamic?: boolean;
-  /** Who executes it. */
+  /** Who runs the tool. */
   executor?: Executor;
-  /** A title for people. */
+  /** Human-readable title. */
   title?: string;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  /** Set if the node did not ask to show the call; pages that show calls on demand hide it. */
   quiet?: boolean;
 };
 
-/** More of the input's JSON text. */
+/** Input of a tool call to append, as JSON text. */
 export type ToolInputDelta = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
   /** A piece of JSON text. */
   delta: string;
@@ -379,182 +382,182 @@ export type ToolInputDelta = {
 
 /** The input is complete. */
 export type ToolInputAvailable = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool. */
+  /** Name of the tool. */
   name: string;
-  /** The tool was not known when the page was built. */
+  /** Whether the tool was unknown when the page was built. */
   dynamic?: boolean;
-  /** Who executes it. */
+  /** Who runs the tool. */
   executor?: Executor;
-  /** A title for people. */
+  /** Human-readable title. */
   title?: string;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  /** Set if the node did not ask to show the call; pages that show calls on demand hide it. */
   quiet?: boolean;
-  /** The input; absent where its text is not JSON. */
+  /** The input; absent if its text is not JSON. */
   input?: unknown;
 };
 
-/** The input is not what the tool takes. */
+/** The input is invalid for the tool. */
 export type ToolInputError = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool. */
+  /** Name of the tool. */
   name: string;
-  /** The tool was not known when the page was built. */
+  /** Whether the tool was unknown when the page was built. */
   dynamic?: boolean;
-  /** Who executes it. */
+  /** Who runs the tool. */
   executor?: Executor;
-  /** A title for people. */
+  /** Human-readable title. */
   title?: string;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  /** Set if the node did not ask to show the call; pages that show calls on demand hide it. */
   quiet?: boolean;
-  /** The input as it came. */
+  /** The invalid input. */
   input?: unknown;
-  /** What is wrong with it. */
+  /** Why it is invalid. */
   error: string;
 };
 
-/** One request for a person's approval of a tool call. */
+/** One request to approve a tool call. */
 export type ApprovalId = string;
 
-/** A person is asked whether the call may be made. */
+/** The user is asked to approve a call. */
 export type ApprovalRequested = {
-  /** The request. */
+  /** Id of the approval request. */
   approval: ApprovalId;
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool. */
+  /** Name of the tool. */
   name: string;
-  /** The tool was not known when the page was built. */
+  /** Whether the tool was unknown when the page was built. */
   dynamic?: boolean;
-  /** Who executes it. */
+  /** Who runs the tool. */
   executor?: Executor;
-  /** A title for people. */
+  /** Human-readable title. */
   title?: string;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  /** Set if the node did not ask to show the call; pages that show calls on demand hide it. */
   quiet?: boolean;
-  /** The exact input that is approved. */
+  /** The exact input to approve. */
   input?: unknown;
   /** Binds the request to the run, the call and its input. */
   signature?: string;
-  /** A policy answers, not a person. */
+  /** Whether a policy decides instead of the user. */
   automatic?: boolean;
 };
 
-/** The approval was given or refused. */
+/** The approval was granted or denied. */
 export type ApprovalAnswered = {
-  /** The request. */
+  /** Id of the approval request. */
   approval: ApprovalId;
-  /** The call, where the wire says it. */
+  /** Id of the call, if the dialect has it. */
   call?: ToolCallId;
-  /** The decision. */
+  /** Whether the call was approved. */
   approved: boolean;
-  /** Why. */
+  /** Reason for the decision. */
   reason?: string;
 };
 
-/** What the tool gave. */
+/** The output of a tool. */
 export type ToolOutput = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool's name, where the wire says it. */
+  /** Name of the tool, if the dialect has it. */
   name?: string;
   /** The output. */
   output: unknown;
-  /** The same as structured content, where the tool gave both. */
+  /** The output as structured content, if the tool returned both. */
   structured?: unknown;
-  /** The tool ran and reports a failure of its own. */
+  /** Whether the tool ran and reports a failure. */
   isError?: boolean;
-  /** More will come for this call. */
+  /** Whether more output of this call follows. */
   preliminary?: boolean;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** The tool could not be run, or failed. */
+/** The tool could not run, or failed. */
 export type ToolOutputError = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool's name, where the wire says it. */
+  /** Name of the tool, if the dialect has it. */
   name?: string;
-  /** What happened. */
+  /** The error message. */
   error: string;
 };
 
-/** The call was refused by a person and not made. */
+/** The user denied the call, so it was not made. */
 export type ToolDenied = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool's name, where the wire says it. */
+  /** Name of the tool, if the dialect has it. */
   name?: string;
-  /** Why. */
+  /** Reason for the denial. */
   reason?: string;
 };
 
-/** A web page that the answer rests on. */
+/** A web page that the answer cites. */
 export type SourceUrl = {
-  /** The source. */
+  /** Id of the source. */
   source: string;
-  /** Its address. */
+  /** URL of the page. */
   url: string;
-  /** Its title. */
+  /** Title of the page. */
   title?: string;
   /** The tool call that found it. */
   call?: ToolCallId;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** A document that the answer rests on. */
+/** A document that the answer cites. */
 export type SourceDocument = {
-  /** The source. */
+  /** Id of the source. */
   source: string;
-  /** Its title. */
+  /** Title of the document. */
   title?: string;
-  /** Its media type. */
+  /** Media type of the document. */
   mediaType?: string;
-  /** Its file name. */
+  /** File name of the document. */
   filename?: string;
-  /** The passage. */
+  /** The cited passage. */
   text?: string;
   /** The tool call that found it. */
   call?: ToolCallId;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** A file, by its address or as a `data:` URL. */
+/** A file at a URL, which may be a `data:` URL. */
 export type FileEvent = {
-  /** Its address. */
+  /** URL of the file. */
   url: string;
-  /** Its media type. */
+  /** Media type of the file. */
   mediaType: string;
-  /** Its name. */
+  /** Name of the file. */
   filename?: string;
-  /** Its id, where it has one. */
+  /** Id of the file, if it has one. */
   id?: string;
-  /** It belongs to the reasoning, not to the answer. */
+  /** Whether it belongs to the reasoning instead of the answer. */
   reasoning?: boolean;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
 };
 
-/** Data of the application's own. */
+/** Application data. */
 export type DataEvent = {
-  /** What kind of data it is. */
+  /** Kind of data, chosen by the application. */
   name: string;
-  /** Data of the same name and id replaces what was there. */
+  /** Data with the same name and id replaces the earlier data. */
   id?: string;
   /** The data. */
   data: unknown;
-  /** To be seen once; only some dialects' clients keep it. */
+  /** Shown once; only the clients of some dialects keep it. */
   transient?: boolean;
 };
 
@@ -562,53 +565,53 @@ export type DataEvent = {
  * One update of a structured stream.
  *
  * Its JSON is flat: `streamId`, `dataType`, `kind`, `path`, then `value`, `items`, `delta` or `data`, and
- * `schemaId`, `schemaVersion`, `id`, `node` where given. Other keys are passed over when reading.
+ * optionally `schemaId`, `schemaVersion`, `id`, `node`. Other keys are ignored when reading.
  */
 export type StructuredUpdate = {
-  /** Which stream it belongs to; one stream builds one object. */
+  /** Id of the stream; one stream builds one object. */
   streamId: string;
-  /** What the object is, for the application to route by. */
+  /** Type of the object, chosen by the application. */
   dataType: string;
-  /** The application's own name for the object. */
+  /** The application's own id of the object. */
   id?: string;
-  /** The schema that the object follows. */
+  /** The schema of the object. */
   schemaId?: string;
   /** The version of that schema. */
   schemaVersion?: string;
-  /** The workflow node that said it. */
+  /** The workflow node that produced it. */
   node?: string;
 } & (
-  /** Write a value, whatever was there. */
+  /** Write a value, replacing any earlier one. */
   | {
     kind: "set";
-    /** Where. */
+    /** Path of the value. */
     path: string;
     /**
-     * What. An update without any value unsets the place: a key goes away, an array element becomes
-     * one that was never written. That is not the same as the value `null`.
+     * The value. Without a value, the path is unset: a key is removed, an array element becomes
+     * unwritten. This differs from the value `null`.
      */
     value?: unknown;
   }
-  /** Add to the end of an array, or create it. */
+  /** Append to an array, or create it. */
   | {
     kind: "append";
-    /** Where the array is. */
+    /** Path of the array. */
     path: string;
-    /** What to add. */
+    /** Items to append. */
     items: Array<unknown>;
   }
-  /** Add to the end of a string, or create it. */
+  /** Append to a string, or create it. */
   | {
     kind: "text-delta";
-    /** Where the string is. */
+    /** Path of the string. */
     path: string;
-    /** What to add. */
+    /** Text to append. */
     delta: string;
   }
-  /** Put this in the place of everything, and end the stream. */
+  /** Replace the whole object and end the stream. */
   | {
     kind: "final";
-    /** The whole object, or nothing at all. */
+    /** The complete object, if any. */
     data?: unknown;
   }
 );
@@ -616,9 +619,9 @@ export type StructuredUpdate = {
 /** The state of a session after a turn. */
 export type CheckpointId = string;
 
-/** A structured stream no longer counts. */
+/** A structured stream is no longer valid. */
 export type StructuredInvalidated = {
-  /** The stream. */
+  /** Id of the stream. */
   stream: string;
   /** The checkpoint that was rolled back to. */
   checkpoint?: CheckpointId;
@@ -626,359 +629,362 @@ export type StructuredInvalidated = {
 
 /** One message of a conversation. */
 export type Message = {
-  /** Its id. */
+  /** Id of the message. */
   id: MessageId;
-  /** Who speaks. */
+  /** Role of the author. */
   role: Role;
-  /** How far it is. */
+  /** Progress of the message. */
   status: MessageStatus;
-  /** What the application keeps with it. */
+  /** Application metadata. */
   metadata?: unknown;
-  /** The speaker as the wire described it. */
+  /** The author in the dialect's own form. */
   author?: unknown;
-  /** What it says and does, in order. */
+  /** The parts in order. */
   parts: Array<Part>;
 };
 
-/** How far a message is. */
+/** Progress of a message. */
 export type MessageStatus =
-  /** A person's message on its way. */
+  /** A user's message that is being sent. */
   | "sending"
-  /** It is being written. */
+  /** It is being generated. */
   | "streaming"
   /** It is complete. */
   | "sent"
-  /** It was stopped. */
+  /** It was cancelled. */
   | "cancelled"
-  /** It failed, or the stream was cut. */
+  /** It failed, or the stream was truncated. */
   | "error";
 
 /** One part of a message. */
 export type Part =
   /** Text of the answer. */
   | { type: "text" } & TextPart
-  /** Thoughts. */
+  /** Reasoning. */
   | { type: "reasoning" } & TextPart
-  /** A tool call, through its whole life. */
+  /** A tool call with its current state. */
   | { type: "tool" } & ToolPart
-  /** A web page that the answer rests on. */
+  /** A web page that the answer cites. */
   | { type: "source-url" } & SourcePart
-  /** A document that the answer rests on. */
+  /** A document that the answer cites. */
   | { type: "source-document" } & SourcePart
   /** A file. */
   | { type: "file" } & FilePart
-  /** Data of the application's own. */
+  /** Application data. */
   | { type: "data" } & DataEvent
-  /** An object that is built while it is streamed. */
+  /** An object that is streamed. */
   | { type: "structured" } & StructuredPart
-  /** A question that was put to a person. */
+  /** A question to the user. */
   | { type: "question" } & QuestionPart
-  /** A step begins here. */
+  /** The beginning of a step. */
   | { type: "step-start" }
   /**
-   * A part that only its dialect knows, as it came. It is kept as `{"type":"other","value":…}`, because it has a
-   * `type` of its own.
+   * A part that only its dialect knows. It is serialized as `{"type":"other","value":…}`, because it has
+   * its own `type`.
    */
   | {
     type: "other";
-    /** The part. */
+    /** The original part. */
     value: unknown;
   };
 
 /** Whether a part may still grow. */
 export type PartState =
-  /** It may. */
+  /** It may grow. */
   | "streaming"
   /** It is complete. */
   | "done";
 
-/** A block of text or reasoning. */
+/** A text or reasoning block. */
 export type TextPart = {
-  /** The block's id on the wire. */
+  /** Id of the block. */
   id: PartId;
-  /** Its text so far. */
+  /** Text so far. */
   text: string;
   /** Whether it may still grow. */
   state: PartState;
-  /** What the provider said about it last. */
+  /** Latest provider-specific metadata. */
   metadata?: unknown;
-  /** The attempt that said it. */
+  /** The attempt that produced it. */
   attempt?: AttemptId;
 };
 
-/** Where a tool call is in its life. */
+/** The state of a tool call. */
 export type ToolState =
-  /** The model writes its input. */
+  /** The model is generating the input. */
   | "input-streaming"
-  /** The input is there. */
+  /** The input is complete. */
   | "input-available"
-  /** A person is asked. */
+  /** The user is asked for approval. */
   | "approval-requested"
-  /** The person answered. */
+  /** The user has decided. */
   | "approval-responded"
-  /** There is an output. */
+  /** The output is available. */
   | "output-available"
-  /** It failed. */
+  /** The call failed. */
   | "output-error"
-  /** It was refused. */
+  /** The call was denied. */
   | "output-denied";
 
-/** The approval that a call needs. */
+/** The approval of a call. */
 export type Approval = {
-  /** The request, where the wire gave one. */
+  /** Id of the request, if the dialect has one. */
   id?: ApprovalId;
   /** The decision, once it is made. */
   approved?: boolean;
-  /** Why. */
+  /** Reason for the decision. */
   reason?: string;
   /** Binds the request to the run, the call and its input. */
   signature?: string;
-  /** A policy answers, not a person. */
+  /** Whether a policy decides instead of the user. */
   automatic?: boolean;
-  /** What the page keeps with it beyond that. */
+  /** Additional fields of the page. */
   extra?: Record<string, unknown>;
 };
 
-/** A tool call, through its whole life. */
+/** A tool call with its current state. */
 export type ToolPart = {
-  /** The call. */
+  /** Id of the call. */
   call: ToolCallId;
-  /** The tool. */
+  /** Name of the tool. */
   name: string;
-  /** Where it is in its life. */
+  /** State of the call. */
   state: ToolState;
-  /** The tool was not known when the page was built. */
+  /** Whether the tool was unknown when the page was built. */
   dynamic?: boolean;
-  /** Who executes it. */
+  /** Who runs the tool. */
   executor: Executor;
-  /** A title for people. */
+  /** Human-readable title. */
   title?: string;
-  /** The input's JSON text as far as it was streamed. */
+  /** JSON text of the input, as far as it was streamed. */
   inputText?: string;
   /** The input. */
   input?: unknown;
   /** The output. */
   output?: unknown;
-  /** The output as structured content, where the tool gave both. */
+  /** The output as structured content, if the tool returned both. */
   structured?: unknown;
-  /** The output is a failure that the tool reports. */
+  /** Whether the output is a failure that the tool reports. */
   isError?: boolean;
-  /** More output will come. */
+  /** Whether more output follows. */
   preliminary?: boolean;
-  /** Why it failed. */
+  /** Error message of a failed call. */
   error?: string;
   /** The approval that it needs. */
   approval?: Approval;
-  /** What the provider said about the call. */
+  /** Provider-specific metadata of the call. */
   metadata?: unknown;
-  /** What the provider said about the output. */
+  /** Provider-specific metadata of the output. */
   outputMetadata?: unknown;
-  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  /** Set if the node did not ask to show the call; pages that show calls on demand hide it. */
   quiet?: boolean;
-  /** The attempt that made it. */
+  /** The attempt that made the call. */
   attempt?: AttemptId;
 };
 
-/** A source of the answer; which fields are set depends on whether it is a page or a document. */
+/** A source of the answer. Which fields are set depends on whether it is a page or a document. */
 export type SourcePart = {
-  /** The source. */
+  /** Id of the source. */
   source: string;
-  /** Its address. */
+  /** URL of the page. */
   url?: string;
-  /** Its title. */
+  /** Title of the source. */
   title?: string;
-  /** Its media type. */
+  /** Media type of the document. */
   mediaType?: string;
-  /** Its file name. */
+  /** File name of the document. */
   filename?: string;
-  /** The passage. */
+  /** The cited passage. */
   text?: string;
   /** The tool call that found it. */
   call?: ToolCallId;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The attempt that gave it. */
+  /** The attempt that produced it. */
   attempt?: AttemptId;
 };
 
 /** A file. */
 export type FilePart = {
-  /** Its address, or a `data:` URL. */
+  /** URL of the file, which may be a `data:` URL. */
   url: string;
-  /** Its media type. */
+  /** Media type of the file. */
   mediaType: string;
-  /** Its name. */
+  /** Name of the file. */
   filename?: string;
-  /** Its id, where it has one. */
+  /** Id of the file, if it has one. */
   id?: string;
-  /** It belongs to the reasoning, not to the answer. */
+  /** Whether it belongs to the reasoning instead of the answer. */
   reasoning?: boolean;
-  /** What the provider said about it. */
+  /** Provider-specific metadata. */
   metadata?: unknown;
-  /** The attempt that gave it. */
+  /** The attempt that produced it. */
   attempt?: AttemptId;
 };
 
-/** An object that is built while it is streamed. */
+/** An object that is streamed. */
 export type StructuredPart = {
-  /** The stream that builds it. */
+  /** Id of the stream. */
   stream: string;
-  /** What kind of object it is. */
+  /** Type of the object, chosen by the application. */
   dataType: string;
   /**
-   * The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
-   * there: [`RunState::structured`](crate::RunState::structured).
+   * The object, if the message was taken out of its run. Inside a [`RunState`](crate::RunState), use
+   * [`RunState::structured`](crate::RunState::structured).
    */
   data?: unknown;
 };
 
-/** A question put to a person. */
+/** A question to the user. */
 export type Interrupt = {
-  /** The question. */
+  /** Id of the question. */
   request: RequestId;
-  /** What allows to answer it. */
+  /** Token that authorizes an answer. */
   token?: string;
-  /** What kind of answer is asked for. */
+  /** Kind of answer expected. */
   kind: InterruptKind;
-  /** Several answers may be given. [`InterruptKind::MultiChoice`] implies it. */
+  /** Whether several options may be chosen. [`InterruptKind::MultiChoice`] implies it. */
   multiple?: boolean;
-  /** What the person reads. */
+  /** Text shown to the user. */
   question?: string;
-  /** What may be chosen. */
+  /** The options. */
   options?: Array<Choice>;
   /** The workflow that asks. */
   workflow?: string;
-  /** The application's own name for the question. */
+  /** The application's own id of the question. */
   id?: string;
-  /** The schema of the question, by name. */
+  /** Name of the question's schema. */
   schemaId?: string;
-  /** The version of that schema. */
+  /** Version of that schema. */
   schemaVersion?: string;
-  /** The JSON Schema that the answer must meet. */
+  /** JSON Schema of the answer. */
   responseSchema?: unknown;
   /** The tool call that the question is about. */
   call?: ToolCallId;
-  /** Why the run waits, in one word. */
+  /** Why the run waits, as one word. */
   reason?: string;
-  /** When the question goes away, as an ISO 8601 date. */
+  /** When the question expires, as an ISO 8601 date. */
   expiresAt?: string;
-  /** What the application adds. */
+  /** Application metadata. */
   meta?: Record<string, unknown>;
 };
 
-/** One question put to a person. */
+/** One question to the user. */
 export type RequestId = string;
 
-/** What kind of answer is asked for. */
+/** The kind of answer expected. */
 export type InterruptKind =
   /** Free text. */
   | "text"
-  /** One of the choices. */
+  /** One of the options. */
   | "choice"
-  /** Any number of the choices. */
+  /** Any number of the options. */
   | "multi-choice";
 
-/** One of the answers that a person may choose. */
+/** One option of a question. */
 export type Choice = {
-  /** What the answer says. */
+  /** Value of the answer. */
   id: string;
-  /** What the person reads. */
+  /** Label shown to the user. */
   label: string;
-  /** More to read. */
+  /** Additional text shown to the user. */
   description?: string;
 };
 
-/** How far a question is. */
+/** The state of a question. */
 export type QuestionState =
   /** It waits for an answer. */
   | "open"
   /** It was answered. */
   | "answered"
-  /** It was not answered in time. */
+  /** It expired without an answer. */
   | "expired";
 
-/** A question that was put to a person. */
+/** A question to the user. */
 export type QuestionPart = {
   /** The question. It has a token only while it is open. */
   interrupt: Interrupt;
-  /** How far it is. */
+  /** State of the question. */
   state: QuestionState;
   /** The answer. */
   answer?: unknown;
 };
 
-/** The person answered. */
+/** The user answered a question. */
 export type InterruptAnswered = {
-  /** The question. */
+  /** Id of the question. */
   request: RequestId;
   /** The answer. */
   answer?: unknown;
 };
 
-/** What the run is doing, for an overlay. */
+/** The current activity of the run, for a status line. */
 export type StatusEvent = {
-  /** A machine-readable state. */
+  /** Machine-readable state. */
   state?: string;
-  /** A line for people. */
+  /** Human-readable message. */
   message?: string;
 };
 
-/** The run goes on in another workflow. */
+/** The run continues in another workflow. */
 export type TransitionEvent = {
-  /** That workflow. */
+  /** Name of the workflow. */
   to: string;
-  /** What is handed over. */
+  /** Input of the workflow. */
   payload?: unknown;
 };
 
-/** The session's state after this turn was kept. */
+/** The session's state after this turn was saved. */
 export type CheckpointEvent = {
-  /** The checkpoint. */
+  /** Id of the checkpoint. */
   checkpoint: CheckpointId;
-  /** Its session. */
+  /** Id of the session. */
   session: SessionId;
-  /** The number of the turn. */
+  /** Number of the turn. */
   turn: number;
-  /** A label for people. */
+  /** Human-readable label. */
   label?: string;
 };
 
-/** Something was not done as asked. */
+/** A request was not fully honoured. */
 export type WarningEvent = {
-  /** A line for people. */
+  /** Human-readable message. */
   message: string;
-  /** A machine-readable code. */
+  /** Stable code. */
   code?: string;
 };
 
-/** Something went wrong. */
+/** An error occurred. */
 export type ErrorEvent = {
-  /** A line for people. */
+  /** Human-readable message. */
   message: string;
-  /** A machine-readable code. */
+  /** Stable error code. */
   code?: string;
-  /** Whether the same request may go well the next time. */
+  /** Whether a retry may succeed. */
   retryable?: boolean;
-  /** The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it. */
+  /**
+   * Id of the HTTP request that started the run, to find more in the log. Only the journal has a field
+   * for it.
+   */
   request?: string;
-  /** The run ends with it. */
+  /** Whether the run ends with it. */
   terminal?: boolean;
 };
 
-/** Where the run is found in a tracing system. */
+/** The run's trace in a tracing system. */
 export type TraceEvent = {
-  /** The trace. */
+  /** Id of the trace. */
   trace: string;
-  /** The run's span. */
+  /** Id of the run's span. */
   span: string;
-  /** The run. */
+  /** Id of the run. */
   run: RunId;
 };
 
-/** Something that a dialect says and we have no word for, kept as it came. */
+/** A chunk of a dialect that has no equivalent here, kept unchanged. */
 export type UnknownEvent = {
-  /** The wire's own name for it. */
+  /** The dialect's name of the chunk. */
   name: string;
-  /** The whole of it. */
+  /** The whole chunk. */
   data: unknown;
 };

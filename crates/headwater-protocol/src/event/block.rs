@@ -1,4 +1,4 @@
-//! Blocks: the text and the reasoning of a message, which arrive in deltas.
+//! Text and reasoning blocks of a message, which arrive in deltas.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 use super::Event;
 use crate::{id::PartId, json_struct::json_struct};
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BlockKind {
-    /// The answer.
+    /// Text of the answer.
     #[default]
     Text,
-    /// The model's thoughts.
+    /// Reasoning of the model.
     Reasoning,
 }
 
 impl BlockKind {
-    /// The name in our own JSON form.
+    /// The name in our own JSON format.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,41 +38,41 @@ impl fmt::Display for BlockKind {
 }
 
 json_struct! {
-    /// A block of text or of reasoning begins.
+    /// A text or reasoning block begins.
     pub struct BlockStarted {
-        /// What the block holds. Blocks of different kinds may share an id.
+        /// Content of the block. Blocks of different kinds may share an id.
         pub kind: BlockKind,
-        /// The block.
+        /// Id of the block.
         pub id: PartId,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
-    /// More text of a block.
+    /// Text to append to a block.
     pub struct BlockDelta {
-        /// What the block holds.
+        /// Content of the block.
         pub kind: BlockKind,
-        /// The block.
+        /// Id of the block.
         pub id: PartId,
         /// The text to append.
         pub delta: String,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
     /// The block is complete.
     pub struct BlockEnded {
-        /// What the block holds.
+        /// Content of the block.
         pub kind: BlockKind,
-        /// The block.
+        /// Id of the block.
         pub id: PartId,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 }
 
 impl Event {
-    /// The kind of the block that it starts, extends or ends.
+    /// The kind of the block that this event starts, extends or ends.
     #[must_use]
     pub const fn block_kind(&self) -> Option<BlockKind> {
         match self {
@@ -93,7 +93,7 @@ impl BlockStarted {
 }
 
 impl BlockDelta {
-    /// More text of a block.
+    /// Text to append to a block.
     #[must_use]
     pub fn new(kind: BlockKind, id: impl Into<PartId>, delta: impl Into<String>) -> Self {
         Self { kind, id: id.into(), delta: delta.into(), metadata: None }

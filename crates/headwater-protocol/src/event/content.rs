@@ -1,67 +1,67 @@
-//! What a message holds beside its blocks: sources, files and the application's data.
+//! Other content of a message: sources, files and application data.
 
 use serde_json::Value;
 
 use crate::{id::ToolCallId, json_struct::json_struct};
 
 json_struct! {
-    /// A web page that the answer rests on.
+    /// A web page that the answer cites.
     pub struct SourceUrl {
-        /// The source.
+        /// Id of the source.
         pub source: String,
-        /// Its address.
+        /// URL of the page.
         pub url: String,
-        /// Its title.
+        /// Title of the page.
         pub title?: String,
         /// The tool call that found it.
         pub call?: ToolCallId,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
-    /// A document that the answer rests on.
+    /// A document that the answer cites.
     pub struct SourceDocument {
-        /// The source.
+        /// Id of the source.
         pub source: String,
-        /// Its title.
+        /// Title of the document.
         pub title?: String,
-        /// Its media type.
+        /// Media type of the document.
         pub media_type?: String,
-        /// Its file name.
+        /// File name of the document.
         pub filename?: String,
-        /// The passage.
+        /// The cited passage.
         pub text?: String,
         /// The tool call that found it.
         pub call?: ToolCallId,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
-    /// A file, by its address or as a `data:` URL.
+    /// A file at a URL, which may be a `data:` URL.
     pub struct FileEvent {
-        /// Its address.
+        /// URL of the file.
         pub url: String,
-        /// Its media type.
+        /// Media type of the file.
         pub media_type: String,
-        /// Its name.
+        /// Name of the file.
         pub filename?: String,
-        /// Its id, where it has one.
+        /// Id of the file, if it has one.
         pub id?: String,
-        /// It belongs to the reasoning, not to the answer.
+        /// Whether it belongs to the reasoning instead of the answer.
         pub reasoning: flag,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
-    /// Data of the application's own.
+    /// Application data.
     pub struct DataEvent {
-        /// What kind of data it is.
+        /// Kind of data, chosen by the application.
         pub name: String,
-        /// Data of the same name and id replaces what was there.
+        /// Data with the same name and id replaces the earlier data.
         pub id?: String,
         /// The data.
         pub data: Value,
-        /// To be seen once; only some dialects' clients keep it.
+        /// Shown once; only the clients of some dialects keep it.
         pub transient: flag,
     }
 }

@@ -1,4 +1,4 @@
-//! A question put to a person, while the run waits.
+//! Questions to the user while the run waits.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::{
     json_struct::json_struct,
 };
 
-/// What kind of answer is asked for.
+/// The kind of answer expected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -16,24 +16,24 @@ pub enum InterruptKind {
     /// Free text.
     #[default]
     Text,
-    /// One of the choices.
+    /// One of the options.
     Choice,
-    /// Any number of the choices.
+    /// Any number of the options.
     MultiChoice,
 }
 
 json_struct! {
-    /// One of the answers that a person may choose.
+    /// One option of a question.
     pub struct Choice {
-        /// What the answer says.
+        /// Value of the answer.
         pub id: String,
-        /// What the person reads.
+        /// Label shown to the user.
         pub label: String,
-        /// More to read.
+        /// Additional text shown to the user.
         pub description?: String,
     }
 
-    /// A question put to a person.
+    /// A question to the user.
     ///
     /// ```
     /// use headwater_protocol::{Interrupt, InterruptKind};
@@ -42,43 +42,43 @@ json_struct! {
     /// assert_eq!(question.kind, InterruptKind::Text);
     /// ```
     pub struct Interrupt {
-        /// The question.
+        /// Id of the question.
         pub request: RequestId,
-        /// What allows to answer it.
+        /// Token that authorizes an answer.
         pub token?: String,
-        /// What kind of answer is asked for.
+        /// Kind of answer expected.
         #[serde(default)]
         pub kind: InterruptKind,
-        /// Several answers may be given. [`InterruptKind::MultiChoice`] implies it.
+        /// Whether several options may be chosen. [`InterruptKind::MultiChoice`] implies it.
         pub multiple: flag,
-        /// What the person reads.
+        /// Text shown to the user.
         pub question?: String,
-        /// What may be chosen.
+        /// The options.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub options: Vec<Choice>,
         /// The workflow that asks.
         pub workflow?: String,
-        /// The application's own name for the question.
+        /// The application's own id of the question.
         pub id?: String,
-        /// The schema of the question, by name.
+        /// Name of the question's schema.
         pub schema_id?: String,
-        /// The version of that schema.
+        /// Version of that schema.
         pub schema_version?: String,
-        /// The JSON Schema that the answer must meet.
+        /// JSON Schema of the answer.
         pub response_schema?: Value,
         /// The tool call that the question is about.
         pub call?: ToolCallId,
-        /// Why the run waits, in one word.
+        /// Why the run waits, as one word.
         pub reason?: String,
-        /// When the question goes away, as an ISO 8601 date.
+        /// When the question expires, as an ISO 8601 date.
         pub expires_at?: String,
-        /// What the application adds.
+        /// Application metadata.
         pub meta?: Map<String, Value>,
     }
 
-    /// The person answered.
+    /// The user answered a question.
     pub struct InterruptAnswered {
-        /// The question.
+        /// Id of the question.
         pub request: RequestId,
         /// The answer.
         pub answer?: json,
@@ -86,20 +86,20 @@ json_struct! {
 }
 
 impl Interrupt {
-    /// A question that is answered with free text.
+    /// A question with a free-text answer.
     #[must_use]
     pub fn text(request: impl Into<RequestId>, question: impl Into<String>) -> Self {
         Self { request: request.into(), question: Some(question.into()), ..Self::default() }
     }
 
-    /// A question that is answered with one of some choices.
+    /// A question with one of several options as its answer.
     #[must_use]
     pub fn choice(request: impl Into<RequestId>, question: impl Into<String>, options: Vec<Choice>) -> Self {
         Self { kind: InterruptKind::Choice, options, ..Self::text(request, question) }
     }
 
-    /// The question as the input of a tool that the page executes: what a page needs to ask it, and nothing that allows
-    /// to answer it.
+    /// The question as the input of a tool that the page runs: everything that a page needs to show it, but
+    /// no token.
     #[must_use]
     pub fn to_tool_input(&self) -> Value {
         let mut input = Map::new();

@@ -1,4 +1,4 @@
-//! The kinds of events: what the tables of the dialects are written over.
+//! The kinds of events, for the tables of the dialects.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::Event;
 
 macro_rules! kinds {
     ($($variant:ident $name:literal,)*) => {
-        /// What kind of event it is, without its content.
+        /// The kind of an event, without its content.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum EventKind {
@@ -17,7 +17,7 @@ macro_rules! kinds {
             /// Every kind, in the order of [`Event`].
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name in our own JSON form.
+            /// The name in our own JSON format.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -27,7 +27,7 @@ macro_rules! kinds {
         }
 
         impl Event {
-            /// What kind of event it is.
+            /// The kind of the event.
             #[must_use]
             pub const fn kind(&self) -> EventKind {
                 match self {
@@ -88,13 +88,13 @@ kinds! {
 }
 
 impl EventKind {
-    /// Whether nothing of the run comes after it: finished, failed or cancelled.
+    /// Whether it is the last event of a run: finished, failed or cancelled.
     #[must_use]
     pub const fn ends_run(self) -> bool {
         matches!(self, Self::RunFinished | Self::RunFailed | Self::RunCancelled)
     }
 
-    /// Whether a run that waits still does after it.
+    /// Whether a waiting run still waits after it.
     ///
     /// ```
     /// use headwater_protocol::EventKind;

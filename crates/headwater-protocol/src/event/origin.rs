@@ -1,4 +1,4 @@
-//! Where an event comes from, and the record that carries it.
+//! The origin of an event, and the record that carries it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +10,27 @@ use crate::{
 };
 
 json_struct! {
-    /// Where in the run an event comes from. All of it is optional.
+    /// Where in the run an event comes from. All fields are optional.
     #[derive(Eq)]
     pub struct Origin {
         /// The workflow node.
         pub node?: String,
-        /// The how-manyeth execution of that node, from 0.
+        /// Number of this execution of the node, from 1.
         pub visit?: u32,
         /// The parallel branch.
         pub branch?: String,
-        /// The hook call.
+        /// The hook call within the node.
         pub operation?: String,
-        /// The piece of that hook's output.
+        /// The segment of the hook's output.
         pub segment?: String,
-        /// The try of the model call.
+        /// The attempt of the model call.
         pub attempt?: AttemptId,
-        /// The message that the event belongs to; without it, the message that was started last.
+        /// The message of the event; if absent, the message that started last.
         pub message?: MessageId,
     }
 }
 
-/// An event with its place in the journal.
+/// An event with its position in the journal.
 ///
 /// ```
 /// use headwater_protocol::{Event, Record};
@@ -40,15 +40,15 @@ json_struct! {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The sequence number in the run's journal.
+    /// Sequence number in the run's journal.
     pub seq: u64,
-    /// When it was recorded, in milliseconds since 1970; 0 where nobody said.
+    /// When it was recorded, in milliseconds since 1970; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub time: u64,
-    /// Where it comes from.
+    /// Where the event comes from.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What happened.
+    /// The event.
     #[serde(rename = "event")]
     pub event: Event,
 }
@@ -65,21 +65,21 @@ impl Record {
         Self { seq, time: 0, origin: Origin::default(), event: event.into() }
     }
 
-    /// The same record at a time, in milliseconds since 1970.
+    /// Sets the time, in milliseconds since 1970.
     #[must_use]
     pub fn at(mut self, time: u64) -> Self {
         self.time = time;
         self
     }
 
-    /// The same record from somewhere.
+    /// Sets the origin.
     #[must_use]
     pub fn from(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }
 
-    /// Adds the text of a later delta of the same block, from the same place. Leaves other events as they are.
+    /// Appends the text of a later delta of the same block and origin. Does nothing for other events.
     ///
     /// ```
     /// use headwater_protocol::{BlockDelta, BlockKind, Event, Record};
@@ -96,12 +96,12 @@ impl Record {
         }
     }
 
-    /// Adds a later delta of the same block, structured object or tool call, from the same place. The record takes the place of
-    /// the later one.
+    /// Appends a later delta of the same block, structured object or tool call and of the same origin. The record takes
+    /// the position of the later one.
     ///
     /// # Errors
     ///
-    /// Returns `next` if it is something else; this record is unchanged then.
+    /// Returns `next` unchanged if it cannot be merged.
     ///
     /// ```
     /// use headwater_protocol::{Event, Record, StructuredOp, StructuredUpdate};
@@ -111,7 +111,7 @@ impl Record {
     /// record.merge(Record::new(2, update("llo"))).unwrap();
     /// assert_eq!(record, Record::new(2, update("hello")));
     /// ```
-    #[expect(clippy::result_large_err, reason = "what is returned is the argument")]
+    #[expect(clippy::result_large_err, reason = "the error is the argument")]
     pub fn merge(&mut self, mut next: Self) -> Result<(), Self> {
         if self.origin != next.origin || !self.event.merge(&mut next.event) {
             return Err(next);
@@ -122,7 +122,7 @@ impl Record {
 }
 
 impl Event {
-    /// Whether it is a delta to which the text of a later one may be added.
+    /// Whether it is a delta to which a later delta can be appended.
     #[must_use]
     pub fn may_grow(&self) -> bool {
         matches!(self, Self::BlockDelta(BlockDelta { metadata: None, .. }))

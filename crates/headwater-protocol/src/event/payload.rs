@@ -1,4 +1,4 @@
-//! How a run, its attempts and its messages begin and end, and what the run reports on the way.
+//! Payloads of events about runs, attempts, messages and progress.
 
 use std::fmt;
 
@@ -10,31 +10,31 @@ use crate::{
     json_struct::json_struct,
 };
 
-/// Who speaks in a message.
+/// The author role of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
-    /// The operator's instructions.
+    /// Instructions of the operator.
     System,
-    /// The developer's instructions, where a wire tells them from the operator's.
+    /// Instructions of the developer, if the dialect distinguishes them from the operator's.
     Developer,
-    /// The person.
+    /// The user.
     User,
     /// The agent.
     #[default]
     Assistant,
-    /// A tool's output that stands alone.
+    /// A separate message with a tool's output.
     Tool,
-    /// Thoughts that stand in a message of their own (AG-UI).
+    /// A separate message with reasoning (AG-UI).
     Reasoning,
-    /// Progress of the application that stands in a message of its own (AG-UI).
+    /// A separate message with application progress (AG-UI).
     Activity,
 }
 
 impl Role {
-    /// The name on every wire.
+    /// The name in every dialect.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -56,53 +56,53 @@ impl fmt::Display for Role {
 }
 
 json_struct! {
-    /// How a run began.
+    /// A run began.
     #[derive(Eq)]
     pub struct RunStarted {
-        /// The run.
+        /// Id of the run.
         pub run?: RunId,
-        /// Its session.
+        /// Id of the session.
         pub session?: SessionId,
-        /// The page's own name for the session, where it has one.
+        /// The page's own id of the session, if it has one.
         pub conversation?: String,
-        /// The run that this one goes on from.
+        /// The run that this one continues.
         pub parent?: RunId,
-        /// The workflow that runs.
+        /// Name of the workflow.
         pub workflow?: String,
-        /// The model that answers.
+        /// Name of the model.
         pub model?: String,
-        /// The HTTP request that asked for it.
+        /// Id of the HTTP request that started the run.
         pub request?: String,
-        /// The path that was called.
+        /// Path of the HTTP request.
         pub endpoint?: String,
     }
 }
 
 /// Why a model stopped.
 ///
-/// Written as one word: the six that all providers share, or the provider's own.
+/// Serialized as one word: one of the common reasons, or the provider's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// It was done.
+    /// The answer is complete.
     Stop,
-    /// It ran into the limit of tokens.
+    /// The token limit was reached.
     Length,
-    /// A filter cut it off.
+    /// A content filter stopped the answer.
     ContentFilter,
-    /// It wants tools to be called.
+    /// The model calls tools.
     ToolCalls,
-    /// It failed.
+    /// The model failed.
     Error,
-    /// Something else, in the wire's own word.
+    /// Another reason, in the dialect's own word.
     Other(String),
 }
 
 impl FinishReason {
-    /// The word in our own form, with hyphens.
+    /// The name with hyphens.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -115,7 +115,7 @@ impl FinishReason {
         }
     }
 
-    /// Reads a word with hyphens or underscores.
+    /// Parses a name with hyphens or underscores.
     #[must_use]
     pub fn parse(word: &str) -> Self {
         match word {
@@ -142,46 +142,47 @@ impl From<FinishReason> for String {
 }
 
 json_struct! {
-    /// Tokens used.
+    /// Token usage.
     #[derive(Eq)]
     pub struct Usage {
-        /// Tokens read.
+        /// Input tokens.
         pub input_tokens?: u64,
-        /// Tokens written.
+        /// Output tokens.
         pub output_tokens?: u64,
-        /// Both, as the provider counts them.
+        /// Total as counted by the provider.
         pub total_tokens?: u64,
-        /// Tokens of the output that were thoughts.
+        /// Reasoning tokens, included in the output.
         pub reasoning_tokens?: u64,
-        /// Tokens of the input that came from a cache.
+        /// Input tokens read from a cache.
         pub cached_input_tokens?: u64,
-        /// Tokens of the input that were put into a cache.
+        /// Input tokens written to a cache.
         pub cache_write_tokens?: u64,
     }
 
-    /// What went wrong, as a page is told.
+    /// An error as shown to a page.
     #[derive(Eq)]
     #[serde(default)]
     pub struct ErrorInfo {
-        /// A line for people.
+        /// Human-readable message.
         pub message: String,
-        /// A machine-readable code.
+        /// Stable error code.
         pub code?: String,
-        /// Whether the same request may go well the next time.
+        /// Whether a retry may succeed.
         pub retryable?: bool,
-        /// The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it.
+        /// Id of the HTTP request that started the run, to find more in the log. Only the journal has a field
+        /// for it.
         pub request?: String,
     }
 }
 
 impl ErrorInfo {
-    /// An error with a message alone.
+    /// An error with only a message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
-    /// The same error with a code.
+    /// Sets the error code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -190,125 +191,125 @@ impl ErrorInfo {
 }
 
 json_struct! {
-    /// The run came to its end.
+    /// The run finished.
     pub struct RunFinished {
-        /// Why it ended, where a model said so.
+        /// Why it ended, if a model gave a reason.
         pub reason?: FinishReason,
-        /// What the whole run used.
+        /// Token usage of the whole run.
         pub usage?: Usage,
-        /// The run's result.
+        /// Result of the run.
         pub data?: json,
     }
 
-    /// The run goes on when someone answers: a person, or the page that executes a tool.
+    /// The run waits for an answer of the user, or for the result of a tool that the page runs.
     pub struct RunWaiting {
-        /// The calls whose outputs the page owes.
+        /// Calls whose results the page must send.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub tool_calls: Vec<ToolCallId>,
-        /// What the run used so far.
+        /// Token usage so far.
         pub usage?: Usage,
     }
 
-    /// A model call is tried; its output belongs to this attempt.
+    /// An attempt of a model call begins. Its output belongs to this attempt.
     pub struct AttemptStarted {
-        /// The attempt; its records name it in their origin.
+        /// Id of the attempt, repeated in the origin of its records.
         pub attempt: AttemptId,
-        /// The model that is asked.
+        /// The model that is called.
         pub model?: String,
     }
 
-    /// The attempt failed: its output is retracted.
+    /// The attempt failed; its output is retracted.
     pub struct AttemptRetracted {
-        /// The attempt.
+        /// Id of the attempt.
         pub attempt: AttemptId,
-        /// Why.
+        /// Why it failed.
         pub reason?: String,
     }
 
-    /// A message begins, or continues.
+    /// A message begins or continues.
     pub struct MessageStarted {
-        /// The message.
+        /// Id of the message.
         pub message: MessageId,
-        /// Who speaks.
+        /// Role of the author.
         pub role: Role,
-        /// The speaker as the wire described it: a name, or an object.
+        /// The author in the dialect's own form: a name or an object.
         pub author?: Value,
     }
 
-    /// A structured stream no longer counts.
+    /// A structured stream is no longer valid.
     pub struct StructuredInvalidated {
-        /// The stream.
+        /// Id of the stream.
         pub stream: String,
         /// The checkpoint that was rolled back to.
         pub checkpoint?: CheckpointId,
     }
 
-    /// What the run is doing, for an overlay.
+    /// The current activity of the run, for a status line.
     pub struct StatusEvent {
-        /// A machine-readable state.
+        /// Machine-readable state.
         pub state?: String,
-        /// A line for people.
+        /// Human-readable message.
         pub message?: String,
     }
 
-    /// The run goes on in another workflow.
+    /// The run continues in another workflow.
     pub struct TransitionEvent {
-        /// That workflow.
+        /// Name of the workflow.
         pub to: String,
-        /// What is handed over.
+        /// Input of the workflow.
         pub payload?: json,
     }
 
-    /// The session's state after this turn was kept.
+    /// The session's state after this turn was saved.
     pub struct CheckpointEvent {
-        /// The checkpoint.
+        /// Id of the checkpoint.
         pub checkpoint: CheckpointId,
-        /// Its session.
+        /// Id of the session.
         pub session: SessionId,
-        /// The number of the turn.
+        /// Number of the turn.
         pub turn: u64,
-        /// A label for people.
+        /// Human-readable label.
         pub label?: String,
     }
 
-    /// Something was not done as asked.
+    /// A request was not fully honoured.
     pub struct WarningEvent {
-        /// A line for people.
+        /// Human-readable message.
         pub message: String,
-        /// A machine-readable code.
+        /// Stable code.
         pub code?: String,
     }
 
-    /// Something went wrong.
+    /// An error occurred.
     pub struct ErrorEvent {
-        /// What.
+        /// The error.
         #[serde(flatten)]
         pub error: ErrorInfo,
-        /// The run ends with it.
+        /// Whether the run ends with it.
         pub terminal: flag,
     }
 
-    /// Where the run is found in a tracing system.
+    /// The run's trace in a tracing system.
     pub struct TraceEvent {
-        /// The trace.
+        /// Id of the trace.
         pub trace: String,
-        /// The run's span.
+        /// Id of the run's span.
         pub span: String,
-        /// The run.
+        /// Id of the run.
         pub run: RunId,
     }
 
-    /// Something that a dialect says and we have no word for, kept as it came.
+    /// A chunk of a dialect that has no equivalent here, kept unchanged.
     pub struct UnknownEvent {
-        /// The wire's own name for it.
+        /// The dialect's name of the chunk.
         pub name: String,
-        /// The whole of it.
+        /// The whole chunk.
         pub data: Value,
     }
 }
 
 impl UnknownEvent {
-    /// A chunk of the name `name`.
+    /// A chunk of this name.
     #[must_use]
     pub fn new(name: impl Into<String>, data: Value) -> Self {
         Self { name: name.into(), data }

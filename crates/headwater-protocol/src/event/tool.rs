@@ -1,4 +1,4 @@
-//! Tool calls: what is called, its input, its approval and its output.
+//! Tool calls: input, approval and output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
     json_struct::json_struct,
 };
 
-/// Who executes a tool call.
+/// Who runs a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -30,7 +30,7 @@ impl Executor {
 }
 
 json_struct! {
-    /// A call of a tool: which, and who executes it.
+    /// A tool call and who runs it.
     ///
     /// ```
     /// use headwater_protocol::ToolCall;
@@ -39,32 +39,32 @@ json_struct! {
     /// assert_eq!(call.name, "search");
     /// ```
     pub struct ToolCall {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         pub name: String,
-        /// The tool was not known when the page was built.
+        /// Whether the tool was unknown when the page was built.
         pub dynamic?: bool,
-        /// Who executes it.
+        /// Who runs the tool.
         #[serde(default, skip_serializing_if = "Executor::is_server")]
         pub executor: Executor,
-        /// A title for people.
+        /// Human-readable title.
         pub title?: String,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
-        /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+        /// Set if the node did not ask to show the call; pages that show calls on demand hide it.
         pub quiet: flag,
     }
 }
 
 impl ToolCall {
-    /// A call that the agent executes.
+    /// A call that the agent runs.
     #[must_use]
     pub fn new(call: impl Into<ToolCallId>, name: impl Into<String>) -> Self {
         Self { call: call.into(), name: name.into(), ..Self::default() }
     }
 
-    /// The same call, executed by someone else.
+    /// Sets who runs the call.
     #[must_use]
     pub fn by(mut self, executor: Executor) -> Self {
         self.executor = executor;
@@ -73,9 +73,9 @@ impl ToolCall {
 }
 
 json_struct! {
-    /// More of the input's JSON text.
+    /// Input of a tool call to append, as JSON text.
     pub struct ToolInputDelta {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
         /// A piece of JSON text.
         pub delta: String,
@@ -86,89 +86,89 @@ json_struct! {
         /// The call.
         #[serde(flatten)]
         pub tool: ToolCall,
-        /// The input; absent where its text is not JSON.
+        /// The input; absent if its text is not JSON.
         pub input?: json,
     }
 
-    /// The input is not what the tool takes.
+    /// The input is invalid for the tool.
     pub struct ToolInputError {
         /// The call.
         #[serde(flatten)]
         pub tool: ToolCall,
-        /// The input as it came.
+        /// The invalid input.
         pub input?: json,
-        /// What is wrong with it.
+        /// Why it is invalid.
         pub error: String,
     }
 
-    /// A person is asked whether the call may be made.
+    /// The user is asked to approve a call.
     pub struct ApprovalRequested {
-        /// The request.
+        /// Id of the approval request.
         pub approval: ApprovalId,
         /// The call.
         #[serde(flatten)]
         pub tool: ToolCall,
-        /// The exact input that is approved.
+        /// The exact input to approve.
         pub input?: json,
         /// Binds the request to the run, the call and its input.
         pub signature?: String,
-        /// A policy answers, not a person.
+        /// Whether a policy decides instead of the user.
         pub automatic: flag,
     }
 
-    /// The approval was given or refused.
+    /// The approval was granted or denied.
     pub struct ApprovalAnswered {
-        /// The request.
+        /// Id of the approval request.
         pub approval: ApprovalId,
-        /// The call, where the wire says it.
+        /// Id of the call, if the dialect has it.
         pub call?: ToolCallId,
-        /// The decision.
+        /// Whether the call was approved.
         pub approved: bool,
-        /// Why.
+        /// Reason for the decision.
         pub reason?: String,
     }
 
-    /// What the tool gave.
+    /// The output of a tool.
     pub struct ToolOutput {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
-        /// The tool's name, where the wire says it.
+        /// Name of the tool, if the dialect has it.
         pub name?: String,
         /// The output.
         pub output: Value,
-        /// The same as structured content, where the tool gave both.
+        /// The output as structured content, if the tool returned both.
         pub structured?: json,
-        /// The tool ran and reports a failure of its own.
+        /// Whether the tool ran and reports a failure.
         pub is_error: flag,
-        /// More will come for this call.
+        /// Whether more output of this call follows.
         pub preliminary: flag,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
     }
 
-    /// The tool could not be run, or failed.
+    /// The tool could not run, or failed.
     pub struct ToolOutputError {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
-        /// The tool's name, where the wire says it.
+        /// Name of the tool, if the dialect has it.
         pub name?: String,
-        /// What happened.
+        /// The error message.
         pub error: String,
     }
 
-    /// The call was refused by a person and not made.
+    /// The user denied the call, so it was not made.
     pub struct ToolDenied {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
-        /// The tool's name, where the wire says it.
+        /// Name of the tool, if the dialect has it.
         pub name?: String,
-        /// Why.
+        /// Reason for the denial.
         pub reason?: String,
     }
 }
 
 impl Event {
-    /// The tool call that it is about.
+    /// The tool call of this event.
     #[must_use]
     pub fn tool_call(&self) -> Option<&ToolCallId> {
         match self {
@@ -182,7 +182,7 @@ impl Event {
         }
     }
 
-    /// The tool call that it is the outcome of: an output, a failure or a denial.
+    /// The tool call that this event completes with an output, a failure or a denial.
     #[must_use]
     pub fn settled_call(&self) -> Option<&ToolCallId> {
         match self {
@@ -195,7 +195,7 @@ impl Event {
 }
 
 impl ToolInputDelta {
-    /// More of the input's JSON text.
+    /// Input to append, as JSON text.
     #[must_use]
     pub fn new(call: impl Into<ToolCallId>, delta: impl Into<String>) -> Self {
         Self { call: call.into(), delta: delta.into() }

@@ -1,9 +1,9 @@
-//! What can be wrong with the cutting of a stream, and where.
+//! Framing errors and their position.
 
 use std::error::Error;
 use std::fmt;
 
-/// A message that could not be read or written, and the place where it would have been.
+/// A message that could not be read or written, and its position.
 ///
 /// ```
 /// use headwater_protocol::{FramingErrorKind, NdjsonReader};
@@ -24,7 +24,7 @@ pub struct FramingError {
     source: Option<serde_json::Error>,
 }
 
-/// What was wrong.
+/// The cause of a [`FramingError`].
 ///
 /// ```
 /// use headwater_protocol::{FrameWriter, Framing, FramingErrorKind};
@@ -35,17 +35,17 @@ pub struct FramingError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FramingErrorKind {
-    /// A message grew beyond the reader's limit. It is left out, and reading goes on after it.
+    /// A message exceeds the reader's limit. It is skipped, and reading continues after it.
     TooLarge {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A field holds a character that its line cannot carry. Nothing was written.
+    /// A field has a character that is not allowed in its line. Nothing was written.
     Unwritable {
         /// The field: `id` or `event`.
         field: &'static str,
     },
-    /// The payload cannot be put in JSON; the error's source says why. Nothing was written.
+    /// The payload cannot be serialized as JSON; see the error's source. Nothing was written.
     Unserializable,
 }
 
@@ -60,19 +60,19 @@ impl FramingError {
         self
     }
 
-    /// What was wrong.
+    /// The cause.
     #[must_use]
     pub fn kind(&self) -> FramingErrorKind {
         self.kind
     }
 
-    /// The byte of the stream at which the message begins.
+    /// Byte offset of the message in the stream.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The number of the message in the stream, from 0.
+    /// Number of the message in the stream, from 0.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index
@@ -88,10 +88,10 @@ impl fmt::Display for FramingError {
                 write!(f, "is larger than {limit} bytes: raise the reader's limit or send less")
             }
             FramingErrorKind::Unwritable { field } => {
-                write!(f, "has a line break or a NUL in its {field}: leave it out or encode it")
+                write!(f, "has a line break or a NUL in its {field}: remove or encode it")
             }
             FramingErrorKind::Unserializable => {
-                f.write_str("cannot be put in JSON: give it string keys and serializable values")
+                f.write_str("cannot be serialized as JSON: use string keys and serializable values")
             }
         }
     }

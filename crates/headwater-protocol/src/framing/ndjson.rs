@@ -1,4 +1,4 @@
-//! Reads newline-delimited JSON: one text on each line.
+//! Reads newline-delimited JSON: one text per line.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::{DEFAULT_LIMIT, Frame, FramingError, FramingErrorKind, Sink, skip, wi
 
 /// A push reader of newline-delimited JSON.
 ///
-/// Lines end with LF or CRLF, blank ones are passed over, and so is a byte order mark at the
-/// start. Malformed UTF-8 is replaced by U+FFFD; whether the line is JSON is for its user to say.
+/// Lines end with LF or CRLF. Blank lines and a byte order mark at the start are skipped. Malformed UTF-8 is
+/// replaced by U+FFFD; the reader does not check that a line is JSON.
 ///
-/// A line may have as many bytes as the limit says. A longer one is reported once, as soon as it
-/// is seen to be; the rest of it is dropped, and reading goes on with the next line.
+/// A line above the size limit is reported once, as soon as it exceeds the limit; the rest of it is skipped,
+/// and reading continues with the next line.
 ///
 /// ```
 /// use headwater_protocol::NdjsonReader;
@@ -28,13 +28,13 @@ use super::{DEFAULT_LIMIT, Frame, FramingError, FramingErrorKind, Sink, skip, wi
 #[derive(Debug)]
 pub struct NdjsonReader {
     limit: usize,
-    /// The bytes of the stream read so far.
+    /// Number of bytes read.
     offset: u64,
-    /// The number of the next frame.
+    /// Number of the next frame.
     index: u64,
-    /// What came of the line that the last push left open. Its start is `offset - line.len()`.
+    /// The unfinished line of the last push. It begins at `offset - line.len()`.
     line: Vec<u8>,
-    /// A line that was too long is being passed over.
+    /// Whether a line above the limit is being skipped.
     skipping: bool,
     #[cfg(test)]
     work: u64,
@@ -61,23 +61,23 @@ impl NdjsonReader {
         }
     }
 
-    /// Sets how many bytes one line may have.
+    /// Sets the maximum size of a line.
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Reads more of the stream and hands over each line that is now whole.
+    /// Reads more bytes and reports each complete line.
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !bytes.is_empty() {
             self.read(bytes, &mut sink);
         }
     }
 
-    /// Says that the stream has ended, and hands over a last line that had no line end.
+    /// Ends the stream and reports a last line without a line end.
     ///
-    /// What is pushed afterwards begins a new line; offsets and indexes go on.
+    /// Bytes pushed afterwards begin a new line; offsets and indexes continue.
     pub fn finish(&mut self, mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !std::mem::take(&mut self.skipping) {
             let start = self.offset - self.line.len() as u64;
@@ -104,7 +104,7 @@ impl NdjsonReader {
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
                 self.end_line(start, &whole, sink);
-                // The buffer serves the next line, unless it grew beyond what is worth keeping.
+                // The buffer is reused for the next line, unless it grew too large.
                 whole.clear();
                 whole.shrink_to(KEPT_CAPACITY);
                 self.line = whole;
@@ -113,7 +113,7 @@ impl NdjsonReader {
         self.keep_line(rest, sink);
     }
 
-    /// Keeps the start of a line whose end has not come.
+    /// Keeps the beginning of an unfinished line.
     fn keep_line(&mut self, piece: &[u8], sink: Sink<'_>) {
         let start = self.offset - self.line.len() as u64;
         self.count(piece.len());
@@ -157,7 +157,7 @@ impl NdjsonReader {
         self.index += 1;
     }
 
-    /// Counts bytes that were searched or copied, so that a test can hold us to a line.
+    /// Counts bytes that were searched or copied, so that a test can check that reading is linear.
     fn count(&mut self, _bytes: usize) {
         #[cfg(test)]
         {

@@ -1,8 +1,8 @@
-//! Reads Server-Sent Events to the rules of the WHATWG HTML standard, §9.2.6.
+//! Reads Server-Sent Events as specified in the WHATWG HTML standard, §9.2.6.
 //!
-//! Lines are cut before they are decoded. That is the same as decoding first, as the standard
-//! says it: no malformed UTF-8 sequence ever swallows a CR, an LF or a colon. So each byte is
-//! searched for a line end once, and a block that lies whole in the input is never copied.
+//! Lines are split before they are decoded. The standard decodes first, with the same result: no malformed
+//! UTF-8 sequence contains a CR, an LF or a colon. So each byte is searched for a line end once, and a block
+//! that is complete in the input is never copied.
 
 use std::borrow::Cow;
 use std::mem;
@@ -11,7 +11,7 @@ use memchr::memchr2;
 
 use super::{BYTE_ORDER_MARK, DEFAULT_LIMIT, Frame, FramingError, FramingErrorKind, Sink};
 
-/// What to do with a last block that no blank line ended.
+/// How to handle a last block without a blank line.
 ///
 /// ```
 /// use headwater_protocol::{SseReader, Tail};
@@ -22,20 +22,20 @@ use super::{BYTE_ORDER_MARK, DEFAULT_LIMIT, Frame, FramingError, FramingErrorKin
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tail {
-    /// Drop it, as the standard and every browser does.
+    /// Drop it, like the standard and all browsers.
     #[default]
     Discard,
-    /// Hand it over as if a blank line had followed, as many vendors' clients do.
+    /// Deliver it as if a blank line followed, like many vendors' clients.
     Deliver,
 }
 
 /// A push reader of Server-Sent Events.
 ///
-/// Push the bytes in whatever pieces they come. Blocks without a `data` line are not delivered.
+/// Bytes may be pushed in any pieces. Blocks without a `data` line are not delivered.
 ///
-/// A block may have as many bytes as the limit says, line ends and comments not counted (and no
-/// single comment may be longer). A larger one is reported once, as soon as it is seen to be; its
-/// bytes are dropped up to the next blank line, and reading goes on there.
+/// The size limit of a block excludes line ends and comments, but applies to each single comment too. A block
+/// above the limit is reported once, as soon as it exceeds the limit; its bytes are skipped up to the next
+/// blank line, where reading continues.
 ///
 /// ```
 /// use headwater_protocol::SseReader;
@@ -52,28 +52,27 @@ pub enum Tail {
 pub struct SseReader {
     limit: usize,
     tail: Tail,
-    /// The bytes of the stream read so far.
+    /// Number of bytes read.
     offset: u64,
-    /// The number of the next frame.
+    /// Number of the next frame.
     index: u64,
-    /// The last line ended with a CR: an LF right after it belongs to it.
+    /// Whether the last line ended with a CR, so that an LF directly after it belongs to it.
     after_cr: bool,
-    /// What came of the line that the last push left open. Its start is `offset - line.len()`.
+    /// The unfinished line of the last push. It begins at `offset - line.len()`.
     line: Vec<u8>,
-    /// What came of the open block before that line.
-    block: Block<'static>,
-    skipping: Option<Skipping>,
+    /// The open block before that line.
+    block: SseBlock<'static>,
+    skipping: Option<SkipState>,
     last_id: String,
     retry: Option<u64>,
     #[cfg(test)]
     work: u64,
 }
 
-/// The fields of a block that is not over: in the input while they can be, owned once they must
-/// outlive it.
+/// The fields of an open block: borrowed from the input if possible, owned when they must outlive it.
 #[derive(Debug, Default)]
-struct Block<'a> {
-    /// Where its first line that is no comment begins.
+struct SseBlock<'a> {
+    /// Offset of its first line that is not a comment.
     start: Option<u64>,
     size: usize,
     event: Option<Cow<'a, str>>,
@@ -81,10 +80,10 @@ struct Block<'a> {
     data: Option<Cow<'a, str>>,
 }
 
-/// A block that was too large is being passed over.
+/// A block above the limit is being skipped.
 #[derive(Debug)]
-struct Skipping {
-    /// The current line has had a byte, so its end will not be the blank line.
+struct SkipState {
+    /// Whether the current line is not empty, so that its end is not the blank line.
     in_line: bool,
 }
 
@@ -95,7 +94,7 @@ impl Default for SseReader {
 }
 
 impl SseReader {
-    /// A reader at the start of a stream, with a limit of 16 MiB, that discards an unended tail.
+    /// A reader at the start of a stream, with a limit of 16 MiB, that discards an incomplete last block.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -105,7 +104,7 @@ impl SseReader {
             index: 0,
             after_cr: false,
             line: Vec::new(),
-            block: Block::default(),
+            block: SseBlock::default(),
             skipping: None,
             last_id: String::new(),
             retry: None,
@@ -114,7 +113,7 @@ impl SseReader {
         }
     }
 
-    /// Sets how many bytes one block may have.
+    /// Sets the maximum size of a block.
     ///
     /// ```
     /// let mut reader = headwater_protocol::SseReader::new().with_limit(8);
@@ -131,23 +130,23 @@ impl SseReader {
         self
     }
 
-    /// Sets what [`finish`](Self::finish) does with a last block that no blank line ended.
+    /// Sets how [`finish`](Self::finish) handles a last block without a blank line.
     #[must_use]
     pub fn with_tail(mut self, tail: Tail) -> Self {
         self.tail = tail;
         self
     }
 
-    /// Reads more of the stream and hands over each frame that is now whole.
+    /// Reads more bytes and reports each complete frame.
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !bytes.is_empty() {
             self.read(bytes, &mut sink);
         }
     }
 
-    /// Says that the stream has ended, and treats an unended block as [`Tail`] says.
+    /// Ends the stream and handles an incomplete block according to [`Tail`].
     ///
-    /// What is pushed afterwards begins a new block; offsets and indexes go on.
+    /// Bytes pushed afterwards begin a new block; offsets and indexes continue.
     pub fn finish(&mut self, mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         self.after_cr = false;
         let mut block = mem::take(&mut self.block);
@@ -162,8 +161,8 @@ impl SseReader {
         self.end_block(block, &mut sink);
     }
 
-    /// The id to send as `Last-Event-ID` when reconnecting: that of the last ended block which
-    /// gave one, even if it had no data. An empty id takes it back.
+    /// The id to send as `Last-Event-ID` when reconnecting: that of the last complete block with an id, even
+    /// if the block had no data. An empty id resets it.
     ///
     /// ```
     /// let mut reader = headwater_protocol::SseReader::new();
@@ -175,8 +174,7 @@ impl SseReader {
         Some(self.last_id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// How many milliseconds the sender asked to wait before reconnecting, by its last `retry`
-    /// line; one that does not fit in 64 bits is passed over.
+    /// The reconnect delay in milliseconds of the last `retry` line. A value above 64 bits is ignored.
     ///
     /// ```
     /// let mut reader = headwater_protocol::SseReader::new();
@@ -189,7 +187,7 @@ impl SseReader {
     }
 
     fn read(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        let mut block: Block<'_> = mem::take(&mut self.block);
+        let mut block: SseBlock<'_> = mem::take(&mut self.block);
         let mut rest = bytes;
         loop {
             if let Some((first, after)) = rest.split_first().filter(|_| self.after_cr) {
@@ -227,8 +225,8 @@ impl SseReader {
         self.block = block.into_owned();
     }
 
-    /// Keeps the start of a line whose end has not come.
-    fn keep_line(&mut self, block: &mut Block<'_>, piece: &[u8], sink: Sink<'_>) {
+    /// Keeps the beginning of an unfinished line.
+    fn keep_line(&mut self, block: &mut SseBlock<'_>, piece: &[u8], sink: Sink<'_>) {
         let start = self.offset - self.line.len() as u64;
         self.count(piece.len());
         self.offset += piece.len() as u64;
@@ -242,7 +240,7 @@ impl SseReader {
         }
     }
 
-    fn end_line<'a>(&mut self, block: &mut Block<'a>, start: u64, line: Cow<'a, [u8]>, sink: Sink<'_>) {
+    fn end_line<'a>(&mut self, block: &mut SseBlock<'a>, start: u64, line: Cow<'a, [u8]>, sink: Sink<'_>) {
         if block.size.saturating_add(line.len()) > self.limit {
             return self.refuse(block, start, false, sink);
         }
@@ -262,7 +260,7 @@ impl SseReader {
             return;
         };
         match field {
-            Field::Data => match &mut block.data {
+            SseField::Data => match &mut block.data {
                 None => block.data = Some(decode(value)),
                 Some(data) => {
                     let data = data.to_mut();
@@ -270,10 +268,10 @@ impl SseReader {
                     data.push_str(&String::from_utf8_lossy(&value));
                 }
             },
-            Field::Event => block.event = Some(decode(value)),
-            Field::Id if value.contains(&0) => {}
-            Field::Id => block.id = Some(decode(value)),
-            Field::Retry => {
+            SseField::Event => block.event = Some(decode(value)),
+            SseField::Id if value.contains(&0) => {}
+            SseField::Id => block.id = Some(decode(value)),
+            SseField::Retry => {
                 let digits = value.iter().all(u8::is_ascii_digit);
                 let number = str::from_utf8(&value).ok().filter(|_| digits);
                 self.retry = number.and_then(|text| text.parse().ok()).or(self.retry);
@@ -281,7 +279,7 @@ impl SseReader {
         }
     }
 
-    fn end_block(&mut self, block: Block<'_>, sink: Sink<'_>) {
+    fn end_block(&mut self, block: SseBlock<'_>, sink: Sink<'_>) {
         if let Some(id) = &block.id {
             self.last_id.clear();
             self.last_id.push_str(id);
@@ -297,16 +295,16 @@ impl SseReader {
         self.index += 1;
     }
 
-    fn refuse(&mut self, block: &mut Block<'_>, line: u64, in_line: bool, sink: Sink<'_>) {
+    fn refuse(&mut self, block: &mut SseBlock<'_>, line: u64, in_line: bool, sink: Sink<'_>) {
         let start = mem::take(block).start.unwrap_or(line);
         self.line = Vec::new();
-        self.skipping = Some(Skipping { in_line });
+        self.skipping = Some(SkipState { in_line });
         let kind = FramingErrorKind::TooLarge { limit: self.limit };
         sink(Err(FramingError::new(kind, start, self.index)));
         self.index += 1;
     }
 
-    /// Counts bytes that were searched or copied, so that a test can hold us to a line.
+    /// Counts bytes that were searched or copied, so that a test can check that reading is linear.
     fn count(&mut self, _bytes: usize) {
         #[cfg(test)]
         {
@@ -315,10 +313,10 @@ impl SseReader {
     }
 }
 
-impl Block<'_> {
-    fn into_owned(self) -> Block<'static> {
+impl SseBlock<'_> {
+    fn into_owned(self) -> SseBlock<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        Block {
+        SseBlock {
             start: self.start,
             size: self.size,
             event: self.event.map(own),
@@ -329,18 +327,22 @@ impl Block<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Field {
+enum SseField {
     Data,
     Event,
     Id,
     Retry,
 }
 
-const FIELDS: [(&[u8], Field); 4] =
-    [(b"data", Field::Data), (b"event", Field::Event), (b"id", Field::Id), (b"retry", Field::Retry)];
+const FIELDS: [(&[u8], SseField); 4] = [
+    (b"data", SseField::Data),
+    (b"event", SseField::Event),
+    (b"id", SseField::Id),
+    (b"retry", SseField::Retry),
+];
 
-/// Splits a line into its field and its value; `None` for a field that the standard ignores.
-fn split_field(line: Cow<'_, [u8]>) -> Option<(Field, Cow<'_, [u8]>)> {
+/// Splits a line into field and value; `None` for a field that the standard ignores.
+fn split_field(line: Cow<'_, [u8]>) -> Option<(SseField, Cow<'_, [u8]>)> {
     let (field, value) = FIELDS.iter().find_map(|(name, field)| {
         let value = match line.strip_prefix(*name)? {
             [] => name.len(),
@@ -363,7 +365,7 @@ fn drop_front(line: Cow<'_, [u8]>, count: usize) -> Cow<'_, [u8]> {
     }
 }
 
-/// Decodes with U+FFFD for what is malformed, and without a copy where nothing is.
+/// Decodes with U+FFFD for malformed sequences; copies only if there are any.
 fn decode(value: Cow<'_, [u8]>) -> Cow<'_, str> {
     match value {
         Cow::Borrowed(value) => String::from_utf8_lossy(value),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn framing_is_recognised_from_the_first_line_that_says_anything() {
+fn framing_is_detected_from_the_first_conclusive_line() {
     let cases: [(&[u8], Option<Framing>); 14] = [
         (b"", None),
         (b"\r\n\n", None),

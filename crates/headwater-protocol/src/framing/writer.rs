@@ -1,4 +1,4 @@
-//! Writes frames, straight into one buffer that is reused.
+//! Writes frames into one reusable buffer.
 
 use std::sync::LazyLock;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::{Framing, FramingError, FramingErrorKind};
 
-/// What to send when there is nothing to say, so that no proxy takes the stream for dead.
+/// A keep-alive to send while there is nothing else, so that proxies do not close the stream.
 ///
-/// Clients differ in what they bear; a client that takes neither needs a real
+/// Clients tolerate different kinds; a client that tolerates neither needs a real
 /// [`frame`](FrameWriter::frame) that it ignores.
 ///
 /// ```
@@ -22,23 +22,23 @@ use super::{Framing, FramingError, FramingErrorKind};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Heartbeat {
-    /// An empty comment in a block of its own. NDJSON has no comments: a blank line instead.
+    /// An empty comment in its own block. NDJSON has no comments: a blank line instead.
     #[default]
     Comment,
     /// An empty block, or a blank line in NDJSON.
     Blank,
 }
 
-/// How many bytes of room a writer keeps for the next frames.
-const KEPT: usize = 64 << 10;
+/// Capacity that a writer keeps for the next frames.
+const KEPT_CAPACITY: usize = 64 << 10;
 
 /// Finds the end of a frame. To build it takes longer than to search a short frame.
 static FRAME_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n\n"));
 
 /// Writes a stream of frames into a buffer.
 ///
-/// Take what was written with [`bytes`](Self::bytes) and then [`clear`](Self::clear): once the
-/// buffer has grown to the size of the largest batch, writing allocates nothing.
+/// Read the output with [`bytes`](Self::bytes), then [`clear`](Self::clear) it: once the buffer has grown to
+/// the size of the largest batch, writing does not allocate.
 ///
 /// ```
 /// use headwater_protocol::{FrameWriter, Framing};
@@ -59,7 +59,7 @@ pub struct FrameWriter {
     framing: Framing,
     out: Vec<u8>,
     frames: u64,
-    /// Bytes that were written and then cleared or taken.
+    /// Number of bytes that were cleared or taken.
     gone: u64,
 }
 
@@ -70,14 +70,14 @@ impl FrameWriter {
         Self { framing, out: Vec::new(), frames: 0, gone: 0 }
     }
 
-    /// The framing that it writes.
+    /// The framing of this writer.
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Writes one frame whose data is the payload in JSON, on one line. An empty event name is
-    /// none; NDJSON has no names and leaves it out.
+    /// Writes a frame with the payload as JSON on one line. An empty event name counts as absent; NDJSON
+    /// ignores it.
     ///
     /// ```
     /// # use headwater_protocol::{FrameWriter, Framing};
@@ -89,8 +89,8 @@ impl FrameWriter {
     ///
     /// # Errors
     ///
-    /// If the name has a line break or a NUL, or the payload cannot be put in JSON. Nothing of the
-    /// frame is left in the buffer.
+    /// If the name has a line break or a NUL, or the payload cannot be serialized as JSON. The buffer is
+    /// unchanged.
     pub fn frame(
         &mut self,
         event: Option<&str>,
@@ -112,11 +112,10 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Writes one frame whose JSON is put together from pieces.
+    /// Writes a frame whose JSON is assembled from pieces.
     ///
-    /// Most frames of a stream are deltas of two or three strings, and looking at every byte of every
-    /// key for something to escape is most of what they cost. What is written this way must be the very
-    /// bytes that [`frame`](Self::frame) would write.
+    /// Most frames of a stream are deltas of two or three strings, and checking every byte of every key for
+    /// escapes is most of their cost. The result must be the bytes that [`frame`](Self::frame) would write.
     ///
     /// ```
     /// # use headwater_protocol::{FrameWriter, Framing, Piece};
@@ -131,7 +130,7 @@ impl FrameWriter {
                 Piece::Json(json) => self.out.extend_from_slice(json.as_bytes()),
                 Piece::Text(text) => write_text(&mut self.out, text),
                 Piece::Number(number) => {
-                    // Writing a number into memory cannot fail.
+                    // Writing a number to memory cannot fail.
                     let _ = serde_json::to_writer(&mut self.out, &number);
                 }
             }
@@ -155,11 +154,11 @@ impl FrameWriter {
         self.end();
     }
 
-    /// Writes one frame whose data is this text, such as `[DONE]`.
+    /// Writes a frame with this text as its data, such as `[DONE]`.
     ///
-    /// In SSE a text of several lines becomes several `data` lines, which a reader joins by LF
-    /// again. In NDJSON the text must be JSON, where a line break can only stand between tokens:
-    /// it becomes a space, and a blank text is no frame.
+    /// In SSE, a text of several lines becomes several `data` lines, which a reader joins with LF again. In
+    /// NDJSON, the text must be JSON, where line breaks occur only between tokens: they become spaces, and a
+    /// blank text is not a frame.
     ///
     /// ```
     /// # use headwater_protocol::{FrameWriter, Framing};
@@ -187,37 +186,38 @@ impl FrameWriter {
         self.end();
     }
 
-    /// Writes a sign of life that is no frame.
+    /// Writes a keep-alive, which is not a frame.
     pub fn heartbeat(&mut self, heartbeat: Heartbeat) {
         self.out.extend_from_slice(match (self.framing, heartbeat) {
             (Framing::Ndjson, _) => b"\n",
             (Framing::Sse, Heartbeat::Comment) => b":\n\n",
-            // Two, for the readers that split at every empty line and look at how a piece begins.
+            // Two line ends, for readers that split at every empty line and check the beginning of each
+            // piece.
             (Framing::Sse, Heartbeat::Blank) => b"\n\n",
         });
     }
 
-    /// The number of frames written since the start of the stream.
+    /// Number of frames written since the start of the stream.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// The number of bytes written since the start of the stream, cleared ones too.
+    /// Number of bytes written since the start of the stream, including cleared ones.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.gone + self.out.len() as u64
     }
 
-    /// What was written since the last [`clear`](Self::clear) or [`take`](Self::take).
+    /// The bytes written since the last [`clear`](Self::clear) or [`take`](Self::take).
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.out
     }
 
-    /// Gives ids to the frames that stand in the buffer from a byte on. They were written without. `id` is given the
-    /// number of the frame, from 1, and whether it is the last. NDJSON has no ids: they become the last member of each
-    /// object, named `field`, if there is one.
+    /// Adds ids to the frames in the buffer from byte `from` on. `id` gets the number of the frame, from 1,
+    /// and whether it is the last one. NDJSON has no ids: they become the last member of each object, named
+    /// `field`, if `field` is given.
     ///
     /// ```
     /// # use headwater_protocol::{FrameWriter, Framing};
@@ -228,7 +228,7 @@ impl FrameWriter {
     /// ```
     ///
     /// # Errors
-    /// If an id has a line break, which no `id:` line can hold.
+    /// If an id has a line break, which an `id:` line cannot contain.
     pub fn identify(
         &mut self,
         from: usize,
@@ -259,7 +259,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Adds a member to each object that stands on a line of its own from a byte on.
+    /// Adds a member to each object on its own line from byte `from` on.
     fn add_member(&mut self, from: usize, field: &str, id: &mut dyn FnMut(u32, bool) -> String) {
         let written = self.out.split_off(from);
         let mut lines = written.split_inclusive(|byte| *byte == b'\n').peekable();
@@ -280,23 +280,23 @@ impl FrameWriter {
         }
     }
 
-    /// Empties the buffer and keeps its memory.
+    /// Clears the buffer and keeps its memory.
     pub fn clear(&mut self) {
         self.gone = self.written();
         self.out.clear();
-        // One large frame must not be paid for as long as its reader lives.
-        self.out.shrink_to(KEPT);
+        // The memory of one large frame must not stay allocated for the lifetime of its reader.
+        self.out.shrink_to(KEPT_CAPACITY);
     }
 
-    /// Gives the buffer away; the writer begins a new one.
+    /// Takes the buffer; the writer starts a new one.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.gone = self.written();
         std::mem::take(&mut self.out)
     }
 
-    /// Puts JSON on one line. `serde_json` writes no line breaks itself, but passes a `RawValue`
-    /// through as it is; they can only stand between tokens there, where a space is the same.
+    /// Replaces line breaks by spaces. `serde_json` itself writes none, but copies a `RawValue` unchanged,
+    /// where they occur only between tokens.
     fn flatten(&mut self, from: usize) {
         let mut rest = self.out.get_mut(from..).unwrap_or_default();
         while let Some(at) = memchr2(b'\n', b'\r', rest) {
@@ -317,26 +317,26 @@ impl FrameWriter {
     }
 }
 
-/// A piece of a frame's JSON, for [`FrameWriter::pieces`].
+/// A piece of JSON for [`FrameWriter::pieces`].
 #[derive(Debug, Clone, Copy)]
 pub enum Piece<'a> {
-    /// To be written as it is.
+    /// Written unchanged.
     Json(&'static str),
-    /// To be written as a string.
+    /// Written as a string.
     Text(&'a str),
-    /// To be written as a number.
+    /// Written as a number.
     Number(u64),
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // Without an early end the compiler looks at many bytes at once.
+    // A loop without early exit is vectorized by the compiler.
     if text.bytes().fold(true, |all, byte| all & plain(byte)) {
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     } else {
-        // Writing a string into memory cannot fail.
+        // Writing a string to memory cannot fail.
         let _ = serde_json::to_writer(out, text);
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn known_secrets_go_in_every_encoding() {
+fn known_secrets_are_removed_in_every_encoding() {
     let key = "p/w\"ö 0123456789";
     let secrets = Secrets::of([key]);
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("user:{key}"));
@@ -23,7 +23,7 @@ fn known_secrets_go_in_every_encoding() {
 }
 
 #[test]
-fn what_looks_like_a_secret_goes() {
+fn lookalikes_are_removed() {
     let clean = |text: &str| Secrets::default().remove(text);
     for (text, shown) in [
         ("key sk-live-SECRETKEY-abcdef.", "key [removed]"),
@@ -53,7 +53,7 @@ fn what_looks_like_a_secret_goes() {
 }
 
 #[test]
-fn a_secret_inside_another_leaves_no_rest() {
+fn secret_inside_another_leaves_no_rest() {
     let secrets = Secrets::of(["secret", "secret-and-more"]);
     assert_eq!(secrets.remove("a secret-and-more b"), "a [removed] b");
 }

@@ -1,4 +1,4 @@
-//! A message and its parts, as a page renders them.
+//! Messages and their parts, as a page renders them.
 
 use headwater_json::PartialValue;
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,19 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// Its id.
+    /// Id of the message.
     pub id: MessageId,
-    /// Who speaks.
+    /// Role of the author.
     pub role: Role,
-    /// How far it is.
+    /// Progress of the message.
     pub status: MessageStatus,
-    /// What the application keeps with it.
+    /// Application metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// The speaker as the wire described it.
+    /// The author in the dialect's own form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Value>,
-    /// What it says and does, in order.
+    /// The parts in order.
     pub parts: Vec<Part>,
 }
 
@@ -52,7 +52,7 @@ impl Message {
         message
     }
 
-    /// The message's text parts, joined.
+    /// The text parts, joined.
     #[must_use]
     pub fn plain_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -62,27 +62,27 @@ impl Message {
         texts.collect()
     }
 
-    /// The newest part of a tool call.
+    /// The latest part of a tool call.
     #[must_use]
     pub fn tool(&self, call: &str) -> Option<&ToolPart> {
         self.parts.iter().rev().filter_map(Part::as_tool).find(|tool| tool.call == *call)
     }
 }
 
-/// How far a message is.
+/// Progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MessageStatus {
-    /// A person's message on its way.
+    /// A user's message that is being sent.
     Sending,
-    /// It is being written.
+    /// It is being generated.
     Streaming,
     /// It is complete.
     Sent,
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled,
-    /// It failed, or the stream was cut.
+    /// It failed, or the stream was truncated.
     Error,
 }
 
@@ -94,34 +94,34 @@ pub enum MessageStatus {
 pub enum Part {
     /// Text of the answer.
     Text(TextPart),
-    /// Thoughts.
+    /// Reasoning.
     Reasoning(TextPart),
-    /// A tool call, through its whole life.
+    /// A tool call with its current state.
     Tool(Box<ToolPart>),
-    /// A web page that the answer rests on.
+    /// A web page that the answer cites.
     SourceUrl(SourcePart),
-    /// A document that the answer rests on.
+    /// A document that the answer cites.
     SourceDocument(SourcePart),
     /// A file.
     File(FilePart),
-    /// Data of the application's own.
+    /// Application data.
     Data(DataEvent),
-    /// An object that is built while it is streamed.
+    /// An object that is streamed.
     Structured(StructuredPart),
-    /// A question that was put to a person.
+    /// A question to the user.
     Question(Box<QuestionPart>),
-    /// A step begins here.
+    /// The beginning of a step.
     StepStart,
-    /// A part that only its dialect knows, as it came. It is kept as `{"type":"other","value":…}`, because it has a
-    /// `type` of its own.
+    /// A part that only its dialect knows. It is serialized as `{"type":"other","value":…}`, because it has
+    /// its own `type`.
     Other {
-        /// The part.
+        /// The original part.
         value: Value,
     },
 }
 
 impl Part {
-    /// A block of that kind.
+    /// A block of this kind.
     pub(crate) fn block(kind: BlockKind, text: TextPart) -> Self {
         match kind {
             BlockKind::Text => Self::Text(text),
@@ -129,7 +129,7 @@ impl Part {
         }
     }
 
-    /// The block that it is, if it is one.
+    /// The block, if it is one.
     #[must_use]
     pub fn as_block(&self) -> Option<(BlockKind, &TextPart)> {
         match self {
@@ -139,7 +139,7 @@ impl Part {
         }
     }
 
-    /// The tool call that it is, if it is one.
+    /// The tool call, if it is one.
     #[must_use]
     pub fn as_tool(&self) -> Option<&ToolPart> {
         match self {
@@ -148,7 +148,7 @@ impl Part {
         }
     }
 
-    /// The attempt that said it.
+    /// The attempt that produced it.
     #[must_use]
     pub fn attempt(&self) -> Option<&AttemptId> {
         match self {
@@ -156,7 +156,7 @@ impl Part {
             Self::Tool(part) => part.attempt.as_ref(),
             Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
             Self::File(part) => part.attempt.as_ref(),
-            // What becomes of a structured stream when its attempt dies is an event of its own.
+            // The fate of a structured stream after a failed attempt is an event of its own.
             Self::Data(_)
             | Self::Structured(_)
             | Self::Question(_)
@@ -171,7 +171,7 @@ impl Part {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PartState {
-    /// It may.
+    /// It may grow.
     #[default]
     Streaming,
     /// It is complete.
@@ -179,17 +179,17 @@ pub enum PartState {
 }
 
 json_struct! {
-    /// A block of text or reasoning.
+    /// A text or reasoning block.
     pub struct TextPart {
-        /// The block's id on the wire.
+        /// Id of the block.
         pub id: PartId,
-        /// Its text so far.
+        /// Text so far.
         pub text: String,
         /// Whether it may still grow.
         pub state: PartState,
-        /// What the provider said about it last.
+        /// Latest provider-specific metadata.
         pub metadata?: Value,
-        /// The attempt that said it.
+        /// The attempt that produced it.
         pub attempt?: AttemptId,
     }
 }
@@ -208,30 +208,30 @@ impl TextPart {
     }
 }
 
-/// Where a tool call is in its life.
+/// The state of a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolState {
-    /// The model writes its input.
+    /// The model is generating the input.
     #[default]
     InputStreaming,
-    /// The input is there.
+    /// The input is complete.
     InputAvailable,
-    /// A person is asked.
+    /// The user is asked for approval.
     ApprovalRequested,
-    /// The person answered.
+    /// The user has decided.
     ApprovalResponded,
-    /// There is an output.
+    /// The output is available.
     OutputAvailable,
-    /// It failed.
+    /// The call failed.
     OutputError,
-    /// It was refused.
+    /// The call was denied.
     OutputDenied,
 }
 
 impl ToolState {
-    /// The name on the wires that have these states.
+    /// The name in the dialects that have these states.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -245,7 +245,7 @@ impl ToolState {
         }
     }
 
-    /// Whether the call had an effect or an end, which is never taken back.
+    /// Whether the call has ended. Its effects are never retracted.
     #[must_use]
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::OutputAvailable | Self::OutputError | Self::OutputDenied)
@@ -253,68 +253,68 @@ impl ToolState {
 }
 
 json_struct! {
-    /// The approval that a call needs.
+    /// The approval of a call.
     pub struct Approval {
-        /// The request, where the wire gave one.
+        /// Id of the request, if the dialect has one.
         pub id?: ApprovalId,
         /// The decision, once it is made.
         pub approved?: bool,
-        /// Why.
+        /// Reason for the decision.
         pub reason?: String,
         /// Binds the request to the run, the call and its input.
         pub signature?: String,
-        /// A policy answers, not a person.
+        /// Whether a policy decides instead of the user.
         pub automatic: flag,
-        /// What the page keeps with it beyond that.
+        /// Additional fields of the page.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         pub extra: Map<String, Value>,
     }
 
-    /// A tool call, through its whole life.
+    /// A tool call with its current state.
     pub struct ToolPart {
-        /// The call.
+        /// Id of the call.
         pub call: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         pub name: String,
-        /// Where it is in its life.
+        /// State of the call.
         pub state: ToolState,
-        /// The tool was not known when the page was built.
+        /// Whether the tool was unknown when the page was built.
         pub dynamic?: bool,
-        /// Who executes it.
+        /// Who runs the tool.
         #[serde(default)]
         pub executor: Executor,
-        /// A title for people.
+        /// Human-readable title.
         pub title?: String,
-        /// The input's JSON text as far as it was streamed.
+        /// JSON text of the input, as far as it was streamed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pub input_text: String,
         /// The input.
         pub input?: json,
         /// The output.
         pub output?: json,
-        /// The output as structured content, where the tool gave both.
+        /// The output as structured content, if the tool returned both.
         pub structured?: json,
-        /// The output is a failure that the tool reports.
+        /// Whether the output is a failure that the tool reports.
         pub is_error: flag,
-        /// More output will come.
+        /// Whether more output follows.
         pub preliminary: flag,
-        /// Why it failed.
+        /// Error message of a failed call.
         pub error?: String,
         /// The approval that it needs.
         pub approval?: Approval,
-        /// What the provider said about the call.
+        /// Provider-specific metadata of the call.
         pub metadata?: Value,
-        /// What the provider said about the output.
+        /// Provider-specific metadata of the output.
         pub output_metadata?: Value,
-        /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+        /// Set if the node did not ask to show the call; pages that show calls on demand hide it.
         pub quiet: flag,
-        /// The attempt that made it.
+        /// The attempt that made the call.
         pub attempt?: AttemptId,
     }
 }
 
 impl ToolPart {
-    /// A call of which nothing but its tool is known.
+    /// A call of which only id and tool are known.
     ///
     /// ```
     /// use headwater_protocol::{ToolPart, ToolState};
@@ -326,7 +326,7 @@ impl ToolPart {
         Self { call: call.into(), name: name.into(), ..Self::default() }
     }
 
-    /// What is called, without what became of it.
+    /// The call without its state.
     #[must_use]
     pub fn tool_call(&self) -> ToolCall {
         ToolCall {
@@ -340,10 +340,10 @@ impl ToolPart {
         }
     }
 
-    /// The input so far: whole once it is there, and while it is streamed what its text has said of it.
+    /// The input so far: complete if available, otherwise the part that was streamed.
     ///
-    /// A string shows as it grows; a number or a literal only when it has ended, so nothing is shown that the model did
-    /// not say.
+    /// A string is shown as it grows; a number or literal only when it is complete, so that nothing is shown
+    /// that the model did not write.
     ///
     /// ```
     /// use headwater_protocol::ToolPart;
@@ -355,75 +355,75 @@ impl ToolPart {
     /// ```
     #[must_use]
     pub fn input_so_far(&self) -> Option<Value> {
-        // A call that is complete without an input has one that is not JSON, and half of it is no input.
+        // A completed call without an input had invalid JSON; part of that is not an input.
         let complete = self.state == ToolState::InputAvailable || self.state.is_settled();
         if self.input.is_some() || complete {
             return self.input.clone();
         }
         let mut value = PartialValue::new();
-        // Text that is not JSON has said what it said before that.
+        // If the text is not JSON, the part before the error is used.
         let _ = value.push(&self.input_text);
         value.value().cloned()
     }
 }
 
 json_struct! {
-    /// A source of the answer; which fields are set depends on whether it is a page or a document.
+    /// A source of the answer. Which fields are set depends on whether it is a page or a document.
     #[serde(default)]
     pub struct SourcePart {
-        /// The source.
+        /// Id of the source.
         pub source: String,
-        /// Its address.
+        /// URL of the page.
         pub url?: String,
-        /// Its title.
+        /// Title of the source.
         pub title?: String,
-        /// Its media type.
+        /// Media type of the document.
         pub media_type?: String,
-        /// Its file name.
+        /// File name of the document.
         pub filename?: String,
-        /// The passage.
+        /// The cited passage.
         pub text?: String,
         /// The tool call that found it.
         pub call?: ToolCallId,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
-        /// The attempt that gave it.
+        /// The attempt that produced it.
         pub attempt?: AttemptId,
     }
 
     /// A file.
     #[serde(default)]
     pub struct FilePart {
-        /// Its address, or a `data:` URL.
+        /// URL of the file, which may be a `data:` URL.
         pub url: String,
-        /// Its media type.
+        /// Media type of the file.
         pub media_type: String,
-        /// Its name.
+        /// Name of the file.
         pub filename?: String,
-        /// Its id, where it has one.
+        /// Id of the file, if it has one.
         pub id?: String,
-        /// It belongs to the reasoning, not to the answer.
+        /// Whether it belongs to the reasoning instead of the answer.
         pub reasoning: flag,
-        /// What the provider said about it.
+        /// Provider-specific metadata.
         pub metadata?: Value,
-        /// The attempt that gave it.
+        /// The attempt that produced it.
         pub attempt?: AttemptId,
     }
 
-    /// An object that is built while it is streamed.
+    /// An object that is streamed.
     #[serde(default)]
     pub struct StructuredPart {
-        /// The stream that builds it.
+        /// Id of the stream.
         pub stream: String,
-        /// What kind of object it is.
+        /// Type of the object, chosen by the application.
         pub data_type: String,
-        /// The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
-        /// there: [`RunState::structured`](crate::RunState::structured).
+        /// The object, if the message was taken out of its run. Inside a [`RunState`](crate::RunState), use
+        /// [`RunState::structured`](crate::RunState::structured).
         pub data?: json,
     }
 }
 
-/// How far a question is.
+/// The state of a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -433,16 +433,16 @@ pub enum QuestionState {
     Open,
     /// It was answered.
     Answered,
-    /// It was not answered in time.
+    /// It expired without an answer.
     Expired,
 }
 
 json_struct! {
-    /// A question that was put to a person.
+    /// A question to the user.
     pub struct QuestionPart {
         /// The question. It has a token only while it is open.
         pub interrupt: Interrupt,
-        /// How far it is.
+        /// State of the question.
         #[serde(default)]
         pub state: QuestionState,
         /// The answer.
@@ -450,12 +450,12 @@ json_struct! {
     }
 }
 
-/// The tool under which a question is shown on pages that know tools and no questions.
+/// Name of the tool that stands for a question on pages that support tools but not questions.
 pub const ASK_USER: &str = "ask_user";
 
 impl QuestionPart {
-    /// The question as a call of a tool that the page executes: its input is the question, its output the answer. The
-    /// call has the id of the question, so the output of the call is the answer to it.
+    /// The question as a call of a tool that the page runs: its input is the question, its output the answer.
+    /// The call has the id of the question, so the output of the call is the answer.
     ///
     /// ```
     /// use headwater_protocol::{Interrupt, QuestionPart, QuestionState, ToolState};

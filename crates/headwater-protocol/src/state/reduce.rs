@@ -1,22 +1,22 @@
-//! The reducer: events in, state changed in place.
+//! The reducer: applies events to the state in place.
 
+mod bulk;
 mod index;
 mod merge;
 mod objects;
 mod rules;
-mod stored;
+mod serialize;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tool;
-mod whole;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use index::{Index, Key, Location};
+use index::{Index, PartKey, PartLocation};
 pub use rules::{Rules, ToolScope};
-use stored::{Stored, as_updates};
+use serialize::{RunStateData, as_updates};
 
 use super::{
     FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus, SourcePart,
@@ -45,7 +45,7 @@ use crate::{
 /// assert_eq!(state.messages()[0].plain_text(), "Hello");
 /// ```
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "Stored")]
+#[serde(rename_all = "camelCase", from = "RunStateData")]
 pub struct RunState {
     rules: Rules,
     run: RunInfo,
@@ -60,15 +60,15 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// An empty state that follows a dialect's rules.
+    /// An empty state with a dialect's rules.
     #[must_use]
     pub fn with_rules(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }
 
-    /// The same state with the messages that the conversation already has.
+    /// Starts with the messages of the conversation so far.
     ///
-    /// If the last of them is the assistant's, the run goes on with it.
+    /// If the last one is the assistant's, the run continues it.
     #[must_use]
     pub fn with_messages(mut self, messages: Vec<Message>) -> Self {
         self.current = messages.len().checked_sub(1);
@@ -80,7 +80,7 @@ impl RunState {
         self
     }
 
-    /// What is known of the run itself.
+    /// Facts about the run itself.
     #[must_use]
     pub fn run(&self) -> &RunInfo {
         &self.run
@@ -92,13 +92,13 @@ impl RunState {
         &self.messages
     }
 
-    /// The message that events without a message belong to.
+    /// The message of events that name none.
     #[must_use]
     pub fn current_message(&self) -> Option<&Message> {
         self.messages.get(self.current?)
     }
 
-    /// The newest part of a tool call.
+    /// The latest part of a tool call.
     #[must_use]
     pub fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
         self.messages.iter().rev().find_map(|message| message.tool(call.as_str()))
@@ -110,31 +110,31 @@ impl RunState {
         &self.structured
     }
 
-    /// The questions that wait for an answer.
+    /// The open questions.
     #[must_use]
     pub fn interrupts(&self) -> &[Interrupt] {
         &self.interrupts
     }
 
-    /// The state that is shared with the page.
+    /// The state shared with the page.
     #[must_use]
     pub fn shared_state(&self) -> Option<&Value> {
         self.shared.as_ref()
     }
 
-    /// The rules that it follows.
+    /// The dialect's rules.
     #[must_use]
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// The state in its public JSON form.
+    /// The state in its public JSON format.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View(self)
     }
 
-    /// The stream ended. If the run did not, what is open is marked as failed.
+    /// Ends the stream. If the run has not ended, open parts are marked as failed.
     ///
     /// ```
     /// use headwater_protocol::{BlockDelta, BlockKind, Event, MessageStatus, Record, RunState};
@@ -149,7 +149,7 @@ impl RunState {
     pub fn end_of_stream(&mut self) {
         let cut = |error: &ErrorInfo| error.code.as_deref() == Some("cut");
         let was_cut = self.run.status == RunStatus::Failed && self.run.error.as_ref().is_some_and(cut);
-        // A stream that was cut may have been gone on with, and be cut again.
+        // A truncated stream may be continued and truncated again.
         if self.run.status == RunStatus::Running || was_cut {
             let error = ErrorInfo {
                 message: "the stream ended before the run did".to_owned(),
@@ -161,7 +161,7 @@ impl RunState {
         }
     }
 
-    /// Whether the run is over and nothing changes it any more. A stream that was cut may be gone on with.
+    /// Whether the run has ended, so that nothing changes it. A truncated stream may be continued.
     fn has_ended(&self) -> bool {
         let cut = self.run.error.as_ref().is_some_and(|error| error.code.as_deref() == Some("cut"));
         match self.run.status {
@@ -171,24 +171,23 @@ impl RunState {
         }
     }
 
-    /// The run failed: what is open is marked so.
+    /// Marks the run and its open parts as failed.
     pub fn fail(&mut self, error: ErrorInfo) {
         self.run.error = Some(error);
         self.end(RunStatus::Failed, MessageStatus::Error);
     }
 
-    /// Applies one event. After the end of the run nothing is applied but the beginning of another one.
+    /// Applies one event. After the end of the run, only the start of another run is applied.
     ///
     /// # Errors
-    /// A structured update or a state change that does not fit what is there is refused and changes
-    /// nothing. No other event can fail.
+    /// If a structured update or a state change does not fit; it changes nothing. No other event can fail.
     pub fn apply(&mut self, record: &Record) -> Result<(), Error> {
         let origin = &record.origin;
         if self.has_ended() && !matches!(record.event, Event::RunStarted(_)) {
             return Ok(());
         }
         if self.run.status == RunStatus::Waiting {
-            self.go_on(&record.event);
+            self.resume(&record.event);
         }
         match &record.event {
             Event::RunStarted(started) => {
@@ -372,8 +371,8 @@ impl RunState {
         }
     }
 
-    /// A run that waited goes on when it is answered, when a call has its end, or when a model speaks again.
-    fn go_on(&mut self, event: &Event) {
+    /// Resumes a waiting run when it is answered, when a call ends, or when a model emits output again.
+    fn resume(&mut self, event: &Event) {
         let goes_on = matches!(
             event,
             Event::InterruptAnswered(_)
@@ -395,7 +394,7 @@ impl RunState {
             self.current = Some(at);
             if let Some(message) = self.messages.get_mut(at) {
                 message.status = MessageStatus::Streaming;
-                // An activity takes the place of whatever was there.
+                // An activity replaces an earlier message of another role.
                 if role == Role::Activity && message.role != role {
                     message.role = role;
                     message.parts.clear();
@@ -410,7 +409,7 @@ impl RunState {
         self.messages.push(message);
     }
 
-    /// The message that an event belongs to; made if there is none.
+    /// The message of an event, created if missing.
     fn target(&mut self, origin: &Origin) -> usize {
         if let Some(at) = self.current {
             match (&origin.message, self.messages.get(at)) {
@@ -437,26 +436,26 @@ impl RunState {
         self.messages.get_mut(at)
     }
 
-    fn push(&mut self, origin: &Origin, part: Part) -> Location {
+    fn push(&mut self, origin: &Origin, part: Part) -> PartLocation {
         let at = self.target(origin);
         self.push_to(at, part)
     }
 
-    fn push_to(&mut self, message: usize, part: Part) -> Location {
+    fn push_to(&mut self, message: usize, part: Part) -> PartLocation {
         let Some(target) = self.messages.get_mut(message) else {
-            return Location { message, part: 0 };
+            return PartLocation { message, part: 0 };
         };
         target.parts.push(part);
-        Location { message, part: target.parts.len() - 1 }
+        PartLocation { message, part: target.parts.len() - 1 }
     }
 
-    fn part_mut(&mut self, at: Location) -> Option<&mut Part> {
+    fn part_mut(&mut self, at: PartLocation) -> Option<&mut Part> {
         self.messages.get_mut(at.message)?.parts.get_mut(at.part)
     }
 
     fn put_data(&mut self, origin: &Origin, part: DataEvent) {
         let message = self.target(origin);
-        let key = part.id.clone().map(|id| Key::Data(message, part.name.clone(), id));
+        let key = part.id.clone().map(|id| PartKey::Data(message, part.name.clone(), id));
         if let Some(key) = &key
             && !self.rules.data_is_appended
             && let Some(at) = self.index.parts.get(key).copied()
@@ -469,7 +468,7 @@ impl RunState {
             self.messages.get_mut(message).filter(|message| message.role == Role::Activity)
             && !activity.parts.is_empty()
         {
-            // It shows one thing at a time.
+            // An activity shows one value at a time.
             activity.parts.clear();
             self.rebuild_index();
         }

@@ -1,7 +1,7 @@
-//! From a state back to events: the fewest that build it again.
+//! Converts a state back to the fewest events that rebuild it.
 //!
-//! This is what a re-entry says to a client that cannot send a cursor. Its cost follows the state,
-//! not the history: a text of a thousand deltas is one.
+//! Sent to a client that reconnects without a cursor. The cost depends on the state, not on the history: a
+//! text of a thousand deltas becomes one.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl RunState {
-    /// The fewest events that build this state again, the run's end included.
+    /// The fewest events that rebuild this state, including the end of the run.
     ///
     /// ```
     /// use headwater_protocol::{BlockDelta, BlockKind, Event, Record, RunState};
@@ -36,19 +36,19 @@ impl RunState {
     /// ```
     #[must_use]
     pub fn replay(&self) -> Vec<Record> {
-        let mut replay = Replay { state: self, rules: self.rules(), records: Vec::new() };
-        replay.say(Origin::default(), Event::RunStarted(self.run().started.clone()));
+        let mut replay = ReplayWriter { state: self, rules: self.rules(), records: Vec::new() };
+        replay.push(Origin::default(), Event::RunStarted(self.run().started.clone()));
         if let Some(state) = self.shared_state() {
-            replay.say(Origin::default(), Event::StateSnapshot { state: state.clone() });
+            replay.push(Origin::default(), Event::StateSnapshot { state: state.clone() });
         }
         let mut open_steps = self.run().open_steps.iter();
         let steps = self.messages().iter().flat_map(|message| &message.parts);
         let steps = steps.filter(|part| matches!(part, Part::StepStart)).count();
         let mut closed_steps = steps.saturating_sub(self.run().open_steps.len());
-        for message in self.messages().iter().filter(|message| speaks(message)) {
+        for message in self.messages().iter().filter(|message| is_output(message)) {
             replay.message(message, &mut closed_steps, &mut open_steps);
         }
-        // Those that have no place in a message.
+        // Streams without a part in a message.
         let parts = || self.messages().iter().flat_map(|message| &message.parts);
         let placed = |stream: &str| {
             parts().any(|part| matches!(part, Part::Structured(part) if part.stream == stream))
@@ -60,13 +60,13 @@ impl RunState {
             parts().any(|part| matches!(part, Part::Question(part) if part.interrupt.request == *request))
         };
         for interrupt in self.interrupts().iter().filter(|open| !placed(&open.request)) {
-            replay.say(Origin::default(), Event::InterruptRequested(Box::new(interrupt.clone())));
+            replay.push(Origin::default(), Event::InterruptRequested(Box::new(interrupt.clone())));
         }
         replay.run(self);
         replay.records
     }
 
-    /// The same without the questions that are closed, for pages that show a question only while it is open.
+    /// The same without closed questions, for pages that show a question only while it is open.
     #[must_use]
     pub fn replay_open(&self) -> Vec<Record> {
         let open = |request: &RequestId| self.interrupts().iter().any(|open| open.request == *request);
@@ -81,7 +81,7 @@ impl RunState {
 }
 
 impl Message {
-    /// The fewest events that build this message again.
+    /// The fewest events that rebuild this message.
     ///
     /// ```
     /// use headwater_protocol::{Message, Role};
@@ -93,46 +93,46 @@ impl Message {
     #[must_use]
     pub fn replay(&self) -> Vec<Event> {
         let state = RunState::default();
-        let mut replay = Replay { state: &state, rules: Rules::default(), records: Vec::new() };
+        let mut replay = ReplayWriter { state: &state, rules: Rules::default(), records: Vec::new() };
         let mut steps = self.parts.iter().filter(|part| matches!(part, Part::StepStart)).count();
         replay.message(self, &mut steps, &mut std::iter::empty());
         replay.records.into_iter().map(|record| record.event).collect()
     }
 }
 
-/// Whether the message is the run's own, not a person's that the run answers.
-fn speaks(message: &Message) -> bool {
+/// Whether the run produced the message, rather than the user or the operator.
+fn is_output(message: &Message) -> bool {
     !matches!(message.role, Role::User | Role::System | Role::Developer)
 }
 
-struct Replay<'s> {
+struct ReplayWriter<'s> {
     state: &'s RunState,
     rules: Rules,
     records: Vec<Record>,
 }
 
-impl Replay<'_> {
-    fn say(&mut self, origin: Origin, event: impl Into<Event>) {
+impl ReplayWriter<'_> {
+    fn push(&mut self, origin: Origin, event: impl Into<Event>) {
         let seq = self.records.len() as u64;
         self.records.push(Record::new(seq, event).from(origin));
     }
 
     fn structured(&mut self, origin: &Origin, state: &StructuredState) {
         for update in state.updates() {
-            self.say(origin.clone(), Event::Structured(update));
+            self.push(origin.clone(), Event::Structured(update));
         }
     }
 
     fn question(&mut self, origin: Origin, part: &QuestionPart) {
         let request = part.interrupt.request.clone();
-        self.say(origin.clone(), Event::InterruptRequested(Box::new(part.interrupt.clone())));
+        self.push(origin.clone(), Event::InterruptRequested(Box::new(part.interrupt.clone())));
         match part.state {
             QuestionState::Open => {}
             QuestionState::Answered => {
                 let answer = part.answer.clone();
-                self.say(origin, InterruptAnswered { request, answer, ..Default::default() });
+                self.push(origin, InterruptAnswered { request, answer, ..Default::default() });
             }
-            QuestionState::Expired => self.say(origin, Event::InterruptExpired { request }),
+            QuestionState::Expired => self.push(origin, Event::InterruptExpired { request }),
         }
     }
 
@@ -144,16 +144,16 @@ impl Replay<'_> {
     ) {
         let origin = Origin { message: Some(message.id.clone()), ..Origin::default() };
         let (id, role, author) = (message.id.clone(), message.role, message.author.clone());
-        self.say(origin.clone(), MessageStarted { message: id, role, author, ..Default::default() });
+        self.push(origin.clone(), MessageStarted { message: id, role, author, ..Default::default() });
         if let Some(metadata) = &message.metadata {
-            self.say(origin.clone(), Event::MessageMetadata { metadata: metadata.clone() });
+            self.push(origin.clone(), Event::MessageMetadata { metadata: metadata.clone() });
         }
         let mut step_to_close = false;
         for part in &message.parts {
             let origin = Origin { attempt: part.attempt().cloned(), ..origin.clone() };
             if matches!(part, Part::StepStart) {
                 if step_to_close {
-                    self.say(origin.clone(), Event::StepFinished { name: None });
+                    self.push(origin.clone(), Event::StepFinished { name: None });
                 }
                 step_to_close = *closed_steps > 0;
                 let name = if step_to_close {
@@ -162,28 +162,28 @@ impl Replay<'_> {
                 } else {
                     open_steps.next().cloned().flatten()
                 };
-                self.say(origin, Event::StepStarted { name });
+                self.push(origin, Event::StepStarted { name });
             } else {
                 self.part(origin, part);
             }
         }
         if step_to_close {
-            self.say(origin.clone(), Event::StepFinished { name: None });
+            self.push(origin.clone(), Event::StepFinished { name: None });
         }
         if message.status == MessageStatus::Sent {
-            self.say(origin, Event::MessageFinished { message: message.id.clone() });
+            self.push(origin, Event::MessageFinished { message: message.id.clone() });
         }
     }
 
     fn block(&mut self, kind: BlockKind, origin: Origin, text: &TextPart) {
         let id = text.id.clone();
         let started = BlockStarted { metadata: text.metadata.clone(), ..BlockStarted::new(kind, id.clone()) };
-        self.say(origin.clone(), started);
+        self.push(origin.clone(), started);
         if !text.text.is_empty() {
-            self.say(origin.clone(), BlockDelta::new(kind, id.clone(), text.text.clone()));
+            self.push(origin.clone(), BlockDelta::new(kind, id.clone(), text.text.clone()));
         }
         if text.state == PartState::Done {
-            self.say(origin, BlockEnded::new(kind, id));
+            self.push(origin, BlockEnded::new(kind, id));
         }
     }
 
@@ -201,7 +201,7 @@ impl Replay<'_> {
                     metadata: source.metadata.clone(),
                     ..Default::default()
                 };
-                self.say(origin, source);
+                self.push(origin, source);
             }
             Part::SourceDocument(source) => {
                 let event = Event::SourceDocument(SourceDocument {
@@ -214,7 +214,7 @@ impl Replay<'_> {
                     metadata: source.metadata.clone(),
                     ..Default::default()
                 });
-                self.say(origin, event);
+                self.push(origin, event);
             }
             Part::File(file) => {
                 let event = Event::File(FileEvent {
@@ -226,22 +226,22 @@ impl Replay<'_> {
                     metadata: file.metadata.clone(),
                     ..Default::default()
                 });
-                self.say(origin, event);
+                self.push(origin, event);
             }
-            Part::Data(data) if !data.transient => self.say(origin, data.clone()),
+            Part::Data(data) if !data.transient => self.push(origin, data.clone()),
             Part::Structured(part) => match self.state.structured().get(&part.stream) {
                 Some(state) => self.structured(&origin, state),
                 // An object of an earlier run.
                 None => {
                     let op = StructuredOp::Final { data: part.data.clone() };
                     let update = StructuredUpdate::new(part.stream.clone(), part.data_type.clone(), op);
-                    self.say(origin, Event::Structured(update));
+                    self.push(origin, Event::Structured(update));
                 }
             },
             Part::Question(question) => self.question(origin, question),
             Part::Other { value: part } => {
                 let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.say(origin, UnknownEvent::new(name, part.clone()));
+                self.push(origin, UnknownEvent::new(name, part.clone()));
             }
             Part::Data(_) | Part::StepStart => {}
         }
@@ -252,25 +252,25 @@ impl Replay<'_> {
         let (call, name) = (part.call.clone(), Some(part.name.clone()));
         self.lingering(origin, &tool, part);
         if part.state == ToolState::OutputError && part.approval.is_none() && part.output.is_none() {
-            // An input that was refused and an execution that failed end alike; one chunk says both
-            // only if there was no input to show.
+            // A rejected input and a failed execution end in the same state; without an input, one event
+            // expresses both.
             if part.input.is_none() {
                 if self.rules.unknown_calls_are_ignored {
-                    self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+                    self.push(origin.clone(), Event::ToolInputStart(tool.clone()));
                 }
                 let error = part.error.clone().unwrap_or_default();
-                return self.say(origin.clone(), ToolInputError { tool, error, ..Default::default() });
+                return self.push(origin.clone(), ToolInputError { tool, error, ..Default::default() });
             }
         }
         if part.input.is_none() {
-            self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+            self.push(origin.clone(), Event::ToolInputStart(tool.clone()));
             if !part.input_text.is_empty() {
                 let delta = part.input_text.clone();
-                self.say(origin.clone(), ToolInputDelta::new(call.clone(), delta));
+                self.push(origin.clone(), ToolInputDelta::new(call.clone(), delta));
             }
         }
         if part.input.is_some() || part.state != ToolState::InputStreaming {
-            self.say(origin.clone(), ToolInputAvailable::new(tool.clone(), part.input.clone()));
+            self.push(origin.clone(), ToolInputAvailable::new(tool.clone(), part.input.clone()));
         }
         if let Some(Approval { id: Some(id), approved, reason, signature, automatic, .. }) = &part.approval {
             let asked = ApprovalRequested {
@@ -281,52 +281,52 @@ impl Replay<'_> {
                 automatic: *automatic,
                 ..Default::default()
             };
-            self.say(origin.clone(), asked);
+            self.push(origin.clone(), asked);
             if let Some(approved) = *approved {
                 let (approval, call, reason) = (id.clone(), Some(call.clone()), reason.clone());
                 let answered = ApprovalAnswered { approval, call, approved, reason, ..Default::default() };
-                self.say(origin.clone(), answered);
+                self.push(origin.clone(), answered);
             }
         }
         match part.state {
-            ToolState::OutputAvailable => self.say(origin.clone(), output(part)),
+            ToolState::OutputAvailable => self.push(origin.clone(), output(part)),
             ToolState::OutputError => {
                 let error = part.error.clone().unwrap_or_default();
-                self.say(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
+                self.push(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
             }
             ToolState::OutputDenied => {
                 let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
-                self.say(origin.clone(), ToolDenied { call, name, reason, ..Default::default() });
+                self.push(origin.clone(), ToolDenied { call, name, reason, ..Default::default() });
             }
             _ => {}
         }
     }
 
-    /// What a call kept from a state that it has left again.
+    /// Fields that a call kept from an earlier state.
     fn lingering(&mut self, origin: &Origin, tool: &ToolCall, part: &ToolPart) {
         let had_output = part.output.is_some() && part.state != ToolState::OutputAvailable;
         let had_error = part.error.is_some() && part.state != ToolState::OutputError;
         if !self.rules.tool_fields_linger || !(had_output || had_error) {
             return;
         }
-        self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+        self.push(origin.clone(), Event::ToolInputStart(tool.clone()));
         if had_output {
-            self.say(origin.clone(), output(part));
+            self.push(origin.clone(), output(part));
         }
         if let Some(error) = part.error.clone().filter(|_| had_error) {
             let (call, name) = (part.call.clone(), Some(part.name.clone()));
-            self.say(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
+            self.push(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
         }
     }
 
     fn run(&mut self, state: &RunState) {
         let run = state.run();
         if let Some(error) = run.error.as_ref().filter(|_| run.status != RunStatus::Failed) {
-            self.say(Origin::default(), ErrorEvent { error: error.clone(), ..Default::default() });
+            self.push(Origin::default(), ErrorEvent { error: error.clone(), ..Default::default() });
         }
         let end_says_usage = matches!(run.status, RunStatus::Waiting | RunStatus::Finished);
         if let Some(usage) = run.usage.as_ref().filter(|_| !end_says_usage) {
-            self.say(Origin::default(), Event::Usage(usage.clone()));
+            self.push(Origin::default(), Event::Usage(usage.clone()));
         }
         let end = match run.status {
             RunStatus::Running => return,
@@ -344,7 +344,7 @@ impl Replay<'_> {
             RunStatus::Failed => Event::RunFailed(run.error.clone().unwrap_or_default()),
             RunStatus::Cancelled => Event::RunCancelled { reason: run.cancel_reason.clone() },
         };
-        self.say(Origin::default(), end);
+        self.push(Origin::default(), end);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is known of the run itself.
+//! Facts about the run itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,26 +8,26 @@ use crate::{
     json_struct::json_struct,
 };
 
-/// How far a run is.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// It goes on.
+    /// It is active.
     #[default]
     Running,
     /// It waits for an answer.
     Waiting,
     /// It came to its end.
     Finished,
-    /// It ended with an error, or its stream was cut.
+    /// It failed, or its stream was truncated.
     Failed,
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl RunStatus {
-    /// The name in our own form.
+    /// The name in our own JSON format.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,27 +41,27 @@ impl RunStatus {
 }
 
 json_struct! {
-    /// What is known of the run itself.
+    /// Facts about the run itself.
     #[serde(default)]
     pub struct RunInfo {
-        /// How far it is.
+        /// Status of the run.
         pub status: RunStatus,
-        /// How it began.
+        /// The start event of the run.
         pub started: RunStarted,
         /// Why it ended.
         pub finish_reason?: FinishReason,
-        /// What it used.
+        /// Token usage.
         pub usage?: Usage,
-        /// Its result.
+        /// Result of the run.
         pub data?: json,
-        /// What went wrong last.
+        /// The last error.
         pub error?: ErrorInfo,
         /// Why it was cancelled.
         pub cancel_reason?: String,
-        /// The calls whose outputs the page owes.
+        /// Calls whose results the page must send.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub pending_tool_calls: Vec<ToolCallId>,
-        /// The steps that are open, by name.
+        /// Open steps, by name.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub open_steps: Vec<Option<String>>,
     }

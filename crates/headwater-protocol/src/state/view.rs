@@ -1,4 +1,4 @@
-//! The state as `headwater reduce` prints it: one JSON object in the vocabulary of the chat UIs.
+//! The state as printed by `headwater reduce`: one JSON object in the vocabulary of the chat UIs.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{FilePart, Message, Part, RunState, SourcePart, TextPart, ToolPart};
 use crate::event::{DataEvent, Executor};
 
-/// A run's state in its public JSON form.
+/// A run's state in its public JSON format.
 ///
 /// ```
 /// use headwater_protocol::{Event, Record, RunState};

@@ -1,11 +1,11 @@
-//! Why an update was refused. The texts are those of the Kortyx reducer, so that a client which
-//! shows or compares them sees no difference.
+//! Why an update was refused. The messages are those of the Kortyx reducer, so that clients that show or
+//! compare them see no difference.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Why a [`StructuredUpdate`](crate::StructuredUpdate) was refused; the state is as it was before.
+/// Why a [`StructuredUpdate`](crate::StructuredUpdate) was refused. The state is unchanged.
 ///
 /// ```
 /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredState, StructuredUpdate};
@@ -20,7 +20,7 @@ pub struct StructuredError {
     message: Box<str>,
 }
 
-/// What was wrong with an update.
+/// The cause of a [`StructuredError`].
 ///
 /// ```
 /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredStreams, StructuredUpdate};
@@ -36,28 +36,28 @@ pub struct StructuredError {
 pub enum StructuredErrorKind {
     /// The update belongs to another stream than the state.
     StreamMismatch,
-    /// The stream has had its final update.
+    /// The stream already had its final update.
     AlreadyFinal,
     /// The path is the empty string.
     EmptyPath,
     /// The path has an empty segment, such as `a..b`.
     EmptySegment,
-    /// Something on the way is not the container that the path asks for.
+    /// A value on the path is not the required container.
     PathConflict,
-    /// An append found something other than an array.
+    /// The target of an append is not an array.
     NotAnArray,
-    /// A text delta found something other than a string.
+    /// The target of a text delta is not a string.
     NotAString,
-    /// An index lies so far behind the end that too many elements would be left unset.
+    /// An index is so far beyond the end that too many elements would be unset.
     TooSparse,
-    /// The data would nest too deeply.
+    /// The data would be nested too deeply.
     TooDeep,
-    /// There are too many streams already.
+    /// The maximum number of streams is reached.
     TooManyStreams,
 }
 
 impl StructuredError {
-    /// What was wrong, to decide by.
+    /// The cause.
     pub fn kind(&self) -> StructuredErrorKind {
         self.kind
     }
@@ -94,7 +94,7 @@ impl StructuredError {
         )
     }
 
-    /// `depth` is how many segments of `path` lead to the value that is in the way.
+    /// `depth` is the number of segments of `path` that lead to the conflicting value.
     pub(super) fn path_conflict(path: &str, depth: usize, expected: &str, found: &Value) -> Self {
         let mut place = path.split('.').take(depth).collect::<Vec<_>>().join(".");
         if depth == 0 {
@@ -160,7 +160,7 @@ impl fmt::Display for StructuredError {
 
 impl std::error::Error for StructuredError {}
 
-/// The word that JavaScript readers know a value's type by.
+/// The JavaScript name of a value's type.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

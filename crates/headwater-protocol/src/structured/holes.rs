@@ -1,16 +1,16 @@
-//! Which array elements were skipped and never written.
+//! Array elements that were skipped and never written.
 //!
-//! JSON has no word for such a hole and shows `null`, but the reducer must tell it from a `null`
-//! that the producer wrote: a hole may still become a string, an array or an object. Holes are rare,
-//! so they are kept beside the data; a stream without any pays one test for emptiness.
+//! JSON shows such a hole as `null`, but the reducer must distinguish it from a `null` that the producer
+//! wrote: a hole may still become a string, an array or an object. Holes are rare, so they are stored beside
+//! the data; a stream without any pays for one emptiness check.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The holes of one stream, as ranges of indexes by the path of their array.
+/// The holes of one stream, as index ranges keyed by the path of their array.
 ///
-/// Paths are canonical (no leading zeros in an index); the root array has the empty path. Ranges are
-/// disjoint and never touch, so equal holes compare equal however they came about.
+/// Paths are canonical (no leading zeros in an index); the root array has the empty path. Ranges are disjoint
+/// and never adjacent, so equal sets of holes compare equal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Holes {
     arrays: BTreeMap<String, BTreeMap<usize, usize>>,
@@ -26,7 +26,7 @@ impl Holes {
         self.arrays.get(array).is_some_and(|ranges| range_around(ranges, index).is_some())
     }
 
-    /// Marks a range that holds no hole yet.
+    /// Adds a range without existing holes.
     pub(super) fn add(&mut self, array: &str, range: Range<usize>) {
         if range.is_empty() {
             return;
@@ -48,7 +48,7 @@ impl Holes {
         ranges.insert(start, end);
     }
 
-    /// Takes one hole away, because its element is written now.
+    /// Removes a hole whose element is written.
     pub(super) fn fill(&mut self, array: &str, index: usize) {
         let Some(ranges) = self.arrays.get_mut(array) else {
             return;
@@ -75,7 +75,7 @@ impl Holes {
             && (self.arrays.contains_key(path) || self.arrays.range(below(path)).next().is_some())
     }
 
-    /// Forgets the holes of the value at `path` and of all below it, because it is replaced.
+    /// Removes the holes at and below `path`, because the value is replaced.
     pub(super) fn forget(&mut self, path: &str) {
         if self.arrays.is_empty() {
             return;
@@ -88,7 +88,7 @@ impl Holes {
         }
     }
 
-    /// The paths of all holes, one by one.
+    /// The paths of all holes.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> + '_ {
         self.arrays.iter().flat_map(|(array, ranges)| {
             ranges.iter().flat_map(|(&start, &end)| start..end).map(move |index| join(array, index))
@@ -101,7 +101,7 @@ fn range_around(ranges: &BTreeMap<usize, usize>, index: usize) -> Option<Range<u
     (index < end).then_some(start..end)
 }
 
-/// The paths that begin with `path.` and no others, since `/` follows `.` in ASCII.
+/// The range of paths that begin with `path.`, since `/` follows `.` in ASCII.
 fn below(path: &str) -> Range<String> {
     format!("{path}.")..format!("{path}/")
 }

@@ -1,6 +1,6 @@
-//! What one stream, and one set of streams, may grow to.
+//! Limits of structured streams.
 
-/// Bounds on what a few bytes of input can make the reducer hold.
+/// Limits on the memory that a few bytes of input can make the reducer use.
 ///
 /// ```
 /// use headwater_protocol::{StructuredLimits, StructuredOp, StructuredState, StructuredUpdate};
@@ -13,14 +13,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StructuredLimits {
-    /// How many array elements of one stream may be unset at a time. A path such as `rows.900`
-    /// on an empty array leaves 900 of them, which later updates may fill. Default 100,000; more than
-    /// 16,777,216 is never allowed, as every one of them takes memory.
+    /// Maximum number of unset array elements of one stream. A path such as `rows.900` on an empty array
+    /// leaves 900 of them, which later updates may fill. Default 100,000; never more than 16,777,216, because
+    /// each takes memory.
     pub max_unset: usize,
-    /// How many containers deep the data of one stream may nest. The default, 120, stays below the
-    /// 128 levels that `serde_json` reads, so a state that was written can be read back.
+    /// Maximum nesting depth of the data of one stream. The default of 120 stays below the 128 levels that
+    /// `serde_json` reads, so that a serialized state can be read back.
     pub max_depth: usize,
-    /// How many streams a [`StructuredStreams`](crate::StructuredStreams) holds. Default 10,000.
+    /// Maximum number of streams in a [`StructuredStreams`](crate::StructuredStreams). Default 10,000.
     pub max_streams: usize,
 }
 

@@ -1,4 +1,4 @@
-//! All structured streams of a run, by their id.
+//! All structured streams of a run, by id.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::error::StructuredError;
 use super::limits::StructuredLimits;
 use super::update::StructuredUpdate;
 
-/// The states of many structured streams, in the order in which the streams began.
+/// The states of several structured streams, in the order in which they began.
 ///
 /// Serializes as an object from stream id to state.
 ///
@@ -35,12 +35,12 @@ pub struct StructuredStreams {
 }
 
 impl StructuredStreams {
-    /// No streams yet, and the default limits.
+    /// An empty set with default limits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// No streams yet, and these limits for all to come.
+    /// An empty set with these limits for all streams.
     ///
     /// ```
     /// use headwater_protocol::{StructuredLimits, StructuredOp, StructuredStreams, StructuredUpdate};
@@ -55,11 +55,11 @@ impl StructuredStreams {
         Self { limits, ..Self::default() }
     }
 
-    /// Applies an update, owned or borrowed, to its stream, which begins if it is new.
+    /// Applies an update, owned or borrowed, to its stream, which is created if new.
     ///
     /// # Errors
     ///
-    /// As [`StructuredState::apply`], or when there are too many streams. Nothing has changed then.
+    /// As [`StructuredState::apply`], or if there are too many streams. Nothing is changed then.
     ///
     /// ```
     /// use headwater_protocol::{StructuredOp, StructuredStreams, StructuredUpdate};
@@ -95,7 +95,7 @@ impl StructuredStreams {
         }
     }
 
-    /// Takes a stream out, because what it said no longer holds; the id may begin anew.
+    /// Removes a stream that is no longer valid. Its id may be used again.
     ///
     /// ```
     /// use headwater_protocol::{StructuredOp, StructuredStreams, StructuredUpdate};
@@ -122,12 +122,12 @@ impl StructuredStreams {
         self.states.values()
     }
 
-    /// How many streams there are.
+    /// The number of streams.
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no streams.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }

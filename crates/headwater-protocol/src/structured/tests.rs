@@ -1,4 +1,4 @@
-//! The rules, case by case. Laws over many updates are in `tests/protocol`.
+//! The rules, case by case. Properties over many updates are in `tests/protocol`.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn unset(path: &str) -> StructuredOp {
     StructuredOp::Set { path: path.to_owned(), value: None }
 }
 
-/// Applies all, of which only the last may be refused.
+/// Applies all operations, of which only the last may be refused.
 fn reduce_within(
     limits: StructuredLimits,
     ops: impl IntoIterator<Item = StructuredOp>,
@@ -88,7 +88,7 @@ fn names_that_javascript_inherits_are_plain_data() {
 }
 
 #[test]
-fn refusals_say_what_kortyx_says() {
+fn refusals_have_the_messages_of_kortyx() {
     let table = [
         (vec![Op::set("", 1)], "Structured chunk path must be a non-empty dot-separated string."),
         (vec![Op::set(".", 1)], r#"Structured chunk path "." must not contain empty segments."#),
@@ -126,7 +126,7 @@ fn refusals_say_what_kortyx_says() {
 }
 
 #[test]
-fn a_skipped_element_is_unset_but_a_given_null_is_not() {
+fn skipped_element_is_unset_but_an_explicit_null_is_not() {
     assert_eq!(data([Op::set("a.2", "z"), Op::text("a.1", "hi")]), json!({"a": [null, "hi", "z"]}));
     assert_eq!(data([Op::set("a.2", "z"), Op::append("a.1", [1])]), json!({"a": [null, [1], "z"]}));
     assert_eq!(data([Op::set("a.2", "z"), Op::set("a.0.k", 1)]), json!({"a": [{"k": 1}, null, "z"]}));
@@ -146,7 +146,7 @@ fn a_skipped_element_is_unset_but_a_given_null_is_not() {
 }
 
 #[test]
-fn a_set_without_a_value_unsets() {
+fn set_without_a_value_unsets() {
     assert_eq!(data([unset("a.b")]), json!({"a": {}}));
     assert_eq!(data([Op::set("a", 1), unset("a"), Op::text("a", "x")]), json!({"a": "x"}));
     assert_eq!(
@@ -162,7 +162,7 @@ fn a_set_without_a_value_unsets() {
 }
 
 #[test]
-fn unset_elements_are_bounded_in_all_and_given_back() {
+fn unset_elements_are_limited_per_stream_and_released() {
     let limits = StructuredLimits { max_unset: 3, ..StructuredLimits::default() };
     let within = |ops: Vec<StructuredOp>| reduce_within(limits, ops).map_err(|error| error.kind());
     assert!(within(vec![Op::set("a.3", 1)]).is_ok());
@@ -187,7 +187,7 @@ fn unset_elements_are_bounded_in_all_and_given_back() {
 }
 
 #[test]
-fn depth_is_bounded_for_paths_and_values_together() {
+fn depth_limit_counts_paths_and_values_together() {
     let limits = StructuredLimits { max_depth: 3, ..StructuredLimits::default() };
     let kind = |op: StructuredOp| {
         StructuredState::begin_within(limits, update(op)).map_err(|error| error.kind()).err()
@@ -214,7 +214,7 @@ fn depth_is_bounded_for_paths_and_values_together() {
 }
 
 #[test]
-fn metadata_stays_and_the_data_type_follows() {
+fn metadata_is_kept_and_the_latest_data_type_applies() {
     let mut first = update(Op::set("a", 1));
     first.node = Some("n1".to_owned());
     first.id = Some("i".to_owned());
@@ -260,7 +260,7 @@ fn growth_reallocates_logarithmically_and_never_copies_per_update() {
 }
 
 #[test]
-fn streams_keep_apart_and_in_order() {
+fn streams_are_separate_and_ordered() {
     let mut streams = StructuredStreams::new();
     for stream in ["b", "a", "__proto__", ""] {
         streams.apply(StructuredUpdate::new(stream, "t", Op::set("x", stream))).unwrap();
@@ -284,7 +284,7 @@ fn streams_keep_apart_and_in_order() {
 }
 
 #[test]
-fn the_wire_reads_what_it_writes() {
+fn updates_survive_a_json_round_trip() {
     let table = [
         r#"{"streamId":"s","dataType":"t","kind":"set","path":"a","value":null}"#,
         r#"{"streamId":"s","dataType":"t","kind":"set","path":"a"}"#,
@@ -304,7 +304,7 @@ fn the_wire_reads_what_it_writes() {
 }
 
 #[test]
-fn the_wire_names_what_is_wrong() {
+fn invalid_update_names_the_wrong_field() {
     let table = [
         (json!({"streamId": "s", "dataType": "t"}), "missing field `kind`"),
         (
@@ -335,7 +335,7 @@ fn the_wire_names_what_is_wrong() {
 }
 
 #[test]
-fn what_is_extracted_from_a_document_builds_its_parts() {
+fn extracted_chunks_rebuild_their_parts_of_the_document() {
     let fields =
         headwater_json::Fields::builder().set("m.*").text("rows.*.t").append("rows").build().unwrap();
     let text = r#"{"m":{"x.y":1,"":2,"0":3,"~1":4,"*":5},"rows":[{"t":"a"},{"t":"b","u":[]},null]}"#;
@@ -365,7 +365,7 @@ fn what_is_extracted_from_a_document_builds_its_parts() {
 }
 
 #[test]
-fn keys_that_a_path_cannot_say_are_escaped() {
+fn special_keys_are_escaped_in_paths() {
     let mut state =
         StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("~:0.a~1b", 1))).unwrap();
     state.apply(StructuredUpdate::new("s1", "t", StructuredOp::append("~:0.~:", [2]))).unwrap();

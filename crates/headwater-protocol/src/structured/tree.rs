@@ -1,8 +1,8 @@
 //! The data of one stream, changed in place.
 //!
-//! A write walks down what exists. At the first thing that is unset everything that could still be
-//! wrong has been checked, so the missing rest is built on the side and put in: a refused write has
-//! changed nothing, and an accepted one has copied nothing.
+//! A write descends existing values. At the first missing one, everything that could fail has been checked,
+//! so the missing rest is built separately and inserted: a refused write changes nothing, and an accepted one
+//! copies nothing.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,8 @@ pub(super) struct Tree {
     holes: Holes,
 }
 
-/// What is to happen at the end of a path.
-pub(super) enum Write<'a> {
+/// The operation at the end of a path.
+pub(super) enum TreeWrite<'a> {
     Set(Cow<'a, Value>),
     Unset,
     Append(Cow<'a, [Value]>),
@@ -32,12 +32,12 @@ impl Tree {
         self.root.as_ref()
     }
 
-    /// The paths of the array elements that were skipped and are still unset.
+    /// Paths of array elements that were skipped and are still unset.
     pub(super) fn unset_paths(&self) -> impl Iterator<Item = String> + '_ {
         self.holes.paths()
     }
 
-    /// Puts `data` in the place of everything.
+    /// Replaces the whole data.
     pub(super) fn replace(
         &mut self,
         data: Option<Cow<'_, Value>>,
@@ -54,7 +54,7 @@ impl Tree {
     pub(super) fn write(
         &mut self,
         given: &str,
-        write: Write<'_>,
+        write: TreeWrite<'_>,
         limits: &StructuredLimits,
     ) -> Result<(), StructuredError> {
         let path = &*canonical(given)?;
@@ -62,9 +62,9 @@ impl Tree {
             return Err(StructuredError::too_deep(Some(given), limits.max_depth));
         }
         let max_unset = limits.max_unset.min(StructuredLimits::MOST_UNSET);
-        let mut walk = Walk { given, path, holes: &mut self.holes, max_unset };
+        let mut walk = TreeWalk { given, path, holes: &mut self.holes, max_unset };
         match &mut self.root {
-            Some(root) => walk.enter(root, Place { at: "", rest: Some(path), depth: 0 }, write),
+            Some(root) => walk.enter(root, TreePosition { at: "", rest: Some(path), depth: 0 }, write),
             root @ None => {
                 walk.afford(write.gap(Some(path)))?;
                 *root = write.build(path, "", walk.holes);
@@ -75,33 +75,38 @@ impl Tree {
 }
 
 /// One write on its way down.
-struct Walk<'a> {
-    /// The path as it was given, for messages.
+struct TreeWalk<'a> {
+    /// The original path, for messages.
     given: &'a str,
-    /// The same in its canonical spelling.
+    /// The canonical path.
     path: &'a str,
     holes: &'a mut Holes,
     max_unset: usize,
 }
 
-/// How far a walk has come.
+/// The position of a walk.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct TreePosition<'a> {
     /// The part of the path that leads here.
     at: &'a str,
-    /// The part that leads on, unless this is the end.
+    /// The remaining path, unless this is the end.
     rest: Option<&'a str>,
     depth: usize,
 }
 
-impl<'a> Walk<'a> {
-    /// Goes on from a value that is there. The depth limit bounds the recursion.
-    fn enter(&mut self, value: &mut Value, here: Place<'a>, write: Write<'_>) -> Result<(), StructuredError> {
+impl<'a> TreeWalk<'a> {
+    /// Descends into an existing value. The depth limit bounds the recursion.
+    fn enter(
+        &mut self,
+        value: &mut Value,
+        here: TreePosition<'a>,
+        write: TreeWrite<'_>,
+    ) -> Result<(), StructuredError> {
         let Some(rest) = here.rest else {
             return self.finish(value, write);
         };
         let (segment, next) = self.step(here, rest);
-        let unsets_next = next.rest.is_none() && matches!(write, Write::Unset);
+        let unsets_next = next.rest.is_none() && matches!(write, TreeWrite::Unset);
         match (Segment::read(segment), value) {
             (Segment::Key(key), Value::Object(map)) => {
                 if unsets_next {
@@ -120,7 +125,7 @@ impl<'a> Walk<'a> {
                 let len = items.len();
                 match items.get_mut(index) {
                     Some(hole) if self.holes.contains(here.at, index) => {
-                        // The hole itself is filled, so there is one less.
+                        // The hole itself is filled, so it does not count.
                         self.afford(write.gap(next.rest).saturating_sub(1))?;
                         if let Some(made) = write.build(self.path, next.at, self.holes) {
                             *hole = made;
@@ -156,35 +161,35 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The next segment, and the place that it leads to.
-    fn step(&self, here: Place<'a>, rest: &'a str) -> (&'a str, Place<'a>) {
+    /// The next segment, and the position that it leads to.
+    fn step(&self, here: TreePosition<'a>, rest: &'a str) -> (&'a str, TreePosition<'a>) {
         let (segment, rest) =
             rest.split_once('.').map_or((rest, None), |(segment, rest)| (segment, Some(rest)));
         let end = self.path.len() - rest.map_or(0, |rest| rest.len() + 1);
         let at = self.path.get(..end).unwrap_or(self.path);
-        (segment, Place { at, rest, depth: here.depth + 1 })
+        (segment, TreePosition { at, rest, depth: here.depth + 1 })
     }
 
-    /// Writes over, or adds to, the value that is there already.
-    fn finish(&mut self, value: &mut Value, write: Write<'_>) -> Result<(), StructuredError> {
+    /// Replaces or extends the existing value.
+    fn finish(&mut self, value: &mut Value, write: TreeWrite<'_>) -> Result<(), StructuredError> {
         match (write, value) {
-            (Write::Set(new), value) => {
+            (TreeWrite::Set(new), value) => {
                 *value = new.into_owned();
                 self.holes.forget(self.path);
             }
-            (Write::Append(Cow::Owned(mut new)), Value::Array(items)) => items.append(&mut new),
-            (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => {
+            (TreeWrite::Append(Cow::Owned(mut new)), Value::Array(items)) => items.append(&mut new),
+            (TreeWrite::Append(Cow::Borrowed(new)), Value::Array(items)) => {
                 items.extend_from_slice(new);
             }
-            (Write::Text(delta), Value::String(text)) => text.push_str(&delta),
-            (Write::Append(_), found) => {
+            (TreeWrite::Text(delta), Value::String(text)) => text.push_str(&delta),
+            (TreeWrite::Append(_), found) => {
                 return Err(StructuredError::not_an_array(self.given, found));
             }
-            (Write::Text(_), found) => {
+            (TreeWrite::Text(_), found) => {
                 return Err(StructuredError::not_a_string(self.given, found));
             }
-            // The walk ends an unset one step earlier, where the element can be taken out.
-            (Write::Unset, _) => {}
+            // An unset ends one step earlier, where the element can be removed.
+            (TreeWrite::Unset, _) => {}
         }
         Ok(())
     }
@@ -199,7 +204,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Write<'_> {
+impl TreeWrite<'_> {
     /// Whether the data stays within `max` levels when this is written at `path`.
     fn fits(&self, path: &str, max: usize) -> bool {
         let Some(left) = max.checked_sub(path.split('.').count()) else {
@@ -212,7 +217,7 @@ impl Write<'_> {
         }
     }
 
-    /// How many elements are left unset when the containers for the segments of `rest` are created.
+    /// The number of elements left unset by creating the containers for the segments of `rest`.
     fn gap(&self, rest: Option<&str>) -> usize {
         let Some(rest) = rest else { return 0 };
         let skipped = rest.split('.').fold(0_usize, |sum, segment| match Segment::read(segment) {
@@ -224,8 +229,8 @@ impl Write<'_> {
         skipped.saturating_add(usize::from(own))
     }
 
-    /// Builds, from the leaf upwards, what belongs at `at`, which is the beginning of `path`.
-    /// Nothing belongs there if that is the very place to unset.
+    /// Builds the value at `at`, a prefix of `path`, from the leaf up. Returns `None` if that is the value to
+    /// unset.
     fn build(self, path: &str, at: &str, holes: &mut Holes) -> Option<Value> {
         let mut made = match self {
             Self::Set(value) => Some(value.into_owned()),
@@ -254,7 +259,7 @@ impl Write<'_> {
     }
 }
 
-/// The container that a segment of a path asks for.
+/// The container that a path segment requires.
 fn container(segment: &Segment<'_>) -> &'static str {
     match segment {
         Segment::Key(_) => "object",
@@ -262,7 +267,7 @@ fn container(segment: &Segment<'_>) -> &'static str {
     }
 }
 
-/// The path with one spelling for each place: `a.01` and `a.1` are the same element, `~user` and `~0user` the same key.
+/// The canonical path: `a.01` and `a.1` are the same element, `~user` and `~0user` the same key.
 fn canonical(path: &str) -> Result<Cow<'_, str>, StructuredError> {
     if path.is_empty() {
         return Err(StructuredError::empty_path());
@@ -288,7 +293,7 @@ fn canonical(path: &str) -> Result<Cow<'_, str>, StructuredError> {
     Ok(Cow::Owned(segments.collect::<Vec<_>>().join(".")))
 }
 
-/// Whether `value` has at most `levels` levels of containers. It looks no deeper than that.
+/// Whether `value` has at most `levels` levels of containers. Does not look deeper than that.
 fn fits(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),

@@ -1,4 +1,4 @@
-//! One update of a structured stream, and its JSON: the Kortyx `structured-data` chunk without `type`.
+//! One update of a structured stream, and its JSON format: the Kortyx `structured-data` chunk without `type`.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::error::type_name;
 /// One update of a structured stream.
 ///
 /// Its JSON is flat: `streamId`, `dataType`, `kind`, `path`, then `value`, `items`, `delta` or `data`, and
-/// `schemaId`, `schemaVersion`, `id`, `node` where given. Other keys are passed over when reading.
+/// optionally `schemaId`, `schemaVersion`, `id`, `node`. Other keys are ignored when reading.
 ///
 /// ```
 /// use headwater_protocol::{StructuredOp, StructuredUpdate};
@@ -29,34 +29,34 @@ use super::error::type_name;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "camelCase"))]
 #[non_exhaustive]
 pub struct StructuredUpdate {
-    /// Which stream it belongs to; one stream builds one object.
+    /// Id of the stream; one stream builds one object.
     #[cfg_attr(feature = "schema", schemars(rename = "streamId"))]
     pub stream: String,
-    /// What the object is, for the application to route by.
+    /// Type of the object, chosen by the application.
     pub data_type: String,
-    /// What to do.
+    /// The operation.
     #[cfg_attr(feature = "schema", schemars(flatten))]
     pub op: StructuredOp,
-    /// The application's own name for the object.
+    /// The application's own id of the object.
     #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub id: Option<String>,
-    /// The schema that the object follows.
+    /// The schema of the object.
     #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub schema_id: Option<String>,
     /// The version of that schema.
     #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub schema_version: Option<String>,
-    /// The workflow node that said it.
+    /// The workflow node that produced it.
     #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub node: Option<String>,
 }
 
-/// What an update does to the data of its stream.
+/// The operation of an update.
 ///
-/// A path is segments with dots between them. A segment of ASCII digits is an array index, any other
-/// is a key; what is missing on the way is created. A key with dots in it, of digits only, or empty is
-/// escaped with tildes: see [`Segment`](headwater_json::Segment). A
-/// [`Chunk`](headwater_json::Chunk) that was extracted from a document is an operation too.
+/// Path segments are separated by dots. A segment of ASCII digits is an array index, any other segment is a
+/// key; missing parents are created. Keys that contain dots or only digits, or are empty, are escaped with
+/// tildes: see [`Segment`](headwater_json::Segment). A [`Chunk`](headwater_json::Chunk) extracted from a
+/// document is also an operation.
 ///
 /// ```
 /// use headwater_protocol::StructuredOp;
@@ -73,32 +73,32 @@ pub struct StructuredUpdate {
 #[cfg_attr(feature = "schema", schemars(tag = "kind", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum StructuredOp {
-    /// Write a value, whatever was there.
+    /// Write a value, replacing any earlier one.
     Set {
-        /// Where.
+        /// Path of the value.
         path: String,
-        /// What. An update without any value unsets the place: a key goes away, an array element becomes
-        /// one that was never written. That is not the same as the value `null`.
+        /// The value. Without a value, the path is unset: a key is removed, an array element becomes
+        /// unwritten. This differs from the value `null`.
         #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
         value: Option<Value>,
     },
-    /// Add to the end of an array, or create it.
+    /// Append to an array, or create it.
     Append {
-        /// Where the array is.
+        /// Path of the array.
         path: String,
-        /// What to add.
+        /// Items to append.
         items: Vec<Value>,
     },
-    /// Add to the end of a string, or create it.
+    /// Append to a string, or create it.
     TextDelta {
-        /// Where the string is.
+        /// Path of the string.
         path: String,
-        /// What to add.
+        /// Text to append.
         delta: String,
     },
-    /// Put this in the place of everything, and end the stream.
+    /// Replace the whole object and end the stream.
     Final {
-        /// The whole object, or nothing at all.
+        /// The complete object, if any.
         #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
         data: Option<Value>,
     },
@@ -159,22 +159,22 @@ impl StructuredOp {
         Self::Set { path: path.into(), value: Some(value.into()) }
     }
 
-    /// Adds `items` to the array at `path`.
+    /// Appends `items` to the array at `path`.
     pub fn append<T: Into<Value>>(path: impl Into<String>, items: impl IntoIterator<Item = T>) -> Self {
         Self::Append { path: path.into(), items: items.into_iter().map(Into::into).collect() }
     }
 
-    /// Adds `delta` to the string at `path`.
+    /// Appends `delta` to the string at `path`.
     pub fn text(path: impl Into<String>, delta: impl Into<String>) -> Self {
         Self::TextDelta { path: path.into(), delta: delta.into() }
     }
 
-    /// Ends the stream with `data` as its whole.
+    /// Ends the stream with `data` as the complete object.
     pub fn finish(data: impl Into<Value>) -> Self {
         Self::Final { data: Some(data.into()) }
     }
 
-    /// The name of the operation on the wire.
+    /// The operation's name in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Set { .. } => "set",
@@ -184,7 +184,7 @@ impl StructuredOp {
         }
     }
 
-    /// Where it writes; a final update has no path.
+    /// The path that it writes to; a final update has none.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => Some(path),
@@ -246,12 +246,11 @@ impl Serialize for StructuredUpdate {
     }
 }
 
-/// The chunk as it comes. A field that the kind has no use for may hold anything, so what each
-/// must be is looked at only once the kind is known.
+/// The raw chunk. Unused fields may hold any value, so each field is checked only after the kind is known.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
-    kind: Kind,
+struct RawUpdate {
+    kind: UpdateKind,
     #[serde(default, deserialize_with = "headwater_json::present")]
     stream_id: Option<Value>,
     #[serde(default, deserialize_with = "headwater_json::present")]
@@ -278,7 +277,7 @@ struct Wire {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum UpdateKind {
     Set,
     Append,
     TextDelta,
@@ -287,17 +286,17 @@ enum Kind {
 
 impl<'de> Deserialize<'de> for StructuredUpdate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = RawUpdate::deserialize(deserializer)?;
         let op = match wire.kind {
-            Kind::Set => StructuredOp::Set { path: string("path", wire.path)?, value: wire.value },
-            Kind::Append => {
+            UpdateKind::Set => StructuredOp::Set { path: string("path", wire.path)?, value: wire.value },
+            UpdateKind::Append => {
                 StructuredOp::Append { path: string("path", wire.path)?, items: array("items", wire.items)? }
             }
-            Kind::TextDelta => StructuredOp::TextDelta {
+            UpdateKind::TextDelta => StructuredOp::TextDelta {
                 path: string("path", wire.path)?,
                 delta: string("delta", wire.delta)?,
             },
-            Kind::Final => StructuredOp::Final { data: wire.data },
+            UpdateKind::Final => StructuredOp::Final { data: wire.data },
         };
         Ok(Self {
             stream: string("streamId", wire.stream_id)?,

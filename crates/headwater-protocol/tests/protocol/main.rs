@@ -1,6 +1,6 @@
-//! The structured reducer against recordings of the real implementation, and against its laws.
+//! The structured reducer against recordings of the real implementation, and against general properties.
 //!
-//! Recordings are read from `$HEADWATER_VECTORS`; without it those tests pass and say so.
+//! Recordings are read from `$HEADWATER_VECTORS`; without it those tests print a note and pass.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -13,5 +13,5 @@
 mod structured_laws;
 mod structured_reference;
 mod structured_vectors;
-#[allow(dead_code, reason = "it serves the tests of other crates too")]
+#[allow(dead_code, reason = "shared with the tests of other crates")]
 mod vectors;

@@ -1,4 +1,4 @@
-//! What holds for every series of updates, whatever is in it.
+//! Properties of every series of updates.
 
 use headwater_protocol::{
     StructuredLimits, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::structured_reference as reference;
 
-/// Few names and small indexes, so that updates meet, conflict and leave holes.
+/// Few names and small indexes, so that updates collide, conflict and leave holes.
 fn path() -> impl Strategy<Value = String> {
     let segment = prop_oneof![
         4 => "[ab]",
@@ -55,7 +55,7 @@ fn update() -> impl Strategy<Value = StructuredUpdate> {
     )
 }
 
-/// So low that updates reach it.
+/// Low enough for updates to reach it.
 const MAX_UNSET: usize = 8;
 
 fn limits() -> StructuredLimits {
@@ -71,12 +71,12 @@ fn to_json(state: &StructuredState) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
-    /// One state through all updates: the same states and the same refusals as the reference, whether the
-    /// update is given or lent, and a refusal changes nothing.
+    /// The in-place reducer gives the same states and errors as the reference, for owned and borrowed
+    /// updates, and a refused update changes nothing.
     #[test]
-    fn in_place_equals_copying(updates in prop::collection::vec(update(), 1..40)) {
+    fn in_place_reducer_equals_the_reference(updates in prop::collection::vec(update(), 1..40)) {
         let mut state: Option<StructuredState> = None;
-        let mut expected: Option<reference::State> = None;
+        let mut expected: Option<reference::ReferenceState> = None;
         for update in &updates {
             let before = state.clone();
             let lent = match &mut state {
@@ -103,9 +103,9 @@ proptest! {
         }
     }
 
-    /// A state's own updates rebuild it, with what is unset in it, also after a trip over the wire.
+    /// A state's own updates rebuild it, including unset elements, also after a JSON round trip.
     #[test]
-    fn its_updates_rebuild_a_state(updates in prop::collection::vec(update(), 1..40)) {
+    fn updates_of_a_state_rebuild_it(updates in prop::collection::vec(update(), 1..40)) {
         let mut streams = StructuredStreams::with_limits(limits());
         for update in &updates {
             let before = streams.clone();

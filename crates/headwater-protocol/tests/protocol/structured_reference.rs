@@ -1,5 +1,5 @@
-//! The rules of structured streams as plainly as they can be said: a tree that knows "unset", copied
-//! as a whole for every update. It is slow and is here to be compared with.
+//! A simple reference for the rules of structured streams: a tree with unset elements, copied as a whole for
+//! every update. Slow; only used for comparison.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use headwater_protocol::{StructuredOp, StructuredUpdate};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum ReferenceNode {
     Unset,
     Scalar(Value),
-    Array(Vec<Node>),
-    Object(BTreeMap<String, Node>),
+    Array(Vec<ReferenceNode>),
+    Object(BTreeMap<String, ReferenceNode>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct State {
+pub(crate) struct ReferenceState {
     stream: String,
     data_type: String,
     done: bool,
-    data: Node,
+    data: ReferenceNode,
     metadata: BTreeMap<&'static str, String>,
 }
 
-/// The state after `update`, or why there is none. At most `max_unset` array elements may be unset.
+/// The state after `update`, or why it is refused. At most `max_unset` array elements may be unset.
 pub(crate) fn reduce(
-    state: Option<&State>,
+    state: Option<&ReferenceState>,
     update: &StructuredUpdate,
     max_unset: usize,
-) -> Result<State, String> {
+) -> Result<ReferenceState, String> {
     if let Some(state) = state {
         if state.stream != update.stream {
             return Err(format!(
@@ -40,9 +40,11 @@ pub(crate) fn reduce(
             return Err(format!("Structured stream {} already completed with a final chunk.", state.stream));
         }
     }
-    let before = state.map_or(Node::Unset, |state| state.data.clone());
+    let before = state.map_or(ReferenceNode::Unset, |state| state.data.clone());
     let (data, done) = match &update.op {
-        StructuredOp::Final { data } => (data.as_ref().map_or(Node::Unset, Node::from_value), true),
+        StructuredOp::Final { data } => {
+            (data.as_ref().map_or(ReferenceNode::Unset, ReferenceNode::from_value), true)
+        }
         op => (write(before, op, max_unset)?, false),
     };
     let mut metadata = state.map(|state| state.metadata.clone()).unwrap_or_default();
@@ -56,10 +58,16 @@ pub(crate) fn reduce(
             metadata.insert(key, given.clone());
         }
     }
-    Ok(State { stream: update.stream.clone(), data_type: update.data_type.clone(), done, data, metadata })
+    Ok(ReferenceState {
+        stream: update.stream.clone(),
+        data_type: update.data_type.clone(),
+        done,
+        data,
+        metadata,
+    })
 }
 
-fn write(root: Node, op: &StructuredOp, max_unset: usize) -> Result<Node, String> {
+fn write(root: ReferenceNode, op: &StructuredOp, max_unset: usize) -> Result<ReferenceNode, String> {
     let path = op.path().expect("all but final have a path");
     if path.is_empty() {
         return Err("Structured chunk path must be a non-empty dot-separated string.".to_owned());
@@ -76,48 +84,48 @@ fn write(root: Node, op: &StructuredOp, max_unset: usize) -> Result<Node, String
     })
 }
 
-/// `None` if an index is out of all bounds.
+/// `None` if an index exceeds all bounds.
 fn descend(
-    node: Node,
+    node: ReferenceNode,
     segments: &[&str],
     depth: usize,
     path: &str,
     op: &StructuredOp,
-) -> Result<Option<Node>, String> {
+) -> Result<Option<ReferenceNode>, String> {
     let Some(segment) = segments.get(depth) else {
         return leaf(node, path, op).map(Some);
     };
     let is_index = segment.chars().all(|c| c.is_ascii_digit());
     let node = match node {
-        Node::Unset if is_index => Node::Array(Vec::new()),
-        Node::Unset => Node::Object(BTreeMap::new()),
+        ReferenceNode::Unset if is_index => ReferenceNode::Array(Vec::new()),
+        ReferenceNode::Unset => ReferenceNode::Object(BTreeMap::new()),
         other => other,
     };
     match node {
-        Node::Array(mut items) if is_index => {
+        ReferenceNode::Array(mut items) if is_index => {
             let index = segment.trim_start_matches('0');
             let index: usize = if index.is_empty() { 0 } else { index.parse().unwrap_or(usize::MAX) };
             if index > items.len() + 200_000 {
                 return Ok(None);
             }
             while items.len() <= index {
-                items.push(Node::Unset);
+                items.push(ReferenceNode::Unset);
             }
             let child = descend(items[index].clone(), segments, depth + 1, path, op)?;
             Ok(child.map(|child| {
                 items[index] = child;
-                Node::Array(items)
+                ReferenceNode::Array(items)
             }))
         }
-        Node::Object(mut map) if !is_index => {
+        ReferenceNode::Object(mut map) if !is_index => {
             let key = key(segment);
-            let child = map.remove(&key).unwrap_or(Node::Unset);
+            let child = map.remove(&key).unwrap_or(ReferenceNode::Unset);
             let child = descend(child, segments, depth + 1, path, op)?;
             Ok(child.map(|child| {
-                if child != Node::Unset {
+                if child != ReferenceNode::Unset {
                     map.insert(key, child);
                 }
-                Node::Object(map)
+                ReferenceNode::Object(map)
             }))
         }
         other => {
@@ -131,7 +139,7 @@ fn descend(
     }
 }
 
-/// The key that a segment stands for.
+/// The key that a segment spells.
 fn key(segment: &str) -> String {
     let mut rest = segment.strip_prefix("~:").unwrap_or(segment).chars().peekable();
     let mut key = String::new();
@@ -149,23 +157,27 @@ fn key(segment: &str) -> String {
     key
 }
 
-fn leaf(node: Node, path: &str, op: &StructuredOp) -> Result<Node, String> {
+fn leaf(node: ReferenceNode, path: &str, op: &StructuredOp) -> Result<ReferenceNode, String> {
     match (op, node) {
-        (StructuredOp::Set { value, .. }, _) => Ok(value.as_ref().map_or(Node::Unset, Node::from_value)),
-        (StructuredOp::Append { items, .. }, Node::Unset) => {
-            Ok(Node::Array(items.iter().map(Node::from_value).collect()))
+        (StructuredOp::Set { value, .. }, _) => {
+            Ok(value.as_ref().map_or(ReferenceNode::Unset, ReferenceNode::from_value))
         }
-        (StructuredOp::Append { items, .. }, Node::Array(mut all)) => {
-            all.extend(items.iter().map(Node::from_value));
-            Ok(Node::Array(all))
+        (StructuredOp::Append { items, .. }, ReferenceNode::Unset) => {
+            Ok(ReferenceNode::Array(items.iter().map(ReferenceNode::from_value).collect()))
+        }
+        (StructuredOp::Append { items, .. }, ReferenceNode::Array(mut all)) => {
+            all.extend(items.iter().map(ReferenceNode::from_value));
+            Ok(ReferenceNode::Array(all))
         }
         (StructuredOp::Append { .. }, other) => Err(format!(
             "Structured append requires path \"{path}\" to target an array, received {}.",
             other.type_name()
         )),
-        (StructuredOp::TextDelta { delta, .. }, Node::Unset) => Ok(Node::Scalar(json!(delta))),
-        (StructuredOp::TextDelta { delta, .. }, Node::Scalar(Value::String(text))) => {
-            Ok(Node::Scalar(json!(text + delta)))
+        (StructuredOp::TextDelta { delta, .. }, ReferenceNode::Unset) => {
+            Ok(ReferenceNode::Scalar(json!(delta)))
+        }
+        (StructuredOp::TextDelta { delta, .. }, ReferenceNode::Scalar(Value::String(text))) => {
+            Ok(ReferenceNode::Scalar(json!(text + delta)))
         }
         (StructuredOp::TextDelta { .. }, other) => Err(format!(
             "Structured text-delta requires path \"{path}\" to target a string, received {}.",
@@ -175,56 +187,60 @@ fn leaf(node: Node, path: &str, op: &StructuredOp) -> Result<Node, String> {
     }
 }
 
-impl Node {
+impl ReferenceNode {
     fn from_value(value: &Value) -> Self {
         match value {
-            Value::Array(items) => Node::Array(items.iter().map(Node::from_value).collect()),
-            Value::Object(map) => {
-                Node::Object(map.iter().map(|(key, value)| (key.clone(), Node::from_value(value))).collect())
+            Value::Array(items) => {
+                ReferenceNode::Array(items.iter().map(ReferenceNode::from_value).collect())
             }
-            scalar => Node::Scalar(scalar.clone()),
+            Value::Object(map) => ReferenceNode::Object(
+                map.iter().map(|(key, value)| (key.clone(), ReferenceNode::from_value(value))).collect(),
+            ),
+            scalar => ReferenceNode::Scalar(scalar.clone()),
         }
     }
 
     fn to_value(&self) -> Value {
         match self {
-            Node::Unset => Value::Null,
-            Node::Scalar(value) => value.clone(),
-            Node::Array(items) => items.iter().map(Node::to_value).collect(),
-            Node::Object(map) => map.iter().map(|(key, node)| (key.clone(), node.to_value())).collect(),
+            ReferenceNode::Unset => Value::Null,
+            ReferenceNode::Scalar(value) => value.clone(),
+            ReferenceNode::Array(items) => items.iter().map(ReferenceNode::to_value).collect(),
+            ReferenceNode::Object(map) => {
+                map.iter().map(|(key, node)| (key.clone(), node.to_value())).collect()
+            }
         }
     }
 
     fn unset(&self) -> usize {
         match self {
-            Node::Unset => 1,
-            Node::Scalar(_) => 0,
-            Node::Array(items) => items.iter().map(Node::unset).sum(),
-            Node::Object(map) => map.values().map(Node::unset).sum(),
+            ReferenceNode::Unset => 1,
+            ReferenceNode::Scalar(_) => 0,
+            ReferenceNode::Array(items) => items.iter().map(ReferenceNode::unset).sum(),
+            ReferenceNode::Object(map) => map.values().map(ReferenceNode::unset).sum(),
         }
     }
 
     fn type_name(&self) -> &'static str {
         match self {
-            Node::Unset => "undefined",
-            Node::Scalar(Value::Null) => "null",
-            Node::Scalar(Value::Bool(_)) => "boolean",
-            Node::Scalar(Value::Number(_)) => "number",
-            Node::Scalar(_) => "string",
-            Node::Array(_) => "array",
-            Node::Object(_) => "object",
+            ReferenceNode::Unset => "undefined",
+            ReferenceNode::Scalar(Value::Null) => "null",
+            ReferenceNode::Scalar(Value::Bool(_)) => "boolean",
+            ReferenceNode::Scalar(Value::Number(_)) => "number",
+            ReferenceNode::Scalar(_) => "string",
+            ReferenceNode::Array(_) => "array",
+            ReferenceNode::Object(_) => "object",
         }
     }
 }
 
-impl State {
+impl ReferenceState {
     pub(crate) fn to_json(&self) -> Value {
         let mut json = json!({
             "streamId": self.stream,
             "dataType": self.data_type,
             "status": if self.done { "done" } else { "streaming" },
         });
-        if self.data != Node::Unset {
+        if self.data != ReferenceNode::Unset {
             json["data"] = self.data.to_value();
         }
         for (key, text) in &self.metadata {

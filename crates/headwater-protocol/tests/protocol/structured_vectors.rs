@@ -1,7 +1,7 @@
 //! The structured reducer against recordings of the Kortyx reducer.
 //!
-//! Each row is also given to our own reference reducer, so that a row where we depart from Kortyx on purpose
-//! is still held to our rules.
+//! Each row is also given to our own reference reducer, so that deliberate deviations from Kortyx are still
+//! checked against our rules.
 
 use headwater_protocol::{StructuredState, StructuredUpdate};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use crate::vectors::{Judge, read_jsonl};
 
 const FILE: &str = "kortyx/structured_reducer.jsonl";
 
-/// The states after each accepted chunk, and the first refusal.
+/// The states after each accepted chunk, and the first error.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     states: Vec<Value>,
@@ -19,7 +19,7 @@ struct Outcome {
 }
 
 #[test]
-fn the_reducer_does_what_kortyx_recorded() {
+fn reducer_equals_recordings_of_kortyx() {
     let Some(rows) = read_jsonl(FILE) else { return };
     let mut judge = Judge::new(FILE);
     for row in &rows {
@@ -28,8 +28,8 @@ fn the_reducer_does_what_kortyx_recorded() {
         let recorded = recorded(&row["expected"]);
         let ours = ours(chunks);
         judge.row(name, |except| compare(&recorded, &ours, except));
-        if let Err(difference) = compare(&by_the_rules(chunks), &ours, &[]) {
-            judge.complain(name, &format!("departs from our own rules: {difference}"));
+        if let Err(difference) = compare(&by_reference(chunks), &ours, &[]) {
+            judge.complain(name, &format!("deviates from our own rules: {difference}"));
         }
     }
     judge.finish();
@@ -48,8 +48,8 @@ fn ours(chunks: &[Value]) -> Outcome {
     })
 }
 
-fn by_the_rules(chunks: &[Value]) -> Outcome {
-    let mut state: Option<reference::State> = None;
+fn by_reference(chunks: &[Value]) -> Outcome {
+    let mut state: Option<reference::ReferenceState> = None;
     run(chunks, |update| {
         let next = reference::reduce(state.as_ref(), &update, 100_000)?;
         let json = next.to_json();
@@ -82,8 +82,8 @@ fn recorded(expected: &Value) -> Outcome {
     Outcome { states, refusal }
 }
 
-/// Turns the recorder's notation for what JSON cannot say into what JSON prints for it: a hole is `null`,
-/// a key whose value is undefined is not there.
+/// Decodes the recorder's notation for values that JSON cannot express: a hole is `null`, a key with an
+/// undefined value is absent.
 fn decode(value: &Value) -> Value {
     match value {
         Value::Array(items) => items

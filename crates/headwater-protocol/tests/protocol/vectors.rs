@@ -1,7 +1,7 @@
-//! Access to recorded vectors, and the list of rows where we depart from them on purpose.
+//! Access to recorded vectors, and the list of deliberate deviations from them.
 //!
-//! `$HEADWATER_VECTORS` names the directory that holds `vectors/`. Each file that is read is appended to the
-//! log that `$HEADWATER_VECTORS_READ` names, so that a build can tell which files no test has read.
+//! `$HEADWATER_VECTORS` names the directory with `vectors/`. Each file that is read is logged to
+//! `$HEADWATER_VECTORS_READ`, so that a build can find files that no test has read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The lines of `vectors/<relative>` as they are, without empty ones; nothing if there are no vectors.
+/// The non-empty lines of `vectors/<relative>`; `None` without vectors.
 ///
-/// A file that is missing although vectors were asked for is an error on CI, and a note elsewhere.
+/// A missing file is an error on CI and a printed note elsewhere.
 pub(crate) fn read_lines(relative: &str) -> Option<Vec<String>> {
     let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
         println!("vectors: {relative} skipped, HEADWATER_VECTORS is not set");
@@ -34,8 +34,8 @@ pub(crate) fn read_lines(relative: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The rows of a JSON Lines file. Half a surrogate pair, which JavaScript writes and a Rust string cannot
-/// hold, is read as U+FFFD. A line that is not JSON is an error on CI, and left out with a note elsewhere.
+/// The rows of a JSON Lines file. A lone surrogate, which JavaScript writes and a Rust string cannot hold, is
+/// read as U+FFFD. A line that is not JSON is an error on CI and skipped with a note elsewhere.
 pub(crate) fn read_jsonl(relative: &str) -> Option<Vec<Value>> {
     let mut rows = Vec::new();
     for (index, line) in read_lines(relative)?.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(crate) fn read_jsonl(relative: &str) -> Option<Vec<Value>> {
     Some(rows)
 }
 
-/// The JSON files of `fixtures/<relative>` by name, each with its content; nothing if there are none.
+/// The JSON files of `fixtures/<relative>` with their names; `None` without vectors.
 pub(crate) fn read_folder(relative: &str) -> Option<Vec<(String, Value)>> {
     let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
         println!("fixtures: {relative} skipped, HEADWATER_VECTORS is not set");
@@ -89,7 +89,7 @@ fn register(relative: &str) {
     let Some(log) = std::env::var_os("HEADWATER_VECTORS_READ") else {
         return;
     };
-    // One write of one line: tests that run at the same time append to the same log.
+    // One write per line, because concurrent tests append to the same log.
     std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -98,7 +98,7 @@ fn register(relative: &str) {
         .unwrap_or_else(|error| panic!("{} cannot be written: {error}", Path::new(&log).display()));
 }
 
-/// JSON text in which each `\ud800`–`\udfff` that has no other half is `\ufffd`.
+/// JSON text with each lone `\ud800`–`\udfff` replaced by `\ufffd`.
 pub(crate) fn replace_lone_surrogates(json: &str) -> String {
     let unit = |text: &str| {
         let digits = text.strip_prefix("\\u")?.get(..4)?;
@@ -117,7 +117,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> String {
                 continue;
             }
             Some(_) => 6,
-            // A backslash and the character that it escapes, which may be a backslash.
+            // A backslash and the escaped character, which may be a backslash.
             None => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
         out.push_str(&rest[..len]);
@@ -127,7 +127,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> String {
     out
 }
 
-/// What `conformance/deviations.toml` says about one row.
+/// An entry of `conformance/deviations.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Deviation {
@@ -137,7 +137,7 @@ pub(crate) struct Deviation {
     /// … or several with the same reason.
     #[serde(default)]
     rows: Vec<String>,
-    /// The fields that differ; all others must match. Without this, anything may differ.
+    /// The fields that differ; all others must match. If empty, anything may differ.
     #[serde(default)]
     except: Vec<String>,
     reason: String,
@@ -152,16 +152,16 @@ struct Exemption {
     reason: String,
 }
 
-/// The lists of `conformance/deviations.toml`, which the TypeScript readers are held to as well.
+/// The lists of `conformance/deviations.toml`, which the TypeScript readers are checked against too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lists {
     #[serde(default)]
     deviation: Vec<Deviation>,
-    /// Rows about something that no reader does.
+    /// Rows about features that no reader has.
     #[serde(default)]
     out_of_scope: Vec<Exemption>,
-    /// Rows that we read otherwise, where the linter names the place.
+    /// Rows that we read differently and that the linter reports.
     #[serde(default)]
     named_by_lint: Vec<Exemption>,
 }
@@ -174,13 +174,13 @@ impl Lists {
     }
 }
 
-/// Judges the rows of one vector file and keeps the tally.
+/// Compares the rows of one vector file and counts the results.
 pub(crate) struct Judge {
     file: &'static str,
     deviations: BTreeMap<String, Deviation>,
     out_of_scope: BTreeSet<String>,
     named_by_lint: BTreeSet<String>,
-    /// The rows that are out of scope and were met.
+    /// Rows that are out of scope and were found.
     passed_over: BTreeSet<String>,
     seen: BTreeSet<String>,
     matched: usize,
@@ -204,7 +204,7 @@ impl Judge {
         }
     }
 
-    /// Whether the row is listed as out of scope, and is passed over.
+    /// Whether the row is listed as out of scope and skipped.
     pub(crate) fn is_out_of_scope(&mut self, name: &str) -> bool {
         let listed = self.out_of_scope.contains(name);
         if listed {
@@ -213,12 +213,12 @@ impl Judge {
         listed
     }
 
-    /// Whether the linter must name what the row is about, in place of a comparison.
+    /// Whether the linter must report the row, instead of a comparison.
     pub(crate) fn is_named_by_lint(&self, name: &str) -> bool {
         self.named_by_lint.contains(name)
     }
 
-    /// Judges one row. `compare` says what differs, when the given fields are left out of the comparison.
+    /// Checks one row. `compare` returns the difference, ignoring the given fields.
     pub(crate) fn row(&mut self, name: &str, compare: impl Fn(&[String]) -> Result<(), String>) {
         if !self.seen.insert(name.to_owned()) {
             self.complain(name, "the name occurs twice in the file");
@@ -239,12 +239,13 @@ impl Judge {
         }
     }
 
-    /// Something is wrong with a row, whether it is a deviation or not.
+    /// Reports a problem with a row, deviation or not.
     pub(crate) fn complain(&mut self, name: &str, problem: &str) {
-        writeln!(self.complaints, "{} {name}: {problem}", self.file).expect("a string takes everything");
+        writeln!(self.complaints, "{} {name}: {problem}", self.file)
+            .expect("writing to a string cannot fail");
     }
 
-    /// Prints the tally, and fails if any row was not as it should be.
+    /// Prints the counts, and fails if there were problems.
     pub(crate) fn finish(mut self) {
         let listed = self.deviations.keys().chain(&self.named_by_lint);
         let unjudged = listed.filter(|name| !self.seen.contains(*name));
@@ -290,7 +291,7 @@ fn deviations(file: &str, list: Vec<Deviation>) -> BTreeMap<String, Deviation> {
 }
 
 #[test]
-fn lone_surrogates_are_replaced_and_nothing_else() {
+fn only_lone_surrogates_are_replaced() {
     let table = [
         (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
         (r#""\ud83d""#, r#""\ufffd""#),

@@ -3,9 +3,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Seen = Result<(String, u64, u64), (u64, u64)>;
+type LineResult = Result<(String, u64, u64), (u64, u64)>;
 
-fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<Seen> {
+fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<LineResult> {
     let mut seen = Vec::new();
     let mut keep = |frame: Result<Frame<'_>, FramingError>| {
         seen.push(match frame {
@@ -21,7 +21,7 @@ fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>
 }
 
 #[test]
-fn each_line_is_a_frame() {
+fn every_line_is_a_frame() {
     // (stream, [(data, offset)])
     type Row = (&'static [u8], &'static [(&'static str, u64)]);
     let table: &[Row] = &[
@@ -52,7 +52,7 @@ fn each_line_is_a_frame() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_reported_once_and_passed_over() {
+fn line_above_the_limit_is_reported_once_and_skipped() {
     let stream = b"12\n12345\n34\n123456";
     for size in 1..=stream.len() {
         let seen = read(NdjsonReader::new().with_limit(4), stream.chunks(size));
@@ -62,7 +62,7 @@ fn a_line_that_is_too_long_is_reported_once_and_passed_over() {
 }
 
 #[test]
-fn a_line_that_lies_whole_in_the_input_is_borrowed_from_it() {
+fn complete_line_is_borrowed_from_the_input() {
     let input = b"{\"a\":1}\r\n[2]\n";
     let range = input.as_ptr_range();
     NdjsonReader::new().push(input, |frame| {
@@ -71,7 +71,7 @@ fn a_line_that_lies_whole_in_the_input_is_borrowed_from_it() {
 }
 
 #[test]
-fn each_byte_of_a_large_line_is_handled_a_fixed_number_of_times() {
+fn large_line_is_read_in_linear_time() {
     let size = 8 << 20;
     let mut stream = vec![b'1'; size];
     stream.push(b'\n');
@@ -84,10 +84,10 @@ fn each_byte_of_a_large_line_is_handled_a_fixed_number_of_times() {
     }
     assert_eq!(frames, 1);
     assert!(reader.work <= 2 * size as u64 + 2);
-    assert!(reader.line.capacity() <= KEPT_CAPACITY, "one large line does not stay");
+    assert!(reader.line.capacity() <= KEPT_CAPACITY, "the buffer of a large line is released");
 }
 
-/// The obvious way, over the whole stream.
+/// A simple implementation over the whole stream.
 fn reference(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.strip_prefix('\u{FEFF}').unwrap_or(&text).split('\n');
@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn any_split_gives_the_same_as_the_reference(
+    fn any_split_equals_the_reference(
         fragments in vec(prop_oneof![
             4 => prop::sample::select(vec!["{}", "[1]", "\n", "\r\n", "\r", " ", "\u{FEFF}", "\u{1F600}"])
                 .prop_map(|text| text.as_bytes().to_vec()),

@@ -3,14 +3,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A frame with nothing borrowed, or the offset and index of a refusal.
+/// An owned frame, or offset and index of a rejected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum FrameResult {
     Frame { event: Option<String>, id: Option<String>, data: String, offset: u64, index: u64 },
     Refused { offset: u64, index: u64 },
 }
 
-impl From<Result<Frame<'_>, FramingError>> for Seen {
+impl From<Result<Frame<'_>, FramingError>> for FrameResult {
     fn from(frame: Result<Frame<'_>, FramingError>) -> Self {
         match frame {
             Ok(Frame { event, id, data, offset, index }) => Self::Frame {
@@ -25,27 +25,27 @@ impl From<Result<Frame<'_>, FramingError>> for Seen {
     }
 }
 
-/// What a reader gave, and what it knew at the end.
+/// The frames of a reader, and its final state.
 #[derive(Debug, PartialEq, Eq)]
-struct Reading {
-    seen: Vec<Seen>,
+struct ReadOutcome {
+    seen: Vec<FrameResult>,
     last_id: Option<String>,
     retry: Option<u64>,
 }
 
-fn read<'p>(mut reader: SseReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> Reading {
+fn read<'p>(mut reader: SseReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> ReadOutcome {
     let mut seen = Vec::new();
     for piece in pieces {
         reader.push(piece, |frame| seen.push(frame.into()));
     }
     reader.finish(|frame| seen.push(frame.into()));
-    Reading { seen, last_id: reader.last_event_id().map(str::to_owned), retry: reader.retry() }
+    ReadOutcome { seen, last_id: reader.last_event_id().map(str::to_owned), retry: reader.retry() }
 }
 
-/// The frames as (event, data), the last event id, and the retry.
+/// The frames as (event, data), the last event id, and the retry delay.
 type Reference = (Vec<(Option<String>, String)>, String, Option<u64>);
 
-/// The standard's own words over the whole stream, decoded first: no limit, no offsets.
+/// A literal implementation of the standard over the whole stream, decoded first: no limit, no offsets.
 fn reference(bytes: &[u8]) -> Reference {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
@@ -79,7 +79,7 @@ fn reference(bytes: &[u8]) -> Reference {
 }
 
 #[test]
-fn frames_are_those_of_the_standard() {
+fn frames_follow_the_standard() {
     // (stream, [(event, id, data)])
     type Row = (&'static str, &'static [(Option<&'static str>, Option<&'static str>, &'static str)]);
     let table: &[Row] = &[
@@ -130,8 +130,10 @@ fn frames_are_those_of_the_standard() {
         let found: Vec<_> = seen
             .iter()
             .map(|seen| match seen {
-                Seen::Frame { event, id, data, .. } => (event.as_deref(), id.as_deref(), data.as_str()),
-                Seen::Refused { .. } => panic!("nothing here is large"),
+                FrameResult::Frame { event, id, data, .. } => {
+                    (event.as_deref(), id.as_deref(), data.as_str())
+                }
+                FrameResult::Refused { .. } => panic!("nothing here is large"),
             })
             .collect();
         assert_eq!(found, *expected, "{stream:?}");
@@ -139,8 +141,8 @@ fn frames_are_those_of_the_standard() {
 }
 
 #[test]
-fn malformed_utf8_is_replaced_as_a_streaming_decoder_replaces_it() {
-    // (bytes of the data, text): the maximal parts of the standard's decoder.
+fn malformed_utf8_is_replaced_like_a_streaming_decoder_does() {
+    // (bytes of the data, text): the maximal subparts of the standard's decoder.
     let table: &[(&[u8], &str)] = &[
         (b"\xFF", "\u{FFFD}"),
         (b"\xC0\xAF", "\u{FFFD}\u{FFFD}"),
@@ -158,7 +160,7 @@ fn malformed_utf8_is_replaced_as_a_streaming_decoder_replaces_it() {
         for pieces in [stream.chunks(stream.len()), stream.chunks(1)] {
             let reading = read(SseReader::new(), pieces);
             let data = match reading.seen.as_slice() {
-                [Seen::Frame { data, .. }] => data,
+                [FrameResult::Frame { data, .. }] => data,
                 other => panic!("{other:?}"),
             };
             assert_eq!(data, text, "{}", bytes.escape_ascii());
@@ -167,7 +169,7 @@ fn malformed_utf8_is_replaced_as_a_streaming_decoder_replaces_it() {
 }
 
 #[test]
-fn a_frame_begins_with_its_first_line_that_is_no_comment() {
+fn frame_offset_is_that_of_its_first_line_that_is_not_a_comment() {
     let stream = "\u{FEFF}: hi\r\n\r\n\n: x\nid: 1\ndata: a\r\rdata: b\n\n";
     for size in 1..=stream.len() {
         let reading = read(SseReader::new(), stream.as_bytes().chunks(size));
@@ -175,8 +177,8 @@ fn a_frame_begins_with_its_first_line_that_is_no_comment() {
             .seen
             .iter()
             .map(|seen| match seen {
-                Seen::Frame { offset, index, .. } => (*offset, *index),
-                Seen::Refused { .. } => panic!("nothing here is large"),
+                FrameResult::Frame { offset, index, .. } => (*offset, *index),
+                FrameResult::Refused { .. } => panic!("nothing here is large"),
             })
             .collect();
         let first = stream.find("id:").unwrap() as u64;
@@ -184,11 +186,11 @@ fn a_frame_begins_with_its_first_line_that_is_no_comment() {
         assert_eq!(places, [(first, 0), (second, 1)], "in pieces of {size}");
     }
     let marked = read(SseReader::new(), ["\u{FEFF}data: a\n\n".as_bytes()]);
-    assert!(matches!(marked.seen[..], [Seen::Frame { offset: 3, .. }]));
+    assert!(matches!(marked.seen[..], [FrameResult::Frame { offset: 3, .. }]));
 }
 
 #[test]
-fn the_last_event_id_is_that_of_the_last_ended_block() {
+fn last_event_id_is_that_of_the_last_complete_block() {
     let table = [
         ("id: 1\ndata: a\n\n", Some("1")),
         ("id: 1\n\n", Some("1")),
@@ -216,8 +218,8 @@ fn retry_takes_digits_only() {
 }
 
 #[test]
-fn unended_block_is_delivered_only_if_asked_for() {
-    // (stream, what `Tail::Deliver` makes of the end)
+fn incomplete_block_is_delivered_only_if_requested() {
+    // (stream, last frame with `Tail::Deliver`)
     let table: &[(&str, Option<&str>)] = &[
         ("", None),
         ("data: a\n\n", None),
@@ -237,8 +239,8 @@ fn unended_block_is_delivered_only_if_asked_for() {
             let discarding = read(SseReader::new(), pieces());
             let delivering = read(SseReader::new().with_tail(Tail::Deliver), pieces());
             let last = delivering.seen.get(discarding.seen.len()).map(|seen| match seen {
-                Seen::Frame { data, .. } => data.as_str(),
-                Seen::Refused { .. } => panic!("nothing here is large"),
+                FrameResult::Frame { data, .. } => data.as_str(),
+                FrameResult::Refused { .. } => panic!("nothing here is large"),
             });
             assert_eq!(last, *tail, "{stream:?}");
         }
@@ -246,11 +248,11 @@ fn unended_block_is_delivered_only_if_asked_for() {
 }
 
 #[test]
-fn a_block_that_is_too_large_is_reported_once_and_passed_over() {
+fn block_above_the_limit_is_reported_once_and_skipped() {
     let stream = b"data: 1\n\ndata: 12345\nid: 9\n\ndata: 1\ndata: 2\n\n: a comment\n: another\ndata: 2\n\n";
     for size in 1..=stream.len() {
         let reading = read(SseReader::new().with_limit(11), stream.chunks(size));
-        let frame = |data: &str, offset, index| Seen::Frame {
+        let frame = |data: &str, offset, index| FrameResult::Frame {
             event: None,
             id: None,
             data: data.to_owned(),
@@ -259,17 +261,17 @@ fn a_block_that_is_too_large_is_reported_once_and_passed_over() {
         };
         let expected = [
             frame("1", 0, 0),
-            Seen::Refused { offset: 9, index: 1 },
-            Seen::Refused { offset: 28, index: 2 },
+            FrameResult::Refused { offset: 9, index: 1 },
+            FrameResult::Refused { offset: 28, index: 2 },
             frame("2", 67, 3),
         ];
         assert_eq!(reading.seen, expected, "in pieces of {size}");
-        assert_eq!(reading.last_id, None, "a refused block gives no id");
+        assert_eq!(reading.last_id, None, "a rejected block sets no id");
     }
 }
 
 #[test]
-fn memory_stays_below_the_limit_whatever_comes() {
+fn memory_stays_below_the_limit() {
     let mut reader = SseReader::new().with_limit(1000);
     let mut refused = 0;
     for _ in 0..10_000 {
@@ -287,7 +289,7 @@ fn comments_between_the_lines_of_a_block_are_not_counted() {
     let mut reader = SseReader::new().with_limit(20);
     reader.push(b"data: a\n", |_| ());
     for _ in 0..1000 {
-        reader.push(b": still here\n", |_| panic!("comments are no frames"));
+        reader.push(b": still here\n", |_| panic!("comments are not frames"));
     }
     let mut frames = 0;
     reader.push(b"\n", |frame| {
@@ -297,7 +299,7 @@ fn comments_between_the_lines_of_a_block_are_not_counted() {
 }
 
 #[test]
-fn a_frame_that_lies_whole_in_the_input_is_borrowed_from_it() {
+fn complete_frame_is_borrowed_from_the_input() {
     let input = "event: e\nid: 1\ndata: {\"a\":\"\u{1F600}\"}\n\ndata: b\r\n\r\n";
     let range = input.as_bytes().as_ptr_range();
     let mut frames = 0;
@@ -312,7 +314,7 @@ fn a_frame_that_lies_whole_in_the_input_is_borrowed_from_it() {
 }
 
 #[test]
-fn each_byte_of_a_large_event_is_handled_a_fixed_number_of_times() {
+fn large_event_is_read_in_linear_time() {
     let work = |size: usize, piece: usize| {
         let mut stream = b"data: ".to_vec();
         stream.resize(size, b'x');
@@ -328,13 +330,13 @@ fn each_byte_of_a_large_event_is_handled_a_fixed_number_of_times() {
         reader.work
     };
     let mebibytes = 1 << 20;
-    // Searched once and kept once; the pieces' size makes no difference.
+    // Searched once and copied once, whatever the size of the pieces.
     assert!(work(8 * mebibytes, 4096) <= 2 * 8 * mebibytes as u64 + 8);
     assert!(work(mebibytes, 7) <= 2 * mebibytes as u64 + 8);
     assert_eq!(work(mebibytes, usize::MAX), mebibytes as u64 + 2, "whole: searched only");
 }
 
-/// Streams with the shapes that matter, since random bytes rarely form a block.
+/// Streams built from relevant fragments, since random bytes rarely form a block.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let fragments: Vec<&'static [u8]> = vec![
         b"data",
@@ -385,7 +387,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn any_split_gives_the_same(
+    fn any_split_gives_the_same_frames(
         stream in streams(),
         cuts in vec(any::<prop::sample::Index>(), 0..8),
         limit in prop_oneof![Just(DEFAULT_LIMIT), 0usize..40],
@@ -399,11 +401,11 @@ proptest! {
     }
 
     #[test]
-    fn frames_are_those_of_the_reference(stream in streams()) {
+    fn frames_equal_the_reference(stream in streams()) {
         let reading = read(SseReader::new(), [stream.as_slice()]);
         let frames: Vec<_> = reading.seen.into_iter().map(|seen| match seen {
-            Seen::Frame { event, data, .. } => (event, data),
-            Seen::Refused { .. } => panic!("nothing here is large"),
+            FrameResult::Frame { event, data, .. } => (event, data),
+            FrameResult::Refused { .. } => panic!("nothing here is large"),
         }).collect();
         let (expected, last_id, retry) = reference(&stream);
         prop_assert_eq!(frames, expected);
@@ -412,7 +414,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_read(stream in vec(any::<u8>(), 0..300), piece in 1usize..20) {
+    fn arbitrary_bytes_do_not_panic(stream in vec(any::<u8>(), 0..300), piece in 1usize..20) {
         let whole = read(SseReader::new(), [stream.as_slice()]);
         prop_assert_eq!(read(SseReader::new(), stream.chunks(piece)), whole);
     }

@@ -14,7 +14,7 @@ fn text(writer: &FrameWriter) -> &str {
 }
 
 #[test]
-fn fields_go_out_as_id_event_data() {
+fn fields_are_written_in_the_order_id_event_data() {
     let mut writer = FrameWriter::new(Framing::Sse);
     writer.frame(Some("delta"), &json!({"b": 1, "a": 2})).unwrap();
     writer.identify(0, None, &mut |_, _| "c1".to_owned()).unwrap();
@@ -24,7 +24,7 @@ fn fields_go_out_as_id_event_data() {
 }
 
 #[test]
-fn ndjson_has_neither_ids_nor_names_nor_comments() {
+fn ndjson_has_no_ids_names_or_comments() {
     let mut writer = FrameWriter::new(Framing::Ndjson);
     writer.frame(Some("delta"), &1).unwrap();
     writer.identify(0, None, &mut |_, _| "c1".to_owned()).unwrap();
@@ -36,7 +36,7 @@ fn ndjson_has_neither_ids_nor_names_nor_comments() {
 }
 
 #[test]
-fn a_text_of_several_lines_becomes_several_data_lines() {
+fn text_of_several_lines_becomes_several_data_lines() {
     let mut writer = FrameWriter::new(Framing::Sse);
     writer.raw("a\r\nb\rc\n\nd\n");
     writer.raw("");
@@ -44,7 +44,7 @@ fn a_text_of_several_lines_becomes_several_data_lines() {
 }
 
 #[test]
-fn a_field_cannot_break_out_of_its_line() {
+fn field_cannot_break_out_of_its_line() {
     let mut writer = FrameWriter::new(Framing::Sse);
     for bad in ["a\nb", "a\rb", "\0"] {
         let error = writer.frame(Some(bad), &1).unwrap_err();
@@ -58,7 +58,7 @@ fn a_field_cannot_break_out_of_its_line() {
 }
 
 #[test]
-fn line_breaks_of_raw_json_do_not_cut_the_frame() {
+fn line_breaks_of_raw_json_do_not_split_the_frame() {
     let raw = RawValue::from_string("{\n  \"a\": \"\\n\"\r\n}".to_owned()).unwrap();
     for (framing, expected) in [
         (Framing::Sse, "data: {\"raw\":{   \"a\": \"\\n\"  }}\n\n"),
@@ -71,7 +71,7 @@ fn line_breaks_of_raw_json_do_not_cut_the_frame() {
 }
 
 #[test]
-fn a_payload_that_fails_leaves_nothing_behind() {
+fn failed_payload_leaves_the_buffer_unchanged() {
     struct Half;
     impl Serialize for Half {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,7 +93,7 @@ fn a_payload_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_warm_writer_keeps_its_buffer() {
+fn warm_writer_keeps_its_buffer() {
     let mut writer = FrameWriter::new(Framing::Sse);
     let mut write = |round: u64| {
         writer.frame(Some("delta"), &json!({"delta": "some text"})).unwrap();
@@ -109,7 +109,7 @@ fn a_warm_writer_keeps_its_buffer() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum WriterStep {
     Frame(Option<String>, Option<String>, Value),
     Raw(String),
     Noise(Heartbeat),
@@ -131,13 +131,13 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-fn steps() -> impl Strategy<Value = Step> {
+fn steps() -> impl Strategy<Value = WriterStep> {
     let field = || prop::option::of("[^\r\n\0]{1,6}");
     prop_oneof![
-        3 => (field(), field(), values()).prop_map(|(id, event, value)| Step::Frame(id, event, value)),
-        1 => "[^\r]{0,8}".prop_map(Step::Raw),
-        1 => Just(Step::Noise(Heartbeat::Comment)),
-        1 => Just(Step::Noise(Heartbeat::Blank)),
+        3 => (field(), field(), values()).prop_map(|(id, event, value)| WriterStep::Frame(id, event, value)),
+        1 => "[^\r]{0,8}".prop_map(WriterStep::Raw),
+        1 => Just(WriterStep::Noise(Heartbeat::Comment)),
+        1 => Just(WriterStep::Noise(Heartbeat::Blank)),
     ]
 }
 
@@ -145,13 +145,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     #[test]
-    fn what_is_written_is_read_back(steps in vec(steps(), 0..12), ndjson in any::<bool>(), piece in 1usize..40) {
+    fn written_frames_are_read_back(steps in vec(steps(), 0..12), ndjson in any::<bool>(), piece in 1usize..40) {
         let framing = if ndjson { Framing::Ndjson } else { Framing::Sse };
         let mut writer = FrameWriter::new(framing);
         let mut expected = Vec::new();
         for step in steps {
             match step {
-                Step::Frame(id, event, value) => {
+                WriterStep::Frame(id, event, value) => {
                     let from = writer.bytes().len();
                     writer.frame(event.as_deref(), &value).unwrap();
                     if let Some(id) = &id {
@@ -160,12 +160,12 @@ proptest! {
                     let named = |name: Option<String>| name.filter(|_| !ndjson);
                     expected.push((named(id), named(event), value.to_string()));
                 }
-                Step::Raw(_) if ndjson => {}
-                Step::Raw(text) => {
+                WriterStep::Raw(_) if ndjson => {}
+                WriterStep::Raw(text) => {
                     writer.raw(&text);
                     expected.push((None, None, text));
                 }
-                Step::Noise(heartbeat) => writer.heartbeat(heartbeat),
+                WriterStep::Noise(heartbeat) => writer.heartbeat(heartbeat),
             }
         }
         prop_assert_eq!(writer.frames(), expected.len() as u64);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn null_is_an_output_and_no_output_is_none() {
+fn null_output_differs_from_no_output() {
     let read = |json: &str| serde_json::from_str::<ToolPart>(json).unwrap();
     let null = r#"{"call":"c","name":"n","state":"output-available","executor":"server","output":null}"#;
     assert_eq!(read(null).output, Some(Value::Null));

@@ -1,4 +1,4 @@
-//! Changes of more than one part: what is taken back, and a conversation taken over.
+//! Changes of several parts: retraction and conversation snapshots.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl RunState {
-    /// Drops what the attempt said. A call that had an effect stays: it happened.
+    /// Removes the output of an attempt. Completed calls stay, because their effects happened.
     pub(super) fn retract(&mut self, attempt: &AttemptId) {
         for message in &mut self.messages {
             message.parts.retain(|part| {
@@ -21,7 +21,7 @@ impl RunState {
         self.rebuild_index();
     }
 
-    /// Drops what the current step has, whoever said it and whatever came of it.
+    /// Removes all parts of the current step.
     pub(super) fn reset_step(&mut self, origin: &Origin) {
         if let Some(message) = self.target_mut(origin) {
             let begin = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
@@ -30,8 +30,9 @@ impl RunState {
         self.rebuild_index();
     }
 
-    /// Takes over a conversation: matching ids are replaced where they stand, new ones added, and
-    /// missing ones removed. Thoughts and activities stay unless the snapshot has any.
+    /// Applies a snapshot of the conversation: messages with matching ids are replaced in place, new ones
+    /// added, and missing ones removed. Reasoning and activity messages stay unless the snapshot has messages
+    /// of that role.
     pub(super) fn reconcile(&mut self, snapshot: &[Message]) {
         let current = self.current_message().map(|message| message.id.clone());
         let has = |role: Role| snapshot.iter().any(|message| message.role == role);

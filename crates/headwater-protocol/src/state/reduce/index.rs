@@ -1,4 +1,4 @@
-//! Where the parts are that may still change.
+//! An index of the parts that may still change.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use crate::{
     state::{Part, PartState},
 };
 
-/// Where the parts are that may still change.
+/// An index of the parts that may still change.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
-    pub(super) parts: HashMap<Key, Location>,
-    /// The block that the last delta went to: most deltas go to the same one.
-    pub(super) last: Option<(BlockKind, PartId, Location)>,
+    pub(super) parts: HashMap<PartKey, PartLocation>,
+    /// The block of the last delta: most deltas go to the same block.
+    pub(super) last: Option<(BlockKind, PartId, PartLocation)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum PartKey {
     Block(BlockKind, usize, PartId),
     Tool(ToolCallId),
     Data(usize, String, String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Location {
+pub(super) struct PartLocation {
     pub(super) message: usize,
     pub(super) part: usize,
 }
@@ -35,19 +35,19 @@ impl RunState {
         let mut parts = HashMap::new();
         for (message, known) in self.messages.iter().enumerate() {
             for (part, content) in known.parts.iter().enumerate() {
-                let at = Location { message, part };
+                let at = PartLocation { message, part };
                 if let Some((kind, text)) = content.as_block()
                     && text.state == PartState::Streaming
                 {
-                    parts.insert(Key::Block(kind, message, text.id.clone()), at);
+                    parts.insert(PartKey::Block(kind, message, text.id.clone()), at);
                 }
                 match content {
                     Part::Tool(tool) => {
-                        parts.insert(Key::Tool(tool.call.clone()), at);
+                        parts.insert(PartKey::Tool(tool.call.clone()), at);
                     }
                     Part::Data(data) => {
                         if let Some(id) = &data.id {
-                            parts.insert(Key::Data(message, data.name.clone(), id.clone()), at);
+                            parts.insert(PartKey::Data(message, data.name.clone(), id.clone()), at);
                         }
                     }
                     _ => {}

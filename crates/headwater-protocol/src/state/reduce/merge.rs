@@ -1,10 +1,10 @@
-//! How JSON is merged into JSON: metadata and patches.
+//! Merging of metadata, and JSON Patch.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 
-/// Merges metadata: objects key by key, all the way down unless `shallow`; everything else is replaced.
+/// Merges metadata: objects key by key, recursively unless `shallow`; other values are replaced.
 pub(super) fn metadata(held: &mut Option<Value>, new: &Value, shallow: bool) {
     match (held.as_mut(), new) {
         (_, Value::Null) => {}
@@ -27,11 +27,11 @@ fn deep(held: &mut Map<String, Value>, new: &Map<String, Value>) {
     }
 }
 
-/// Applies a JSON Patch, all of it or nothing.
+/// Applies a JSON Patch completely or not at all.
 pub(super) fn patch(held: &mut Option<Value>, operations: &[Value]) -> Result<(), Error> {
     let operations = Value::Array(operations.to_vec());
     let patch: json_patch::Patch = serde_json::from_value(operations)
-        .map_err(|error| Error::new(ErrorKind::State, format!("this is not a JSON Patch: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::State, format!("invalid JSON Patch: {error}")))?;
     let mut state = held.clone().unwrap_or(Value::Null);
     json_patch::patch(&mut state, &patch).map_err(|error| {
         Error::new(ErrorKind::State, format!("the patch does not fit the state: {error}"))

@@ -1,4 +1,4 @@
-//! Structured objects and questions: what a run keeps of them, and their places in its messages.
+//! Structured objects and questions, and their parts in messages.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl RunState {
-    /// Applies an update. The first one of a stream gives it its place in the message.
+    /// Applies an update. The first update of a stream creates its part in the message.
     pub(super) fn apply_structured(
         &mut self,
         origin: &Origin,
@@ -57,7 +57,7 @@ impl RunState {
         })
     }
 
-    /// A person is asked. A question that is asked again stays where it is.
+    /// Adds a question. A repeated question keeps its position.
     pub(super) fn ask(&mut self, origin: &Origin, interrupt: &Interrupt) {
         self.interrupts.retain(|open| open.request != interrupt.request);
         self.interrupts.push(interrupt.clone());
@@ -83,7 +83,7 @@ impl RunState {
         if let Some(part) = self.question_mut(request) {
             part.state = state;
             part.answer = answer.cloned();
-            // What allowed to answer it is of no more use.
+            // The token is no longer needed.
             part.interrupt.token = None;
         }
     }
@@ -96,8 +96,8 @@ impl RunState {
         })
     }
 
-    /// A message with the objects in it that the run has built so far, as it is kept when the run is over. It has nothing
-    /// that allows to answer a question.
+    /// A message with the structured objects built so far, to keep it after the run. It contains no tokens of
+    /// questions.
     ///
     /// ```
     /// use headwater_protocol::{Event, Part, Record, RunState, StructuredOp, StructuredUpdate};

@@ -1,16 +1,16 @@
-//! Where the vendors' clients build other messages from the same events.
+//! Differences between our reducer and the vendors' clients.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a dialect's clients build other messages from the same events than we do.
+/// How a dialect's clients reduce events differently from us.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rules {
-    /// How far a tool call's id reaches.
+    /// Scope of tool call ids.
     pub tool_scope: ToolScope,
-    /// What an earlier state of a tool call said stays until it is overwritten.
+    /// Fields of an earlier state of a tool call stay until they are overwritten.
     pub tool_fields_linger: bool,
-    /// Data whose id was seen before is added, not replaced.
+    /// Data with a repeated id is appended, not replaced.
     pub data_is_appended: bool,
     /// Transient data is kept.
     pub transient_is_kept: bool,
@@ -18,22 +18,22 @@ pub struct Rules {
     pub metadata_is_shallow: bool,
     /// `custom` and `steering-message` are parts, and `reset-step` drops those of the current step.
     pub ui_message_parts: bool,
-    /// A step leaves no mark in the message.
+    /// A step creates no part in the message.
     pub steps_leave_no_part: bool,
-    /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
-    /// input, the reason.
+    /// The announcement or denial of a tool call erases fields that it omits: the name, the input, the
+    /// reason.
     pub absent_is_erased: bool,
-    /// Nothing is made of a tool call that was never announced.
+    /// A tool call that was never announced is ignored.
     pub unknown_calls_are_ignored: bool,
-    /// When the run ends, the blocks that are open are complete.
+    /// Open blocks are completed at the end of the run.
     pub end_closes_blocks: bool,
-    /// Structured objects and questions have no place in the messages.
+    /// Structured objects and questions create no parts in messages.
     pub objects_leave_no_part: bool,
-    /// What comes after the end of the run is applied.
+    /// Events after the end of the run are applied.
     pub goes_on_after_end: bool,
 }
 
-/// How far a tool call's id reaches: beyond it, the same id is another call.
+/// The scope of a tool call's id: outside it, the same id is another call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolScope {
@@ -42,6 +42,6 @@ pub enum ToolScope {
     Run,
     /// One message.
     Message,
-    /// One step of a message, and one of static and dynamic tools.
+    /// One step of a message, separately for static and dynamic tools.
     Step,
 }

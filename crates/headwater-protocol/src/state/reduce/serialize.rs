@@ -1,4 +1,4 @@
-//! A state as it is stored: the index is left out and made anew.
+//! Serialization of a state, without the index.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,10 +22,10 @@ impl PartialEq for RunState {
     }
 }
 
-/// What is written of a state; the index is made anew.
+/// The serialized form of a state. The index is rebuilt.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Stored {
+pub(super) struct RunStateData {
     rules: Rules,
     run: RunInfo,
     messages: Vec<Message>,
@@ -35,12 +35,12 @@ pub(super) struct Stored {
     shared: Option<Value>,
 }
 
-impl From<Stored> for RunState {
-    fn from(stored: Stored) -> Self {
-        let Stored { rules, run, messages, current, structured: updates, interrupts, shared } = stored;
+impl From<RunStateData> for RunState {
+    fn from(stored: RunStateData) -> Self {
+        let RunStateData { rules, run, messages, current, structured: updates, interrupts, shared } = stored;
         let mut structured = StructuredStreams::default();
         for update in updates {
-            // Only what was accepted once was stored.
+            // Cannot fail: the updates were accepted before.
             let _ = structured.apply(update);
         }
         let current = current.filter(|&at| at < messages.len());
@@ -51,7 +51,7 @@ impl From<Stored> for RunState {
     }
 }
 
-/// A state keeps which elements of an array are unset, and only updates can say that.
+/// Serialized as updates, because only updates can express which array elements are unset.
 pub(super) fn as_updates<S: serde::Serializer>(
     streams: &StructuredStreams,
     serializer: S,

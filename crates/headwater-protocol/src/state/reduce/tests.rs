@@ -50,7 +50,7 @@ fn within(attempt: &str, event: impl Into<Event>) -> Record {
 }
 
 #[test]
-fn interleaved_blocks_grow_where_they_began() {
+fn interleaved_blocks_grow_in_place() {
     let events = vec![
         text("a", "1"),
         text("b", "2"),
@@ -67,7 +67,7 @@ fn interleaved_blocks_grow_where_they_began() {
 }
 
 #[test]
-fn end_of_a_run_is_the_end_of_its_messages() {
+fn events_after_the_end_of_a_run_are_ignored() {
     let end = |end: Event| vec![text("a", "1"), end, text("a", "2"), text("b", "3"), output("c", 1, false)];
     let finished = || Event::RunFinished(RunFinished::default());
     let failed = || Event::RunFailed(ErrorInfo::new("broken"));
@@ -79,7 +79,7 @@ fn end_of_a_run_is_the_end_of_its_messages() {
         let on = reduce(Rules { goes_on_after_end: true, ..Rules::default() }, end(last()));
         assert_eq!(on["messages"][0]["parts"].as_array().unwrap().len(), 3, "{on}");
     }
-    // Another run may begin, and a stream that was cut may be gone on with.
+    // Another run may begin, and a truncated stream may be continued.
     let mut again = end(finished());
     again.extend([Event::RunStarted(crate::event::RunStarted::default()), text("d", "4")]);
     let state = reduce(Rules::default(), again);
@@ -92,7 +92,7 @@ fn end_of_a_run_is_the_end_of_its_messages() {
 }
 
 #[test]
-fn a_tool_call_lives_through_approval_to_its_output() {
+fn tool_call_passes_through_approval_to_its_output() {
     let tool = ToolCall::new("c1", "mail");
     let events = vec![
         Event::ToolInputStart(tool.clone()),
@@ -129,7 +129,7 @@ fn a_tool_call_lives_through_approval_to_its_output() {
 }
 
 #[test]
-fn input_that_was_streaming_is_kept_when_approval_is_asked_for() {
+fn streamed_input_is_kept_when_approval_is_requested() {
     let asked = ApprovalRequested {
         approval: "a".into(),
         tool: ToolCall::new("c", "t"),
@@ -144,7 +144,7 @@ fn input_that_was_streaming_is_kept_when_approval_is_asked_for() {
 }
 
 #[test]
-fn an_error_replaces_an_output_unless_the_fields_linger() {
+fn error_replaces_an_output_unless_fields_linger() {
     let events = vec![
         output("c1", 1, false),
         Event::ToolOutputError(ToolOutputError {
@@ -160,7 +160,7 @@ fn an_error_replaces_an_output_unless_the_fields_linger() {
 }
 
 #[test]
-fn a_call_id_reaches_as_far_as_the_dialect_says() {
+fn call_id_scope_follows_the_dialect() {
     let call = || Event::ToolInputStart(ToolCall::new("c1", "x"));
     let step = || Event::StepStarted { name: None };
     let events = vec![step(), call(), step(), call()];
@@ -186,7 +186,7 @@ fn data_is_replaced_by_id_and_transient_data_is_not_kept() {
 }
 
 #[test]
-fn a_retracted_attempt_takes_back_what_it_said_but_not_what_it_did() {
+fn retracted_attempt_removes_its_output_but_not_completed_calls() {
     let mut state = RunState::default();
     let records = [
         within("a", text("t1", "dead")),
@@ -206,7 +206,7 @@ fn a_retracted_attempt_takes_back_what_it_said_but_not_what_it_did() {
 }
 
 #[test]
-fn metadata_is_merged_all_the_way_down() {
+fn metadata_is_merged_recursively() {
     let events = |_| {
         vec![
             Event::MessageMetadata { metadata: json!({ "a": { "x": 1 }, "b": 1 }) },
@@ -220,7 +220,7 @@ fn metadata_is_merged_all_the_way_down() {
 }
 
 #[test]
-fn a_snapshot_replaces_in_place_adds_and_removes() {
+fn snapshot_replaces_adds_and_removes_messages() {
     let user = |id: &str, text: &str| Message::text(id, Role::User, text);
     let mut state = RunState::default().with_messages(vec![user("u1", "old"), user("u2", "gone")]);
     let snapshot = Event::MessagesSnapshot { messages: vec![user("u3", "new"), user("u1", "changed")] };
@@ -231,7 +231,7 @@ fn a_snapshot_replaces_in_place_adds_and_removes() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_changes_nothing() {
+fn failed_patch_changes_nothing() {
     let mut state = RunState::default();
     state.apply(&Record::new(0, Event::StateSnapshot { state: json!({ "a": 1 }) })).unwrap();
     let patch = vec![
@@ -244,7 +244,7 @@ fn a_patch_that_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn the_end_of_a_run_settles_its_messages() {
+fn end_of_a_run_sets_the_status_of_its_messages() {
     let status =
         |end: Event| reduce(Rules::default(), vec![text("t", "x"), end])["messages"][0]["status"].take();
     let usage = Some(Usage::default());
@@ -262,7 +262,7 @@ fn the_end_of_a_run_settles_its_messages() {
 }
 
 #[test]
-fn a_run_that_waited_for_a_tool_of_the_page_goes_on_with_its_output() {
+fn run_waiting_for_a_client_tool_resumes_with_its_output() {
     let mut state = RunState::default();
     let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c".into()], ..Default::default() });
     let tool = ToolCall::new("c", "locate");
@@ -271,5 +271,9 @@ fn a_run_that_waited_for_a_tool_of_the_page_goes_on_with_its_output() {
     }
     assert_eq!(state.run().status, RunStatus::Waiting);
     state.apply(&Record::new(0, output("c", 1, false))).unwrap();
-    assert_eq!(state.run().status, RunStatus::Running, "who comes back now must not be told that it waits");
+    assert_eq!(
+        state.run().status,
+        RunStatus::Running,
+        "a reader that reconnects now must not see it waiting"
+    );
 }

@@ -1,6 +1,6 @@
-//! Blocks of text and reasoning.
+//! Text and reasoning blocks.
 
-use super::{Key, Location, RunState};
+use super::{PartKey, PartLocation, RunState};
 use crate::{
     event::{BlockDelta, BlockEnded, BlockKind, BlockStarted, Origin},
     id::PartId,
@@ -15,12 +15,17 @@ impl RunState {
     pub(super) fn start_block(&mut self, origin: &Origin, block: &BlockStarted) {
         let part = TextPart { metadata: block.metadata.clone(), ..self.text_part(block.id.clone(), origin) };
         let at = self.push(origin, Part::block(block.kind, part));
-        self.index.parts.insert(Key::Block(block.kind, at.message, block.id.clone()), at);
+        self.index.parts.insert(PartKey::Block(block.kind, at.message, block.id.clone()), at);
         self.index.last = Some((block.kind, block.id.clone(), at));
     }
 
-    /// The open block of that id in the event's message.
-    pub(super) fn find_block(&mut self, kind: BlockKind, origin: &Origin, id: &PartId) -> Option<Location> {
+    /// The open block with this id in the event's message.
+    pub(super) fn find_block(
+        &mut self,
+        kind: BlockKind,
+        origin: &Origin,
+        id: &PartId,
+    ) -> Option<PartLocation> {
         let message = self.target(origin);
         if let Some((last_kind, last, at)) = &self.index.last
             && *last_kind == kind
@@ -29,7 +34,7 @@ impl RunState {
         {
             return Some(*at);
         }
-        let at = *self.index.parts.get(&Key::Block(kind, message, id.clone()))?;
+        let at = *self.index.parts.get(&PartKey::Block(kind, message, id.clone()))?;
         self.index.last = Some((kind, id.clone(), at));
         Some(at)
     }
@@ -57,7 +62,7 @@ impl RunState {
                 part.metadata.clone_from(&block.metadata);
             }
         }
-        self.index.parts.remove(&Key::Block(block.kind, at.message, block.id.clone()));
+        self.index.parts.remove(&PartKey::Block(block.kind, at.message, block.id.clone()));
         self.index.last = None;
     }
 }

@@ -1,8 +1,8 @@
-//! The life of a tool call, from the first byte of its input to its output.
+//! Tool calls, from the first byte of the input to the output.
 
 use serde_json::{Map, Value};
 
-use super::{Key, Location, RunState, ToolScope};
+use super::{PartKey, PartLocation, RunState, ToolScope};
 use crate::{
     event::{
         ApprovalAnswered, ApprovalRequested, Event, Executor, Origin, Record, ToolCall, ToolDenied,
@@ -41,7 +41,7 @@ impl RunState {
                 });
             }
             Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
-                let known = self.index.parts.contains_key(&Key::Tool(tool.call.clone()));
+                let known = self.index.parts.contains_key(&PartKey::Tool(tool.call.clone()));
                 if !known && self.rules.unknown_calls_are_ignored {
                     return;
                 }
@@ -54,7 +54,7 @@ impl RunState {
             }
             Event::ApprovalRequested(asked) => {
                 let ApprovalRequested { approval, tool, input, signature, .. } = asked;
-                let at = match self.index.parts.get(&Key::Tool(tool.call.clone())) {
+                let at = match self.index.parts.get(&PartKey::Tool(tool.call.clone())) {
                     Some(at) => *at,
                     None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
                 };
@@ -81,7 +81,7 @@ impl RunState {
             }
             Event::ApprovalAnswered(ApprovalAnswered { approval, call, approved, reason, .. }) => {
                 let at = match call {
-                    Some(call) => self.index.parts.get(&Key::Tool(call.clone())).copied(),
+                    Some(call) => self.index.parts.get(&PartKey::Tool(call.clone())).copied(),
                     None => self.find_approval(approval),
                 };
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
@@ -135,7 +135,7 @@ impl RunState {
         }
     }
 
-    /// A call is announced: it gets its part, or its part begins anew.
+    /// Announces a call: creates its part, or resets it.
     fn set_call(
         &mut self,
         origin: &Origin,
@@ -173,8 +173,8 @@ impl RunState {
         set(part);
     }
 
-    fn find_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Option<Location> {
-        let at = *self.index.parts.get(&Key::Tool(tool.call.clone()))?;
+    fn find_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Option<PartLocation> {
+        let at = *self.index.parts.get(&PartKey::Tool(tool.call.clone()))?;
         let scope = self.rules.tool_scope;
         if scope == ToolScope::Run {
             return Some(at);
@@ -194,14 +194,14 @@ impl RunState {
                     && known.dynamic.unwrap_or(false) == tool.dynamic.unwrap_or(false))
             };
             let part = parts.get(at.part..)?.iter().position(same)?;
-            return Some(Location { part: at.part + part, ..at });
+            return Some(PartLocation { part: at.part + part, ..at });
         }
         Some(at)
     }
 
-    /// A step that has the call as a static and as a dynamic tool finds the first of them by its id.
-    fn make_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Location {
-        let key = Key::Tool(tool.call.clone());
+    /// If a step has the call both as a static and as a dynamic tool, the id refers to the first.
+    fn make_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> PartLocation {
+        let key = PartKey::Tool(tool.call.clone());
         let first = self.index.parts.get(&key).copied().filter(|at| {
             let parts = self.messages.get(at.message).map(|message| message.parts.as_slice());
             let later = parts.and_then(|parts| parts.get(at.part..)).unwrap_or_default();
@@ -216,37 +216,48 @@ impl RunState {
         at
     }
 
-    fn find_or_make(&mut self, origin: &Origin, call: &ToolCallId, name: Option<&str>) -> Option<Location> {
-        match self.index.parts.get(&Key::Tool(call.clone())) {
+    fn find_or_make(
+        &mut self,
+        origin: &Origin,
+        call: &ToolCallId,
+        name: Option<&str>,
+    ) -> Option<PartLocation> {
+        match self.index.parts.get(&PartKey::Tool(call.clone())) {
             Some(at) => Some(*at),
             None if self.rules.unknown_calls_are_ignored => None,
             None => Some(self.make(origin, call, name.unwrap_or_default(), None)),
         }
     }
 
-    fn make(&mut self, origin: &Origin, call: &ToolCallId, name: &str, dynamic: Option<bool>) -> Location {
+    fn make(
+        &mut self,
+        origin: &Origin,
+        call: &ToolCallId,
+        name: &str,
+        dynamic: Option<bool>,
+    ) -> PartLocation {
         let attempt = origin.attempt.clone();
         let part = ToolPart { dynamic, attempt, ..ToolPart::new(call.clone(), name) };
         let at = self.push(origin, Part::Tool(Box::new(part)));
-        self.index.parts.insert(Key::Tool(call.clone()), at);
+        self.index.parts.insert(PartKey::Tool(call.clone()), at);
         at
     }
 
-    fn tool_mut(&mut self, at: Location) -> Option<&mut ToolPart> {
+    fn tool_mut(&mut self, at: PartLocation) -> Option<&mut ToolPart> {
         match self.part_mut(at) {
             Some(Part::Tool(part)) => Some(part),
             _ => None,
         }
     }
 
-    fn find_approval(&self, approval: &ApprovalId) -> Option<Location> {
+    fn find_approval(&self, approval: &ApprovalId) -> Option<PartLocation> {
         let asked = |part: &Part| {
             matches!(part, Part::Tool(tool)
                 if tool.approval.as_ref().is_some_and(|held| held.id.as_ref() == Some(approval)))
         };
         self.messages.iter().enumerate().rev().find_map(|(message, known)| {
             let part = known.parts.iter().rposition(asked)?;
-            Some(Location { message, part })
+            Some(PartLocation { message, part })
         })
     }
 }
@@ -269,7 +280,8 @@ fn forget_output(part: &mut ToolPart) {
     part.preliminary = false;
 }
 
-/// A call whose output or approval comes while its input is still streaming was made with what has streamed.
+/// If an output or approval comes while the input is still streaming, the call was made with the streamed
+/// part.
 fn keep_streamed_input(part: &mut ToolPart) {
     if part.state == ToolState::InputStreaming && part.input.is_none() {
         part.input = part.input_so_far();

@@ -26,7 +26,7 @@ fn ranges_merge_and_split() {
 }
 
 #[test]
-fn forgetting_takes_what_is_below_and_no_neighbour() {
+fn forget_removes_holes_below_but_not_of_neighbours() {
     let mut holes = Holes::default();
     for array in ["", "a", "a.1", "a.1.b", "a-1", "a.10", "ab", "a/"] {
         holes.add(array, 0..2);
