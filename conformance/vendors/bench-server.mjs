@@ -1,8 +1,9 @@
 // The vendors' own server libraries behind Node's HTTP server, for the load generator of `cargo xtask bench server`.
 //
-// Says where it listens, and ends when its input does. A request's body is `{"deltas":N,"pace":"Turns"|"Ready"}`:
-// how many deltas, and whether everybody else has a turn before each. The path names what is measured:
-//   /ai/route          the whole route: streamText with a model that speaks at that pace
+// Prints its address, and exits when its input ends. A request's body is
+// `{"deltas":N,"pace":"Turns"|"Ready"}`: how many deltas, and whether to yield to the event loop before each.
+// The path names the case:
+//   /ai/route          the whole route: streamText with a model at that pace
 //   /ai/encoder        createUIMessageStreamResponse on ready chunks
 //   /tanstack/encoder  toServerSentEventsResponse on ready chunks
 

@@ -1,5 +1,5 @@
-// Kortyx has no published client. This one is to the letter of what was recorded of its `readStream`, its reducer of
-// structured data and its `useChat`. It has no way back of its own: the page follows the run anew.
+// Kortyx has no published client. This one follows recordings of its `readStream`, its reducer of structured
+// data and its `useChat` exactly. It cannot resume: the page reads the run again.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { applyStructuredChunk } from './kortyx/structured.mjs';

@@ -1,5 +1,5 @@
-// TanStack's newest `ChatClient`: AG-UI over SSE. It comes back by itself, with `Last-Event-ID` on a repeated POST; a
-// page that lost its first byte already is reloaded, and hydrates.
+// TanStack's newest `ChatClient`: AG-UI over SSE. It reconnects on its own, with `Last-Event-ID` on a
+// repeated POST; a page that did not even get the first byte is reloaded, and hydrates.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
