@@ -110,7 +110,7 @@ async function follow(response) {
 // endregion
 
 // region: send
-/** Sends the conversation as the page shows it. Answers and decisions are in its last message. */
+/** Sends the conversation as the page shows it. What was answered or decided in its last message is the answer. */
 async function post() {
   await working(async () => {
     const response = await fetch(chat, {
