@@ -5,7 +5,7 @@ import { agent, chatId, getLocation, server } from '../shared/settings.js';
 import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
 
 // region: client
-// Everyone who opens the page gets its key: use one with no more rights than they have.
+// A page sends its key to everybody who opens it: give it one that may do no more than they may.
 const client = new OpenAI({ baseURL: `${server}/v1`, apiKey: 'none', dangerouslyAllowBrowser: true });
 
 const tools = [
