@@ -1,4 +1,4 @@
-// Imports a package that is installed here, for whoever lives elsewhere.
+// Imports a package that is installed here, for modules in other folders.
 
 export function load(name) {
   return import(name);

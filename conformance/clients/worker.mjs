@@ -10,7 +10,7 @@ import { scenarios } from './scenarios.mjs';
 const { client: name, binary, store, scenario: filters, seed, cuts, kills } = workerData;
 const { default: client } = await import(`./clients/${name}.mjs`);
 
-// Clients write what they think of a cut connection to the console; some leave a rejection that nobody handles.
+// Clients log cut connections to the console, and some leave unhandled rejections.
 for (const word of ['log', 'info', 'debug', 'warn', 'error']) console[word] = () => {};
 process.on('unhandledRejection', () => {});
 

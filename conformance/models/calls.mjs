@@ -153,7 +153,7 @@ export const calls = {
     tools: [chatTool],
   }),
   "deepseek.image": deepseek({ messages: [{ role: "user", content: picture }] }),
-  // It takes no schema: the schema is told in words.
+  // It has no schema option: the schema is described in the prompt.
   "deepseek.schema": deepseek({
     messages: [
       {

@@ -20,7 +20,7 @@ async function sent(call) {
     incoming.on("data", (piece) => pieces.push(piece));
     incoming.on("end", () => {
       resolve({ path: incoming.url, body: JSON.parse(Buffer.concat(pieces)) });
-      // What is answered does not matter: the call may fail.
+      // The response does not matter: the call may fail.
       reply.writeHead(400, { "content-type": "application/json", connection: "close" });
       reply.end('{"error":{"message":"enough"}}');
     });

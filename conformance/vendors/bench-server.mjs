@@ -1,11 +1,11 @@
 // The vendors' own server libraries behind Node's HTTP server, for the load generator of `cargo xtask bench server`.
 //
-// Says where it listens, and ends when its input does. A request's body is `{"deltas":N,"pace":"Turns"|"Ready"|{"Every":N}}`:
-// how many deltas, and whether everybody else has a turn before each, or so many microseconds pass. The path names what is
-// measured:
+// Prints its address, and exits when its input ends. A request's body is
+// `{"deltas":N,"pace":"Turns"|"Ready"|{"Every":N}}`: how many deltas, and whether to yield to the event loop before each,
+// or to wait so many microseconds. The path names the case:
 //   /node/loop         a loop that writes ready SSE frames to the response
 //   /ag-ui/encoder     the same loop with the EventEncoder of @ag-ui/encoder
-//   /ai/route          the whole route: streamText with a model that speaks at that pace
+//   /ai/route          the whole route: streamText with a model at that pace
 //   /ai/encoder        createUIMessageStreamResponse on ready chunks
 //   /tanstack/encoder  toServerSentEventsResponse on ready chunks
 

@@ -125,7 +125,7 @@ function streamOf(items) {
   });
 }
 
-/** Chunks as a response body: each framed, encoded and read by whoever writes to the socket. */
+/** Chunks as a response body: each framed, encoded and read by the socket writer. */
 function sseBody(chunks) {
   const encoder = new TextEncoder();
   const toBytes = new TransformStream({

@@ -49,7 +49,7 @@ export function judge(vendor, body, { pieceSize } = {}) {
     const release = capture(warnings);
     try {
       const { error, messages } = await run(answerWith(bytes, pieceSize));
-      // A rejection that nobody handles is reported one turn of the loop later.
+      // Unhandled rejections are reported one turn of the event loop later.
       await new Promise((resolve) => setImmediate(resolve));
       return { vendor, ok: error === null, error, messages: plain(messages), warnings };
     } catch (thrown) {

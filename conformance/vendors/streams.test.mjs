@@ -150,7 +150,7 @@ function assertRenders(vendor, verdict, expected) {
   assertShows(vendor, verdict, expected);
 }
 
-/** Data may be left open in what is expected, as `"<any>"`. */
+/** Expected data may be a wildcard, `"<any>"`. */
 function assertShows(vendor, verdict, expected) {
   const shown = flatten(vendor, verdict.messages);
   shown.data.forEach((data, at) => {

@@ -1,4 +1,4 @@
-// AG-UI's `HttpAgent`, with its verifier. It has no way to come back: it repeats its POST with the same run id.
+// AG-UI's `HttpAgent`, with its verifier. It cannot reconnect, so it repeats its POST with the same run id.
 
 import { randomUUID } from 'node:crypto';
 import { load } from '../../vendors/load.mjs';

@@ -1,4 +1,5 @@
-// The reader of the agents contract that continues with `Last-Event-ID`, and reads the run anew when an attempt failed.
+// The reader of the agents contract that resumes with `Last-Event-ID`, and reads the run again when an
+// attempt failed.
 
 import { agents } from './agents.mjs';
 

@@ -1,5 +1,5 @@
-// The agents contract has no published client; this is the reference reader of docs/dialects.md. After a cut it reads the run
-// anew from its beginning. `agents-cursor` continues after the last event instead.
+// The agents contract has no published client; this is the reference reader of docs/dialects.md. After a cut
+// it reads the run again from its beginning. `agents-cursor` continues after the last event instead.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { Reader } from './agents/reader.mjs';

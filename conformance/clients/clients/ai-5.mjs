@@ -1,5 +1,5 @@
-// `ai` 5, which knows no approvals. Where a tool's input was cut, it takes the replay for what comes next, and says all
-// before it twice; so the page forgets the half message before it comes back. Later versions do that themselves.
+// `ai` 5, which has no approvals. If a tool's input was cut, it appends the replay to it, so the page drops
+// the partial message before it reconnects. Later versions do that themselves.
 
 import { aiSdk } from './ai.mjs';
 

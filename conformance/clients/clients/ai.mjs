@@ -112,7 +112,7 @@ class Driver {
     return this.#state.messages.at(-1)?.parts ?? [];
   }
 
-  /** What the chat does by itself is not awaited by anybody. */
+  /** Nothing awaits what the chat does on its own. */
   async #automatic(action) {
     const before = this.#asked;
     await action();

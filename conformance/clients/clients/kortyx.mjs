@@ -1,5 +1,5 @@
-// Kortyx has no published client. This one is to the letter of what was recorded of its `readStream`, its reducer of
-// structured data and its `useChat`. It has no way back of its own: the page follows the run anew.
+// Kortyx has no published client. This one follows recordings of its `readStream`, its reducer of structured
+// data and its `useChat` exactly. It cannot resume: the page reads the run again.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { applyStructuredChunk } from './kortyx/structured.mjs';
@@ -10,11 +10,11 @@ export default {
   name: 'kortyx',
   family: 'kortyx',
   dialect: 'kortyx',
-  // What was said in two responses is one message when it is said again.
+  // The content of two responses becomes one message on a replay.
   exact: false,
   shows: ['text', 'structured'],
   cannot: { 'client-tool': 'it has no tools of the page', everything: 'it has no tools of the page' },
-  /** Nobody published it, so it is held to what was recorded. */
+  /** It is not published, so it is checked against recordings. */
   recorded: agree,
   async open(where) {
     return new Driver({ fetch: globalThis.fetch, ...where });
@@ -60,7 +60,7 @@ class Driver {
     await stop(this.#where);
   }
 
-  /** The whole run is said again; where the server never had the request, that is sent again. */
+  /** Reads the whole run again; if the server never got the request, repeats it. */
   async resume() {
     const session = encodeURIComponent(this.#where.session);
     const url = endpoint(this.#where, 'kortyx', `/${session}/stream`);

@@ -11,7 +11,7 @@ export function tanstack02({ name, connection }) {
     name,
     family: 'tanstack',
     dialect: 'tanstack',
-    // What was said in two responses is one message when it is said again.
+    // The content of two responses becomes one message on a replay.
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools', 'structured'],

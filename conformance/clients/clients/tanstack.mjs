@@ -1,5 +1,5 @@
-// TanStack's newest `ChatClient`: AG-UI over SSE. It comes back by itself, with `Last-Event-ID` on a repeated POST; a
-// page that lost its first byte already is reloaded, and hydrates.
+// TanStack's newest `ChatClient`: AG-UI over SSE. It reconnects on its own, with `Last-Event-ID` on a
+// repeated POST; a page that did not even get the first byte is reloaded, and hydrates.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
@@ -8,7 +8,7 @@ export default {
   name: 'tanstack',
   family: 'tanstack',
   dialect: 'ag-ui',
-  // A page that is loaded anew has the same in other messages.
+  // A reloaded page has the same content in other messages.
   exact: false,
   shows: ['text', 'reasoning', 'tools'],
   cannot: {},
@@ -19,7 +19,7 @@ export default {
   },
 };
 
-/** What the client says when it could not come back. */
+/** The client's error when it could not reconnect. */
 const LOST = /read failed|terminated|fetch failed|cut short|Durable|HTTP error/;
 
 class Driver {
@@ -89,9 +89,10 @@ class Driver {
     await this.#rest();
   }
 
-  /** The page is loaded anew. */
+  /** Reloads the page. */
   async resume() {
-    // Where the client came back by itself, there is nothing to do; the run's own failure is no reason either.
+    // If the client reconnected on its own there is nothing to do; a failure of the run is no reason to
+    // reload either.
     if (!LOST.test(this.error() ?? '')) return;
     const said = this.messages();
     this.#client.dispose();

@@ -10,7 +10,7 @@ import { reduce } from './reduce.mjs';
 import { until, within } from './until.mjs';
 import { expected, settled, settledMessages } from './expected.mjs';
 
-/** How often a client may come back in one step before it counts as lost. */
+/** How often a client may reconnect in one step before it counts as lost. */
 const COMINGS_BACK = 20;
 
 export class Case {
@@ -91,7 +91,7 @@ export class Case {
     if (run !== runs.at(-1)) throw new Error(`run ${runs.at(-1)} is there, and the same request began ${run}`);
   }
 
-  /** Once more, with faults chosen by `random`; `kill` restarts the server where a fault says so. */
+  /** Runs the case again with faults chosen by `random`; `kill` restarts the server if a fault requires it. */
   async disturbed(random, { kill } = {}) {
     const { sizes } = this.reference;
     let left = random.between(1, 3);
@@ -187,7 +187,7 @@ export class Case {
     for (let times = 0; proxy.cuts > cuts || looksCut(); times += 1) {
       if (times > COMINGS_BACK) throw new Error('the client never came to the end');
       cuts = proxy.cuts;
-      await acted('the client to come back', chat.resume());
+      await acted('the client to reconnect', chat.resume());
     }
     if (chat.error() !== null && !this.scenario.error && !this.scenario.stops) throw new Error('the client gave up');
   }

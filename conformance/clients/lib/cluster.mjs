@@ -31,7 +31,7 @@ export class Cluster {
     return this.#nodes[this.#last].port;
   }
 
-  /** SIGKILL for the server that was asked last. It is started again, but nobody waits for that: another takes over. */
+  /** SIGKILL for the server that was asked last. It is restarted, but not awaited: another one takes over. */
   async restart() {
     const node = this.#last;
     if (this.#down.has(node)) return;

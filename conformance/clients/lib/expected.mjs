@@ -46,12 +46,12 @@ function outputs(wanted, failed, denied) {
   return wanted;
 }
 
-/** Leaves out what may differ from one reading to the next: a dead attempt's text, where it cannot be taken back. */
+/** Leaves out content that may differ between reads: the text of a failed attempt that cannot be retracted. */
 export function settled(flat, { scenario, client }) {
   const { dead = {}, begins } = scenario;
   const [live = ''] = scenario.expect?.text ?? [];
   const alive = (key) => (text) => {
-    // Where a client has one text only, the next attempt goes on in it.
+    // If a client has only one text, the next attempt continues in it.
     const before = text.endsWith(live) ? text.slice(0, text.length - live.length) : '';
     return key === 'text' && before && dead.text?.startsWith(before.trimEnd()) ? live : text;
   };
@@ -63,18 +63,18 @@ export function settled(flat, { scenario, client }) {
     return { ...flat, text: odd, reasoning: flat.reasoning.filter((thought) => thought !== scenario.thinks) };
   }
   const settledFlat = { ...flat, text, reasoning: said('reasoning') };
-  // TanStack 0.2 is told what the server did after what the page is asked for.
+  // TanStack 0.2 gets the server's calls after the requests to the page.
   if (client?.dialect === 'tanstack') {
     const place = ({ toolName, input }) => `${toolName} ${JSON.stringify(input)}`;
     return { ...settledFlat, tools: flat.tools.toSorted((a, b) => place(a).localeCompare(place(b))) };
   }
-  // That a call failed is told to TanStack only in its result; a snapshot of the messages has its text.
+  // TanStack only sees a failed call in its result; a snapshot of the messages has its text.
   return client?.name === 'tanstack' ? outputs(settledFlat, (error) => error) : settledFlat;
 }
 
 /**
  * Messages without what only the page that asked knows (older clients of the AI SDK cannot be told a decision), and
- * without a tool's title and metadata, which MUI shows only where a message is said as a whole.
+ * without a tool's title and metadata, which MUI only shows for complete messages.
  */
 export function settledMessages(messages) {
   return JSON.parse(JSON.stringify(messages), (key, value) => {

@@ -11,7 +11,7 @@ export function flatten(family, messages) {
   for (const data of flat.data) delete data.id;
   // What a question offers has ids of its own.
   for (const tool of flat.tools) if (tool.toolName === 'ask_user') tool.input = tool.input?.question ?? tool.input;
-  // Where a question is no part of the answer, it is gone, or stays with the answer to it.
+  // If a question is not part of the answer, it disappears, or stays with its answer.
   if (!['ai-sdk', 'mui'].includes(family)) flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'ask_user');
   flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
   return { structured: family === 'tanstack' ? objects(flat) : [], ...flat };

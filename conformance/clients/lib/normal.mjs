@@ -39,7 +39,7 @@ export function normal(value) {
       return Object.fromEntries(entries.map(([key, value]) => [key, walk(value, key)]));
     }
     if (!IDS.has(key) || typeof value !== 'string') return value;
-    // Parts are numbered by their attempts, and a run that was taken up has more of those.
+    // Parts are numbered by attempt, and a resumed run has more attempts.
     return /^a\d+\.\d+$/.test(value) ? '#part' : name(value);
   };
   return walk(plain(value));

@@ -17,7 +17,7 @@ export class Proxy {
   sizes = [];
   /** The runs that answered, in the order in which they were first seen. */
   runs = [];
-  /** The requests so far, for whoever must tell one from two. */
+  /** The requests so far, to detect repeated ones. */
   requests = [];
 
   /** `port` gives the server's port; a restarted server has another one. */

@@ -6,7 +6,7 @@ export function reduce(binary, dialect, stream) {
   return new Promise((resolve, reject) => {
     const args = ['reduce', '--dialect', dialect];
     const child = execFile(binary, args, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      // A run that failed is told by the code, and its state all the same.
+      // A failed run is shown by its exit code, but still has a state.
       if (stdout) resolve(JSON.parse(stdout));
       else reject(error ?? new Error(stderr));
     });

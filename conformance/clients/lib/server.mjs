@@ -24,8 +24,8 @@ export class Server {
   }
 
   /**
-   * `begun` is told the id of each process. A server that `keepsPort` is found at the same place after a kill; one
-   * behind a proxy need not be. The `pace` is slow enough that a cut meets a run that goes on, and fast enough for
+   * `begun` gets the id of each process. A server that `keepsPort` has the same address after a kill; one
+   * behind a proxy need not be. The `pace` is slow enough that a cut meets an active run, and fast enough for
    * hundreds of them. `agents` are files of agents to serve in place of the demo's; `settings` are further arguments.
    */
   static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [] } = {}) {
@@ -82,7 +82,7 @@ export class Server {
     return Number(port);
   }
 
-  /** SIGKILL, and `after` milliseconds later a new process on the same folder. Who asks for `port` meanwhile gets the new one. */
+  /** SIGKILL, and `after` milliseconds later a new process on the same folder. `port` then resolves to the new one. */
   async restart({ after = 0 } = {}) {
     this.kills += 1;
     const dead = this.#end('SIGKILL').then(() => new Promise((resolve) => setTimeout(resolve, after)));
@@ -98,7 +98,7 @@ export class Server {
     return gone;
   }
 
-  /** The end of what it printed, for whoever looks for the cause of a failure. */
+  /** The end of its output, to explain a failure. */
   get said() {
     return this.#said;
   }

@@ -1,4 +1,4 @@
-// Waiting for a condition. Clients tell nobody when they are done with what they do by themselves.
+// Waits for a condition: clients do not announce when their background work is done.
 
 /** How long a case may wait for one thing; it is there so that a client that hangs fails by name. */
 const PATIENCE = 60_000;

@@ -9,7 +9,7 @@ import { svelte } from './svelte.mjs';
 
 const ROOT = new URL('../', import.meta.url);
 const EXAMPLES = new URL('../../../examples/web/', import.meta.url);
-/** Our own package, from its sources: what is tested is never an old build. */
+/** Our own package, from its sources, so that tests never use an old build. */
 const ADAPTER = fileURLToPath(new URL('../../../web/mui/src/index.ts', import.meta.url));
 
 /** Vue asks for these to be said, and warns otherwise. */

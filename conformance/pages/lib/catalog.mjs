@@ -101,7 +101,7 @@ const example = (name, folder, options) =>
     ...options,
   });
 
-/** Pages for tests of their own, which are no rows of the table. */
+/** Pages for separate tests, which are not rows of the table. */
 const OTHERS = {
   'mui-faults': base('mui-faults', ['@mui/x-chat']),
   // Through its single route a request does not show in its address what it asks for.

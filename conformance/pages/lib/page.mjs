@@ -15,7 +15,7 @@ const HISTORY = /\/messages\?dialect=|\/chat\?(?:profile=[^&]*&)?(conversationId
 /** How CopilotKit asks what its runtime has. */
 const RUNTIME = /\/v1\/ag-ui\/info/;
 
-/** Lines that are no part of the conversation. */
+/** Lines that are not part of the conversation. */
 const ASIDE = /^(\d+:\d+ [AP]M|Response complete|Assistant is responding|Sending|Stop|Regenerate|Clear|Edit)$/;
 
 export class Page {
@@ -67,14 +67,14 @@ export class Page {
     await this.#load(() => this.tab.reload());
   }
 
-  /** A page is loaded when it has its history: MUI's forgets what is said before. */
+  /** A page is loaded when it has its history: MUI's page drops earlier messages. */
   async #load(load) {
     const asks = this.#kind.history && this.conversation !== null;
     const first = (response) => HISTORY.test(response.url()) || (RUNTIME.test(response.url()) && !response.ok());
     const history = asks ? this.tab.waitForResponse(first) : undefined;
     await load();
     const response = await history;
-    // Without its runtime the page would wait for ever.
+    // Without its runtime the page would wait forever.
     if (response && RUNTIME.test(response.url())) throw new Error(`${response.url()} answered ${response.status()}`);
     // A page reads no body of a refusal, one that is not read does not finish, and one that is a stream does later.
     if (response?.ok() && /json/.test(response.headers()['content-type'])) await response.finished();
@@ -191,7 +191,7 @@ export class Page {
     return lines.filter((line) => line && !ASIDE.test(line)).join('\n');
   }
 
-  /** Loads the page anew; when it is `complete` it reads as before. */
+  /** Reloads the page; when it is `complete` it shows the same text as before. */
   async isSameAfterReload(complete) {
     const before = await this.transcript();
     await this.reload();

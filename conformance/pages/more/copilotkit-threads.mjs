@@ -17,7 +17,7 @@ for (const [transport, query] of [
     const threads = (text) => page.locator('.threads .name').filter({ hasText: text });
     const isGone = (text) => threads(text).waitFor({ state: 'detached' });
     const thread = page.locator('.threads li').filter({ hasText: 'heron' });
-    // The list changes before the server has answered, and a page that is loaded anew too soon takes its request back.
+    // The list changes before the server has responded, and reloading the page too early aborts the request.
     const press = async (name) => {
       const changed = page.tab.waitForResponse((response) => response.status() === 204);
       await thread.getByRole('button', { name, exact: true }).click();

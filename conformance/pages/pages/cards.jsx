@@ -80,7 +80,7 @@ export function Controls(actions) {
   );
 }
 
-/** Lets the person write one of their messages anew. */
+/** Lets the user edit one of their messages. */
 export function Edit({ text, onEdit }) {
   const [open, setOpen] = useState(false);
   if (!open) return <button onClick={() => setOpen(true)}>Edit</button>;

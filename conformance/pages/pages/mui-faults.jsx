@@ -1,4 +1,4 @@
-// A ChatBox with attachments, whose adapter gives up soon; it shows what its callbacks are told.
+// A ChatBox with attachments whose adapter gives up early; it shows the arguments of its callbacks.
 
 import { ChatBox } from '@mui/x-chat';
 import { useChat } from '@mui/x-chat/headless';

@@ -1,4 +1,4 @@
-// TanStack AI's `ChatClient` over its own SSE connection (the last release that speaks the eight chunks).
+// TanStack AI's `ChatClient` over its own SSE connection (the last release with the eight chunks).
 
 import { describe } from './describe.mjs';
 

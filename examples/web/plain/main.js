@@ -45,7 +45,7 @@ function apply(event, data) {
   };
   switch (event) {
     case 'message.start':
-      // A stream that is read again says its message from the beginning.
+      // A stream that is read again sends its message from the beginning.
       messages = [...messages.filter(({ id }) => id !== data.messageId), { id: data.messageId, role: data.role, parts: [] }];
       break;
     case 'message.delta':
@@ -93,7 +93,7 @@ async function follow(response) {
         apply(event, data);
         render();
         if (event === 'done' || (event === 'error' && data.terminal)) return;
-        // The text of an attempt that failed goes away when the run is read anew.
+        // Reading the run again removes the text of a failed attempt.
         if (event === 'status' && data.state === 'retrying') {
           cursor = undefined;
           break;
@@ -145,7 +145,7 @@ function stop() {
 // endregion
 
 // region: tools
-/** Executes the calls of this page's tools, and goes on. */
+/** Executes the calls of this page's tools, and continues. */
 async function executeTools() {
   const calls = messages.at(-1).parts.filter(({ type, state }) => state === 'input-available' && tools[type.slice('tool-'.length)]);
   for (const part of calls) {

@@ -48,7 +48,7 @@ const isOpen = ({ status }) => status === 'queued' || status === 'in_progress';
 // endregion
 
 // region: hook
-/** A conversation of responses, each of which goes on from the one before. */
+/** A conversation of responses, each of which continues the one before. */
 function useResponses() {
   const [turns, setTurns] = useState([]);
   const [busy, setBusy] = useState(true);
@@ -79,7 +79,7 @@ function useResponses() {
     const previous_response_id = latest.current.at(-1)?.id;
     change(at, { input, output: [], status: 'queued' });
     try {
-      // In the background, so that it goes on when the page is gone.
+      // In the background, so that it continues when the page is closed.
       await read(at, await client.responses.create({ model: agent, input, tools, previous_response_id, background: true, stream: true }));
     } catch (error) {
       setError(error);

@@ -9,10 +9,10 @@ export class Reader {
   lastEventId = null;
   /** An attempt failed: what the stream holds of the answer is out of date. */
   stale = false;
-  /** The `partId` of a part, which is no field of UI messages. */
+  /** The `partId` of a part, which UI messages do not have. */
   #ids = new WeakMap();
 
-  /** A new answer, or the same one anew. */
+  /** A new answer, or the same one from its beginning. */
   begin() {
     this.messages = [];
     this.error = null;

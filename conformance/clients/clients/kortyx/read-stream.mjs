@@ -1,4 +1,4 @@
-// What was recorded of `readStream` of @kortyx/stream, faults included: a block counts only if it begins with `data: `.
+// `readStream` of @kortyx/stream as recorded, bugs included: a block counts only if it begins with `data: `.
 
 export async function* readStream(body) {
   if (!body) return;

@@ -1,5 +1,5 @@
-// What was recorded of `applyStructuredChunk` of @kortyx/stream: a new state, or an error that ends the reading. Only names that
-// objects inherit, such as `__proto__`, are treated as plain keys.
+// `applyStructuredChunk` of @kortyx/stream as recorded: returns a new state, or an error that ends the
+// stream. Only names that objects inherit, such as `__proto__`, are treated as plain keys.
 
 export function applyStructuredChunk(state, chunk) {
   const { streamId, kind, path } = chunk;

@@ -1,4 +1,4 @@
-// What a person changes in a conversation: they edit, ask again, stop and begin anew.
+// Changes that a user makes to a conversation: edit, regenerate, stop and start over.
 
 import assert from 'node:assert/strict';
 import { until } from '../../../clients/lib/until.mjs';

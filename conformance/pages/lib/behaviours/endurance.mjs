@@ -1,4 +1,4 @@
-// What an answer outlives: the page that is loaded anew, and the server that dies.
+// What an answer survives: a reload of the page, and a crash of the server.
 
 const BEGIN = /One word after the other/;
 const END = /nothing is lost\.$/;

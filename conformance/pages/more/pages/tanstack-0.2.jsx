@@ -69,7 +69,7 @@ function Chat() {
   );
 }
 
-/** What is not complete yet is no JSON. */
+/** Incomplete arguments are not JSON yet. */
 function parsed(text) {
   try {
     return JSON.parse(text);

@@ -8,7 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::vectors::{Judge, read_folder, read_jsonl, read_lines, replace_lone_surrogates};
 
-/// What a client holds before and after a run.
+/// A client's state before and after a run.
 struct Page {
     messages: Vec<Message>,
     state: Option<Value>,
@@ -19,7 +19,7 @@ impl Page {
         Self { messages: parse_messages(messages), state: Some(state.clone()) }
     }
 
-    /// Adds a message; a tool's goes to the call that it answers.
+    /// Adds a message; a tool message goes into the call that it answers.
     fn add(&mut self, message: Message) {
         if let [Part::Tool(answer)] = message.parts.as_slice() {
             for part in self.messages.iter_mut().flat_map(|message| &mut message.parts) {
@@ -34,7 +34,7 @@ impl Page {
         self.messages.push(message);
     }
 
-    /// Lets it read the events of one response.
+    /// Applies the events of one response.
     fn read<'a>(&mut self, events: impl Iterator<Item = &'a str>) -> Decoded {
         let dialect = headwater_dialects::reader("ag-ui").unwrap();
         let mut state = RunState::with_rules(dialect.rules()).with_messages(self.messages.clone());
@@ -52,7 +52,7 @@ impl Page {
             }
         }
         for record in &decoded.records {
-            // A patch that does not fit changes nothing, there as here.
+            // A patch that does not apply changes nothing, in the client as here.
             let _ = state.apply(record);
         }
         self.messages = state.messages().to_vec();
@@ -67,7 +67,7 @@ fn parse_messages(messages: &Value) -> Vec<Message> {
     headwater_dialects::find("ag-ui").unwrap().parse_request(&request).unwrap().messages
 }
 
-/// The client's messages in the form that is compared: results stand with their calls, the last one counts.
+/// The client's messages in the form for comparison: results are with their calls, the last one counts.
 fn theirs(messages: &Value) -> Vec<Value> {
     let messages = messages.as_array().unwrap();
     let call_of = |message: &Value| message["toolCallId"].clone();
@@ -120,7 +120,7 @@ fn content(content: &Value) -> String {
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),
     };
-    // Half a surrogate pair: JavaScript keeps it, and nothing that prints it can.
+    // Half a surrogate pair: JavaScript keeps it, but it cannot be printed.
     text.replace('\u{fffd}', "")
 }
 
@@ -162,7 +162,7 @@ fn ours(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-/// Minted ids are random there and counted here.
+/// Generated ids are random there and counted here.
 fn is_minted(messages: &Value) -> bool {
     messages.to_string().contains("<uuid-")
 }
@@ -175,8 +175,8 @@ fn compare_messages(expected: &Value, page: &Page) -> Result<(), String> {
     if theirs == ours { Ok(()) } else { Err(format!("messages\n  theirs {theirs:?}\n  ours   {ours:?}")) }
 }
 
-/// Whether the client gave up on the stream. It validates what it reads; the decoder reads on, so that what each of them
-/// has in the end cannot be compared.
+/// Whether the client rejected the stream. It validates its input; the decoder reads on, so their final
+/// states cannot be compared.
 fn gave_up(row: &Value) -> bool {
     matches!(row["errorKind"].as_str(), Some("schema" | "verify" | "chunk" | "frame" | "json"))
 }
@@ -186,7 +186,7 @@ fn compare_error(decoded: &Decoded) -> Result<(), String> {
 }
 
 #[test]
-fn runs_build_the_messages_that_the_client_builds() {
+fn runs_build_the_same_messages_as_the_client() {
     #[derive(Deserialize)]
     struct Raw<'a> {
         #[serde(borrow, default)]
@@ -224,7 +224,7 @@ fn compare_state(expected: &Value, page: &Page) -> Result<(), String> {
     if *expected == ours { Ok(()) } else { Err(format!("state: theirs {expected}, ours {ours}")) }
 }
 
-/// One of several calls of `runAgent`. One that the client refuses before it asks is nobody's business but its own.
+/// One of several calls of `runAgent`. Calls that the client refuses before sending are skipped.
 fn one_of_several(page: &mut Page, run: &Value) -> Result<(), String> {
     if let Some(more) = run.get("addMessages") {
         for message in parse_messages(more) {
@@ -253,11 +253,11 @@ fn one_of_several(page: &mut Page, run: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn single_events_that_the_client_accepts_are_read() {
+fn events_accepted_by_the_client_are_decoded() {
     let Some(rows) = read_jsonl("agui/schema.jsonl") else { return };
     let mut judge = Judge::new("agui/schema.jsonl");
     let dialect = headwater_dialects::reader("ag-ui").unwrap();
-    // What the client refuses is for the client to judge: a reader gets as much of it as it can.
+    // Events that the client rejects are not compared: our decoder reads as much as it can.
     for row in rows {
         judge.row(row["name"].as_str().unwrap(), |_| {
             let mut decoder = Decoder::new(dialect, Framing::Sse);
@@ -275,7 +275,7 @@ fn single_events_that_the_client_accepts_are_read() {
 }
 
 #[test]
-fn bytes_are_cut_into_events_as_by_the_client() {
+fn bytes_are_split_into_events_like_in_the_client() {
     let Some(rows) = read_jsonl("agui/sse.jsonl") else { return };
     let mut judge = Judge::new("agui/sse.jsonl");
     let dialect = headwater_dialects::reader("ag-ui").unwrap();
@@ -307,7 +307,7 @@ fn bytes_are_cut_into_events_as_by_the_client() {
     judge.finish();
 }
 
-/// A request as it came, and what must be read from it.
+/// A recorded request and the expected result of parsing.
 fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<(), String> {
     let request = RawRequest { method, target, headers, body };
     let read = headwater_dialects::find("ag-ui").unwrap().parse_request(&request);
@@ -362,7 +362,7 @@ fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &
         "decided",
         !decided || chat.approvals.iter().any(|answer| answer.approved && answer.call.is_some()),
     )?;
-    // What decisions say in place of an output is not one.
+    // The texts of decisions are not outputs.
     let mut theirs = theirs(&body["messages"]);
     if !chat.approvals.is_empty() {
         theirs.iter_mut().flat_map(|message| message["tools"].as_array_mut().into_iter().flatten()).for_each(
@@ -373,13 +373,13 @@ fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &
             },
         );
     }
-    // An old part of a message is read as a file.
+    // An old part of a message is parsed as a file.
     let ours = ours(&chat.messages);
     must(&format!("messages {theirs:?}"), theirs == ours)
 }
 
 #[test]
-fn requests_of_http_agent_are_read() {
+fn http_agent_requests_are_parsed() {
     let Some(rows) = read_jsonl("agui/http.jsonl") else { return };
     let mut judge = Judge::new("agui/http.jsonl");
     for row in rows {
@@ -402,7 +402,7 @@ fn requests_of_http_agent_are_read() {
 }
 
 #[test]
-fn requests_of_todays_tanstack_are_read() {
+fn current_tanstack_requests_are_parsed() {
     let Some(rows) = read_jsonl("tanstack/newest-http.jsonl") else { return };
     let mut judge = Judge::new("tanstack/newest-http.jsonl");
     for row in rows {
@@ -424,13 +424,14 @@ fn requests_of_todays_tanstack_are_read() {
     judge.finish();
 }
 
-/// What the specification's own corpus wants of a client: its messages, its state, and whether it accepts the stream.
+/// The requirements of the specification's own corpus: messages, state, and whether the client accepts the
+/// stream.
 fn compare_fixture(fixture: &Value) -> Result<(), String> {
     let expect = &fixture["expect"];
     let events: Vec<_> = fixture["stream"].as_array().unwrap().iter().map(Value::to_string).collect();
     let refused = expect["outcome"] == "failed";
     if refused || fixture["source"].as_str().is_some_and(|source| source.contains("draft")) {
-        // To whom an event of a subagent belongs, and how chunks agree with each other, is left to the client.
+        // Ownership of subagent events and consistency of chunks are left to the client.
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         let found = lint(headwater_dialects::reader("ag-ui").unwrap(), Framing::Sse, body.as_bytes());
         let left = found.is_empty() && !body.contains("subagent") && !body.contains("_CHUNK");
@@ -446,7 +447,7 @@ fn compare_fixture(fixture: &Value) -> Result<(), String> {
     }
     let Some(expected) = expect.get("messages") else { return Ok(()) };
     let (mut theirs, ours) = (theirs(expected), ours(&page.messages));
-    // A result stands with its call, also where the corpus does not repeat the call.
+    // A result is with its call, even if the corpus does not repeat the call.
     theirs.retain(|message| {
         let held = ours.iter().any(|ours| ours["id"] == message["id"]);
         let results = || ours.iter().flat_map(|ours| ours["tools"].as_array().into_iter().flatten());
@@ -463,7 +464,7 @@ fn compare_fixture(fixture: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn the_specifications_own_streams_are_read_as_it_says() {
+fn specification_streams_are_decoded_as_specified() {
     let mut complaints = String::new();
     for folder in ["streams", "extra"] {
         let Some(files) = read_folder(&format!("ag-ui-conformance/{folder}")) else { return };

@@ -71,7 +71,7 @@ fn broken(events: &[(&str, Value)]) -> Vec<&'static str> {
     check(&stream(events)).iter().map(|finding| finding.rule).collect()
 }
 
-/// What a reader sees of a message: its parts in order, in short.
+/// A short description of a message's parts, in order.
 fn parts(message: &Message) -> Vec<String> {
     let view = serde_json::to_value(message).unwrap();
     let short = |part: &Value| match part["type"].as_str().unwrap() {
@@ -88,7 +88,7 @@ fn view(state: &RunState) -> Value {
 }
 
 #[test]
-fn the_contracts_own_example_is_read_and_found_in_order() {
+fn contract_example_is_decoded_without_findings() {
     let read = read(EXAMPLE);
     assert_eq!(read.decoded.errors, []);
     assert_eq!(check(EXAMPLE), []);
@@ -113,7 +113,7 @@ fn the_contracts_own_example_is_read_and_found_in_order() {
 }
 
 #[test]
-fn example_comes_out_again_as_the_same_events() {
+fn contract_example_round_trips() {
     let again = encode(&read(EXAMPLE).decoded.records);
     assert_eq!(check(&again), []);
     let names: Vec<_> = again.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
@@ -132,7 +132,7 @@ fn last_event_without_a_blank_line_is_read() {
 }
 
 #[test]
-fn the_contracts_events_are_written_with_its_fields_and_no_others() {
+fn contract_events_have_exactly_its_fields() {
     let origin = |attempt: Option<&str>| Origin { attempt: attempt.map(Into::into), ..Origin::default() };
     let started = RunStarted {
         run: Some("run_1".into()),
@@ -242,7 +242,7 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_place_and_passed_over() {
+fn invalid_frames_are_reported_with_their_position_and_skipped() {
     let read = read(
         "event: meta\ndata: {}\n\n\
          event: message.delta\ndata: {\"messageId\":\"m\",\"delta\":7}\n\n\
@@ -263,7 +263,7 @@ fn what_is_wrong_is_reported_with_its_place_and_passed_over() {
 }
 
 #[test]
-fn every_rule_of_the_linter_is_broken_by_some_stream() {
+fn every_lint_rule_has_a_violation() {
     let meta = || ("meta", json!({ "runId": "r" }));
     let start = || ("message.start", json!({ "messageId": "m", "role": "assistant" }));
     let call = || {

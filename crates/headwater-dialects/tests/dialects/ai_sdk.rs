@@ -23,7 +23,7 @@ fn name(row: &Value) -> &str {
     row["id"].as_str().unwrap_or_default()
 }
 
-/// A recorded row: its values, and its chunks as they were written, halves of surrogate pairs included.
+/// A recorded row: its values, and its raw chunks, including halves of surrogate pairs.
 struct Row {
     row: Value,
     chunks: Vec<String>,
@@ -58,7 +58,7 @@ fn reduce(Row { row, chunks }: &Row) -> Reduced {
     reduce_chunks("ai-sdk", Some(state), chunks)
 }
 
-/// The message that the client built, in the form that is compared, and ours.
+/// The client's message in the form for comparison, and ours.
 fn messages(row: &Value, ours: &Reduced) -> (Value, Value) {
     let wanted = match &row["wire"]["final"] {
         Value::Null => json!(null),
@@ -80,14 +80,14 @@ fn compared(message: &Message, row: &Value) -> Value {
     flat
 }
 
-/// The kinds of the parts in their order; a step that nothing came after is not in the recording.
+/// The kinds of the parts in order; a trailing empty step is not in the recording.
 fn kind(part: &headwater_protocol::Part) -> String {
     let part = serde_json::to_value(part).unwrap();
     part["type"].as_str().map_or_else(|| "other".to_owned(), str::to_owned)
 }
 
-/// The text of the call's input ends within a number or a literal: the client completes it by a guess (`t` is
-/// `true`, `1` is 1), and we show what was said before it.
+/// The input's text ends within a number or literal: the client guesses its end (`t` is `true`, `1` is 1),
+/// and we show the value before it.
 fn ends_in_an_open_scalar(row: &Value, call: &str) -> bool {
     let inputs = row["chunks"].as_array().unwrap().iter().filter(|chunk| chunk["toolCallId"] == call);
     let text: String = inputs.filter_map(|chunk| chunk["inputTextDelta"].as_str()).collect();
@@ -96,13 +96,13 @@ fn ends_in_an_open_scalar(row: &Value, call: &str) -> bool {
     !within_a_string && last.is_some_and(|last| last.is_ascii_alphanumeric() || "+-.".contains(last))
 }
 
-/// Metadata that is no object is spread into one by the client, key by key: `"abc"` becomes `{"0":"a",…}`.
+/// The client spreads non-object metadata into an object, key by key: `"abc"` becomes `{"0":"a",…}`.
 fn spreads_metadata(row: &Value) -> bool {
     let said = row["chunks"].as_array().unwrap().iter().map(|chunk| &chunk["messageMetadata"]);
     said.into_iter().any(|metadata| !metadata.is_null() && !metadata.is_object())
 }
 
-/// The recording is of the last snapshot: a trailing step is not in it.
+/// The recording is of the last snapshot, which has no trailing step.
 fn without_trailing_step(mut message: Value) -> Value {
     if let Some(steps) = message["steps"].as_array_mut() {
         while steps.last().is_some_and(|step| step == "step-start") {
@@ -120,7 +120,7 @@ fn judge_stream(recorded: &Row) -> Result<(), String> {
         wanted["metadata"] = Value::Null;
         found["metadata"] = Value::Null;
     }
-    // The client shows no message before it has anything to show.
+    // The client shows no message before it has content.
     let nothing =
         |message: &Value| message.is_null() || message["steps"].as_array().is_some_and(Vec::is_empty);
     if wanted == found || nothing(&wanted) && nothing(&found) && wanted.is_null() != found.is_null() {
@@ -131,7 +131,7 @@ fn judge_stream(recorded: &Row) -> Result<(), String> {
 }
 
 #[test]
-fn streams_build_the_message_that_version_7_builds() {
+fn streams_build_the_same_message_as_version_7() {
     for file in [V7, "aisdk/ui-stream.v7.lone-surrogate.jsonl"] {
         let Some(rows) = rows(file) else { return };
         let mut judge = Judge::new(file);
@@ -143,7 +143,7 @@ fn streams_build_the_message_that_version_7_builds() {
 }
 
 #[test]
-fn streams_build_the_message_that_versions_5_and_6_build_where_version_7_builds_the_same() {
+fn streams_build_the_same_message_as_versions_5_and_6() {
     for file in [
         "aisdk/ui-stream.v6.jsonl",
         "aisdk/ui-stream.v6.lone-surrogate.jsonl",
@@ -162,7 +162,7 @@ fn streams_build_the_message_that_versions_5_and_6_build_where_version_7_builds_
 }
 
 #[test]
-fn lint_names_what_strict_clients_reject() {
+fn lint_reports_chunks_rejected_by_strict_clients() {
     let file = "aisdk/ui-stream.strict-6.0.200.validation.jsonl";
     let Some(rows) = rows(file) else { return };
     let mut judge = Judge::new(file);
@@ -185,7 +185,7 @@ fn lint_names_what_strict_clients_reject() {
 }
 
 #[test]
-fn bytes_are_cut_into_the_chunks_that_the_client_reads() {
+fn bytes_are_split_into_chunks_like_in_the_client() {
     for file in ["aisdk/sse-framing.jsonl", "aisdk/sse-framing.lone-surrogate.jsonl"] {
         let Some(rows) = read_jsonl(file) else { return };
         let mut judge = Judge::new(file);
@@ -196,13 +196,13 @@ fn bytes_are_cut_into_the_chunks_that_the_client_reads() {
     }
 }
 
-/// Feeds the bytes, and expects what the chunks that the client read say, one by one.
+/// Feeds the bytes, and expects the same records as from the client's chunks.
 fn judge_bytes(row: &Value) -> Result<(), String> {
     let decode =
         |piece: &Value| base64::engine::general_purpose::STANDARD.decode(piece.as_str().unwrap()).unwrap();
     let pieces: Vec<Vec<u8>> = row["segmentsBase64"].as_array().unwrap().iter().map(decode).collect();
     let ours = reduce_bytes("ai-sdk", Framing::Sse, &pieces);
-    // A delta whose start the row leaves out is fatal to the reducer, but not to the framing.
+    // A delta without its start is fatal to the reducer, but not to the framing.
     let unopened = |error: &Error| error.kind() == ErrorKind::Order;
     let failed = ours.decoded.fatal().is_some_and(|error| !unopened(error));
     if failed == row["error"].is_null() {
@@ -213,7 +213,7 @@ fn judge_bytes(row: &Value) -> Result<(), String> {
     if seen == wanted { Ok(()) } else { Err(format!("wanted {wanted:?}, found {seen:?}")) }
 }
 
-/// The chunks up to the one that is refused.
+/// The chunks up to the refused one.
 fn frames(pieces: &[Vec<u8>], refused: Option<&Error>) -> Vec<Value> {
     let end = refused.and_then(Error::place).map_or(u64::MAX, |place| place.frame);
     let mut reader = SseReader::new();
@@ -223,7 +223,7 @@ fn frames(pieces: &[Vec<u8>], refused: Option<&Error>) -> Vec<Value> {
             let frame = frame.unwrap();
             let mended = replace_lone_surrogates(frame.data);
             if frame.index < end && mended != "[DONE]" {
-                // A number beyond the range of a double is written as `null` in JavaScript.
+                // JavaScript writes a number beyond the range of a double as `null`.
                 chunks.push(doubles(&serde_json::from_str(&mended.replace("1e400", "null")).unwrap()));
             }
         });
@@ -231,7 +231,7 @@ fn frames(pieces: &[Vec<u8>], refused: Option<&Error>) -> Vec<Value> {
     chunks
 }
 
-/// JavaScript has no other numbers than doubles.
+/// JavaScript only has doubles.
 fn doubles(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
@@ -242,7 +242,7 @@ fn doubles(value: &Value) -> Value {
 }
 
 #[test]
-fn the_requests_of_the_client_are_understood() {
+fn client_requests_are_parsed() {
     for file in
         ["aisdk/http-requests.v7.jsonl", "aisdk/http-requests.v6.jsonl", "aisdk/http-requests.v5.jsonl"]
     {
@@ -325,7 +325,7 @@ fn judge_request(request: &Value) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// A message without what a text part may leave out.
+/// A message without the optional fields of text parts.
 fn essence(message: &Value) -> Value {
     let mut message = message.clone();
     for part in message["parts"].as_array_mut().into_iter().flatten() {
@@ -337,7 +337,7 @@ fn essence(message: &Value) -> Value {
 }
 
 #[test]
-fn the_streams_of_the_server_are_read_and_said_again() {
+fn server_streams_round_trip() {
     let file = "aisdk/server-emission.v7.jsonl";
     let Some(rows) = read_jsonl(file) else { return };
     let mut judge = Judge::new(file);
@@ -366,7 +366,7 @@ fn the_streams_of_the_server_are_read_and_said_again() {
                     return Err(format!("{profile}: {findings:?} in {}", String::from_utf8_lossy(&bytes)));
                 }
                 let again = reduce_bytes("ai-sdk", Framing::Sse, std::slice::from_ref(&bytes));
-                // What only version 7 knows is not sent to the others.
+                // Chunks of version 7 are not sent to other clients.
                 let list = if profile == "ai-7" { None } else { Some("text") };
                 let (wanted, found) = (shown(&ours.state, list), shown(&again.state, list));
                 if wanted != found {
@@ -389,7 +389,7 @@ fn shown(state: &RunState, list: Option<&str>) -> Value {
 proptest! {
     #![proptest_config(crate::laws::cases())]
 
-    /// Whatever comes in whatever order, the client accepts the stream.
+    /// For any order of events, the client accepts the stream.
     #[test]
     fn any_order_of_events_makes_a_valid_stream(records in runs::run().prop_map(Just).prop_flat_map(Strategy::prop_shuffle)) {
         let end = records.iter().position(|record| record.event.kind().ends_run());
@@ -409,7 +409,7 @@ proptest! {
 }
 
 #[test]
-fn history_has_what_the_validator_wants() {
+fn history_passes_the_validator() {
     let mut message = Message::text("m1", Role::Assistant, "See there.");
     message.parts.push(Part::SourceDocument(SourcePart { source: "s1".into(), ..SourcePart::default() }));
     let named = SourcePart {

@@ -12,7 +12,7 @@ fn record(seq: u64, event: Event) -> Record {
 }
 
 #[test]
-fn a_warm_encoder_allocates_nothing_for_a_delta() {
+fn warm_encoder_allocates_nothing_for_a_delta() {
     let head = [
         Event::RunStarted(RunStarted { run: Some("run_1".into()), ..RunStarted::default() }),
         Event::MessageStarted(MessageStarted {
@@ -43,7 +43,8 @@ fn a_warm_encoder_allocates_nothing_for_a_delta() {
         };
         warm(&mut encoder, &text);
         let counted = allocation_counter::measure(|| warm(&mut encoder, &text));
-        // A dialect that must be able to say the message again keeps its text, which doubles now and then.
+        // A dialect that may have to repeat the message keeps its text, in a buffer that doubles now and
+        // then.
         assert!(
             counted.count_total <= 4,
             "{}: {} allocations for 1000 text deltas",

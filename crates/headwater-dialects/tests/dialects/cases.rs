@@ -1,8 +1,9 @@
-//! Streams that our encoders write, for the vendors' own clients to judge.
+//! Streams of our encoders, judged by the vendors' own clients.
 //!
-//! `conformance/cases/<dialect>/<name>.sse` is held to the encoder here, and judged by the real client in
-//! `conformance/vendors`; `<name>.expected.json` is what the client must show. `HEADWATER_BLESS=1` writes them anew.
-//! Generated runs go to the folder `HEADWATER_GENERATED_CASES`, if that is set, and are judged in the same way.
+//! `conformance/cases/<dialect>/<name>.sse` is compared with the encoder here and judged by the real client
+//! in `conformance/vendors`; `<name>.expected.json` is what the client must show. `HEADWATER_BLESS=1`
+//! regenerates them. Generated runs go to the folder `HEADWATER_GENERATED_CASES`, if set, and are judged in
+//! the same way.
 
 mod scenarios;
 
@@ -43,8 +44,8 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -
     encoder.take()
 }
 
-/// The records that the reader is told of. Most clients show the same whether they stayed or came back; a
-/// TanStack page shows what was streamed, and who comes back is told what became of it.
+/// The records for the expectation. Most clients show the same whether they stayed or reconnected; a TanStack
+/// page shows what was streamed, and after a reconnect the outcome.
 fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
     match scenario.comes_back_after {
         Some(cut) if dialect.name() == "tanstack" => {
@@ -55,11 +56,11 @@ fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
     }
 }
 
-/// What the vendor's client must show of a run: its state, less what that client has no place for.
+/// What the vendor's client must show of a run: its state without what that client cannot show.
 fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
     let mut state = RunState::default();
     for record in records {
-        // A client that cannot take anything back shows the failed attempt too.
+        // A client that cannot retract shows the failed attempt too.
         if retracts || !matches!(record.event, Event::AttemptRetracted(_)) {
             let _ = state.apply(record);
         }
@@ -89,7 +90,7 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
                 ]),
             ),
             Part::File(file) => push("files", json!({ "mediaType": file.media_type, "url": file.url })),
-            // Its page has an activity for an object, and nothing for other data.
+            // Its page shows an activity for an object, and nothing for other data.
             Part::Structured(part) if dialect == "ag-ui" => {
                 let id = format!("{}-object-{}", message.id, part.stream);
                 let data = state.structured().get(&part.stream).and_then(|state| state.data());
@@ -130,7 +131,7 @@ fn present<'a>(fields: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Va
     Value::Object(fields.collect())
 }
 
-/// Where a vendor's client shows things in another way, whatever we send.
+/// Where a vendor's client shows things differently, whatever we send.
 fn adapt(dialect: &str, flat: &mut Value) {
     let shows_parts = matches!(dialect, "ai-sdk" | "mui");
     if !shows_parts {
@@ -141,7 +142,7 @@ fn adapt(dialect: &str, flat: &mut Value) {
     }
     if dialect == "ag-ui" {
         for tool in flat["tools"].as_array_mut().unwrap() {
-            // There is no state for a call that failed or was refused: that is its output.
+            // There is no state for a failed or denied call: it is the output.
             if tool["state"] == "output-error" {
                 tool["state"] = json!("output-available");
                 tool["output"] = tool["errorText"].take();
@@ -163,7 +164,7 @@ fn judged() -> impl Iterator<Item = (&'static dyn Dialect, &'static str, bool)> 
         .into_iter()
         .filter(|dialect| matches!(dialect.name(), "ai-sdk" | "tanstack" | "mui" | "ag-ui"));
     judged.flat_map(|dialect| {
-        // TanStack's newest client is judged with a server alone: it reads no bare stream.
+        // TanStack's newest client is only judged with a server: it does not read a bare stream.
         let profiles = dialect.profiles().iter().filter(|profile| !profile.name.starts_with("tanstack"));
         profiles.map(move |profile| {
             let exact = profile.retraction == headwater_dialects::Retraction::Exact;
@@ -172,13 +173,13 @@ fn judged() -> impl Iterator<Item = (&'static dyn Dialect, &'static str, bool)> 
     })
 }
 
-/// Which clients can read a profile; all of the dialect's if it is not said.
+/// The clients that can read a profile; `None` for all clients of the dialect.
 fn clients(dialect: &str, profile: &str, records: &[Record]) -> Option<Value> {
     let asks = records.iter().any(|record| matches!(record.event, Event::ApprovalRequested(_)));
     match (dialect, profile) {
         ("ai-sdk", "ai-7") => Some(json!(["ai-7"])),
         ("ai-sdk", "ai-5.0") => Some(json!(["ai-5"])),
-        // Version 5 has no approvals, and gives up on a chunk that it does not know.
+        // Version 5 has no approvals, and rejects unknown chunks.
         ("ai-sdk", _) if asks => Some(json!(["ai-6", "ai-7"])),
         ("ag-ui", "1.0") => Some(json!(["ag-ui"])),
         _ => None,
@@ -204,7 +205,7 @@ fn write_case(folder: &Path, name: &str, body: &[u8], expected: &Value, bless: b
     Ok(())
 }
 
-/// A client without approvals is shown the call, and a part of data that asks about it.
+/// A client without approvals shows the call, and a data part that asks about it.
 fn ask_with_data(expected: &mut Value) {
     let mut asked = Vec::new();
     for tool in expected["tools"].as_array_mut().unwrap() {
@@ -230,7 +231,7 @@ fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record
     }
     let error = match (dialect.name(), records.last().map(|record| &record.event)) {
         (_, Some(Event::RunFailed(error))) => Some(error.message.as_str()),
-        // Its older clients know no outcome but success, which CopilotKit's page is to show.
+        // Older clients only know success as an outcome, as does CopilotKit's page.
         ("ag-ui", Some(Event::RunCancelled { .. })) if !matches!(profile, "1.0" | "copilotkit") => {
             Some("cancelled")
         }
@@ -243,7 +244,7 @@ fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record
 }
 
 #[test]
-fn the_cases_for_the_vendors_are_what_the_encoders_write() {
+fn committed_cases_equal_the_encoder_output() {
     let bless = std::env::var_os("HEADWATER_BLESS").is_some();
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/cases"));
     let mut known = BTreeSet::new();
@@ -269,7 +270,7 @@ fn the_cases_for_the_vendors_are_what_the_encoders_write() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Runs of which a client shows something that its messages cannot be compared by.
+/// Runs that a client shows in a way that its messages do not reveal.
 fn shows_otherwise(dialect: &str, records: &[Record]) -> bool {
     let mut state = RunState::default();
     records.iter().for_each(|record| drop(state.apply(record)));
@@ -281,9 +282,9 @@ fn shows_otherwise(dialect: &str, records: &[Record]) -> bool {
     match dialect {
         // Arguments that happen to be JSON look complete, and only the last output is shown.
         "ag-ui" => tools.any(|tool| tool.state == ToolState::InputStreaming || tool.preliminary),
-        // It keeps no input that was refused.
+        // It keeps no refused input.
         "mui" => records.iter().any(|record| matches!(record.event, Event::ToolInputError(_))),
-        // What is open when a step ends is closed by its older clients, and goes on in a new part.
+        // Its older clients close open parts at the end of a step, and continue in a new part.
         "ai-sdk" => crosses_a_step(records),
         _ => false,
     }
@@ -315,7 +316,7 @@ fn crosses_a_step(records: &[Record]) -> bool {
 }
 
 #[test]
-fn generated_runs_are_written_for_the_vendors() {
+fn generated_runs_are_written_for_the_judges() {
     let Some(root) = std::env::var_os("HEADWATER_GENERATED_CASES").map(PathBuf::from) else {
         return;
     };
@@ -328,7 +329,8 @@ fn generated_runs_are_written_for_the_vendors() {
         let comes_back_after = (number % 2 == 1).then_some(cut);
         let scenario = Scenario { name: "generated", records, comes_back_after };
         for (dialect, profile, exact) in judged() {
-            // A client that stayed shows a failed attempt, one that came back later does not: both are right.
+            // A client that stayed shows a failed attempt, one that reconnected later does not: both are
+            // right.
             let retracts =
                 scenario.records.iter().any(|record| matches!(record.event, Event::AttemptRetracted(_)));
             if retracts && !exact || shows_otherwise(dialect.name(), &scenario.records) {

@@ -1,10 +1,10 @@
-//! `docs/dialects.md` says what the code says. `HEADWATER_BLESS=1` writes its tables anew.
+//! Compares `docs/dialects.md` with the code. `HEADWATER_BLESS=1` regenerates its tables.
 
 use crate::tables;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialects.md");
 
-/// The tables by the name that their markers have.
+/// The tables by the names of their markers.
 fn tables() -> [(&'static str, String); 4] {
     [
         ("events", tables::event_table()),
@@ -27,7 +27,7 @@ fn renewed(page: &str) -> String {
 }
 
 #[test]
-fn the_tables_in_the_documentation_are_those_of_the_code() {
+fn documented_tables_equal_the_code() {
     let page = std::fs::read_to_string(PATH).unwrap();
     let renewed = renewed(&page);
     if std::env::var_os("HEADWATER_BLESS").is_some() {

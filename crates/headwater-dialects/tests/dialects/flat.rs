@@ -1,5 +1,5 @@
-//! What counts when a message of ours is compared with a vendor's: text, reasoning, tools, sources, files
-//! and data, in the order of the parts.
+//! The form in which messages of ours and of vendors are compared: text, reasoning, tools, sources, files and
+//! data, in the order of the parts.
 
 use headwater_dialects::{Decoded, Decoder, Reader};
 use headwater_protocol::{Frame, Framing, Message, Part, RunState};
@@ -13,7 +13,7 @@ pub(crate) struct Reduced {
 }
 
 impl Reduced {
-    /// The frame at which the dialect's own client would have given up.
+    /// The frame at which the dialect's own client would have rejected the stream.
     pub(crate) fn fatal_frame(&self) -> Option<u64> {
         self.decoded.fatal().and_then(headwater_protocol::Error::place).map(|place| place.frame)
     }
@@ -48,14 +48,14 @@ pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) 
 fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: Decoded) -> Reduced {
     let mut state = start.unwrap_or_else(|| RunState::with_rules(dialect.rules()));
     for record in &decoded.records {
-        // A refused update changes nothing; the tests that care look at it themselves.
+        // A refused update changes nothing; tests that care check it themselves.
         let _ = state.apply(record);
     }
     state.end_of_stream();
     Reduced { state, decoded }
 }
 
-/// A message in the form that is compared.
+/// A message in the form for comparison.
 pub(crate) fn flat(message: &Message) -> Value {
     let mut out = json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
     for part in &message.parts {

@@ -1,4 +1,4 @@
-//! Any bytes into any decoder: no panic, and no more out than the input accounts for.
+//! Feeds any bytes to any decoder: no panic, and no more output than the input accounts for.
 //!
 //! `HEADWATER_GARBAGE` sets how many inputs each decoder gets; `cargo xtask garbage` gives it a million.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::runs;
 
-/// A small generator of numbers: fast, and the same on every machine.
+/// A small random generator, the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -52,7 +52,7 @@ fn seeds(dialect: &dyn Dialect, framing: Framing) -> Vec<Vec<u8>> {
     (0..64).map(|_| encode(strategy.new_tree(&mut runner).unwrap().current())).collect()
 }
 
-/// The field names and types that occur in the seeds: garbage with the right words goes deepest.
+/// The field names and types of the seeds: garbage with real words goes deepest.
 fn vocabulary(seeds: &[Vec<u8>]) -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     for seed in seeds {
@@ -123,7 +123,7 @@ fn garbage(dice: &mut Dice, seeds: &[Vec<u8>], words: &[String], framing: Framin
 }
 
 #[test]
-fn no_bytes_make_a_decoder_panic_or_run_away() {
+fn decoders_survive_any_bytes() {
     for dialect in headwater_dialects::ALL {
         let reader = headwater_dialects::reader(dialect.name()).unwrap();
         for &framing in dialect.default_profile().framings {

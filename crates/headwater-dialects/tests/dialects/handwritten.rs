@@ -1,4 +1,4 @@
-//! Deltas are written by hand: the very bytes that serde would write.
+//! Handwritten deltas are byte for byte what serde would write.
 
 use headwater_dialects::{EncodeOptions, Encoder};
 use headwater_protocol::{
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{laws, runs};
 
-/// The run with what most runs consist of.
+/// The run with additional deltas, which most runs consist of.
 fn with_deltas(mut records: Vec<Record>, text: &str) -> Vec<Record> {
     let at = records.len().min(2);
     let origin = records.get(at.saturating_sub(1)).map(|record| record.origin.clone()).unwrap_or_default();
@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(laws::cases())]
 
     #[test]
-    fn frames_are_the_bytes_that_serde_writes(records in runs::run(), text in any::<String>()) {
+    fn handwritten_frames_equal_serde_output(records in runs::run(), text in any::<String>()) {
         let records = with_deltas(records, &text);
         for dialect in headwater_dialects::ALL {
             let mut options = EncodeOptions::default();

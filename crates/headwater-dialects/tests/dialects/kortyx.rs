@@ -14,10 +14,10 @@ use crate::{
 const READER: &str = "kortyx/sse.jsonl";
 const WRITER: &str = "kortyx/sse_encode.jsonl";
 
-/// The reader of Kortyx departs from the standard of Server-Sent Events in many ways, and loses events where
-/// it does. There we do what the standard says, and the linter names the place.
+/// The parser of Kortyx deviates from the standard of Server-Sent Events in many ways, and then loses events.
+/// In these cases we follow the standard, and the linter reports the position.
 #[test]
-fn streams_are_read_as_kortyx_reads_them_or_as_the_standard_says() {
+fn streams_are_decoded_like_kortyx_or_the_standard() {
     let Some(rows) = read_jsonl(READER) else { return };
     let mut judge = Judge::new(READER);
     let mut by_the_standard = 0;
@@ -37,10 +37,10 @@ fn streams_are_read_as_kortyx_reads_them_or_as_the_standard_says() {
             let told = ours.errors.iter().filter(|error| error.kind() == ErrorKind::Json).count();
             let warned = row["warned_payloads"].as_array().expect("a row has warnings").len();
             if !departs && told != warned {
-                return Err(format!("{told} frames are told to be no JSON, {warned} were recorded"));
+                return Err(format!("{told} frames are reported as invalid JSON, {warned} were recorded"));
             }
             if departs && !lint_names_the_bytes(&bytes) {
-                return Err("no rule names what the reader of Kortyx trips over".to_owned());
+                return Err("no rule reports the hazard for the parser of Kortyx".to_owned());
             }
             Ok(())
         });
@@ -49,7 +49,7 @@ fn streams_are_read_as_kortyx_reads_them_or_as_the_standard_says() {
     judge.finish();
 }
 
-/// The bytes are such that Kortyx' reader and the standard see different blocks.
+/// Whether Kortyx' parser and the standard see different blocks in these bytes.
 fn departs_from_the_standard(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -57,7 +57,7 @@ fn departs_from_the_standard(bytes: &[u8]) -> bool {
         |piece: &str| piece.split(['\r', '\n']).any(|line| line == "data" || line.starts_with("data:"));
     let (whole, tail) = text.rsplit_once("\n\n").unwrap_or(("", text));
     let foreign = |piece: &str| match piece.strip_prefix("data: ") {
-        // A CR at the very end is white space to it.
+        // It treats a CR at the very end as white space.
         Some(payload) => payload.trim_end_matches('\r').contains(['\r', '\n']),
         None => has_data(piece),
     };
@@ -115,7 +115,7 @@ fn as_javascript_reads(value: Value) -> Value {
 }
 
 #[test]
-fn chunks_are_written_as_kortyx_writes_them() {
+fn chunks_equal_those_of_kortyx() {
     let Some(rows) = read_jsonl(WRITER) else { return };
     let mut judge = Judge::new(WRITER);
     for row in &rows {
@@ -138,9 +138,10 @@ fn chunks_are_written_as_kortyx_writes_them() {
     judge.finish();
 }
 
-/// What a server of Kortyx sends passes through our decoder and encoder, but for a type that its page does not know.
+/// A stream of a Kortyx server passes through our decoder and encoder, except a type that its page does not
+/// know.
 #[test]
-fn stream_of_kortyx_passes_through() {
+fn kortyx_stream_round_trips() {
     let chunks = [
         r#"{"type":"session","sessionId":"s1"}"#,
         r#"{"type":"trace","traceId":"t","spanId":"s","runId":"run-1","rootSpanName":"kortyx.run"}"#,

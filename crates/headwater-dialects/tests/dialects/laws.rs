@@ -1,4 +1,4 @@
-//! What holds for every dialect and every run.
+//! Properties of every dialect and every run.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn reduce(dialect: &dyn Dialect, records: &[Record]) -> RunState {
     state
 }
 
-/// The state as people compare it: transient data is gone.
+/// The state for comparison, without transient data.
 fn view(state: &RunState) -> Value {
     let mut view = serde_json::to_value(state.view()).unwrap();
     for message in view["messages"].as_array_mut().unwrap() {
@@ -75,8 +75,8 @@ fn view(state: &RunState) -> Value {
     view
 }
 
-/// AG-UI's page splits a message into several, has a result in the place of an error
-/// and an interrupt in the place of an approval, and its snapshots tell no statuses.
+/// AG-UI's page splits a message into several, has a result in place of an error and an interrupt in place of
+/// an approval, and its snapshots have no statuses.
 fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
     let view = view(state);
     let mut shown: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -85,13 +85,14 @@ fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
     {
         let (kind, value) = match part["type"].as_str().unwrap() {
             "tool-ask_user" => continue,
-            // TanStack's client drops a thought that a snapshot leaves out; AG-UI's, which the decoder follows, keeps it.
+            // TanStack's client drops reasoning that a snapshot leaves out; AG-UI's client, which the decoder
+            // follows, keeps it.
             "reasoning" if options.profile.map(|profile| profile.name) == Some("tanstack") => continue,
             kind @ ("text" | "reasoning") => (kind, part["text"].clone()),
             kind if kind.starts_with("tool-") => {
                 let result = part.get("output").or(part.get("errorText")).cloned().unwrap_or_default();
-                // Without a result, the arguments may be half of what they will be. Those that were refused are shown as far
-                // as they were streamed, or whole.
+                // Without a result, the arguments may be incomplete. Refused arguments are shown as far as
+                // they were streamed, or whole.
                 let input =
                     part.get("input").filter(|_| !result.is_null() && result != "not what the tool takes");
                 (kind, serde_json::json!([part["toolCallId"], input, result]))
@@ -115,7 +116,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn a_state_is_rebuilt_by_its_replay(records in runs::run()) {
+    fn replay_rebuilds_the_state(records in runs::run()) {
         for rules in headwater_dialects::READERS.map(Reader::rules) {
             let mut state = RunState::with_rules(rules);
             for record in &records {
@@ -132,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_decodes_without_error_and_keeps_the_contract(records in runs::ended_run()) {
+    fn encoded_run_decodes_without_errors_or_findings(records in runs::ended_run()) {
         for (dialect, options) in speakers() {
             let bytes = encode(dialect, &options, &records);
             let name = dialect.name();
@@ -144,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_exact_comes_back_as_it_was(records in runs::run()) {
+    fn exact_events_round_trip(records in runs::run()) {
         for (dialect, options) in speakers() {
             let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
             let bytes = encode(dialect, &options, &records);
@@ -161,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn any_split_gives_the_same(records in runs::run(), cuts in vec(any::<proptest::sample::Index>(), 0..12)) {
+    fn split_of_the_bytes_does_not_matter(records in runs::run(), cuts in vec(any::<proptest::sample::Index>(), 0..12)) {
         for (dialect, options) in speakers() {
             let bytes = encode(dialect, &options, &records);
             let whole = decode(dialect, &options, &bytes);
@@ -180,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn coming_back_is_as_good_as_having_stayed(records in runs::run()) {
+    fn reconnecting_shows_the_same_as_staying(records in runs::run()) {
         for (dialect, options) in speakers() {
             let records = shown(dialect, &options, &records);
             for cut in 0..=records.len() {
@@ -190,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn native_gives_back_every_record(records in runs::run()) {
+    fn native_wire_round_trips_every_record(records in runs::run()) {
         for framing in [Framing::Sse, Framing::Ndjson] {
             let mut options = EncodeOptions::default();
             options.framing = Some(framing);
@@ -202,7 +203,7 @@ proptest! {
 
     #[test]
     fn text_survives_a_conversion(records in runs::run()) {
-        // Of a dead attempt one page keeps what another removes.
+        // Of a failed attempt one page keeps what another removes.
         let records = alive(&records);
         let speakers: Vec<_> = speakers().collect();
         for (a, a_options) in &speakers {
@@ -218,8 +219,8 @@ proptest! {
     }
 }
 
-/// The run as a page can see it: without the events that are not sent, and without a dead attempt, of which a client that
-/// stayed may keep what one that came back never sees.
+/// The run as a page can see it: without unsent events and failed attempts, of which a client that stayed may
+/// keep what one that reconnected never sees.
 fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<Record> {
     let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
     if dialect.name() == "native" {
@@ -237,7 +238,7 @@ fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> 
     alive(records).into_iter().filter(|record| !hidden(record)).collect()
 }
 
-/// The records without dead attempts.
+/// The records without failed attempts.
 fn alive(records: &[Record]) -> Vec<Record> {
     let dead: Vec<_> = records
         .iter()
@@ -253,7 +254,7 @@ fn alive(records: &[Record]) -> Vec<Record> {
     records.iter().filter(lives).cloned().collect()
 }
 
-/// What a page shows of a state, in the way in which the dialect's page can be compared.
+/// What a page shows of a state, in the form in which the dialect's page can be compared.
 fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended: bool) -> Value {
     match dialect.name() {
         "kortyx" | "tanstack" | "responses" => texts_and_calls(dialect, options, state),
@@ -270,9 +271,9 @@ fn parts(state: &RunState, ended: bool) -> Value {
         let mut message = message.clone();
         message.parts.retain(|part| !matches!(part, Part::Data(data) if data.transient));
         let mut flat = crate::flat::flat(&message);
-        // An approval that is data stands by its call for those who come back.
+        // After a reconnect, an approval sent as data is next to its call.
         flat["data"].as_array_mut().unwrap().sort_by_key(|data| data["name"] != "approval");
-        // An input that is still streamed shows as far as its text goes.
+        // An input that is still streamed is shown as far as its text goes.
         for tool in flat["tools"].as_array_mut().unwrap() {
             if tool["state"] == "input-streaming" {
                 tool.as_object_mut().unwrap().remove("input");
@@ -281,7 +282,7 @@ fn parts(state: &RunState, ended: bool) -> Value {
         flat
     };
     state.messages().iter().map(kept).fold(json!({}), |mut all, message| {
-        // What an object has grown by since it was sent is sent later.
+        // The latest growth of an object is sent later.
         let lists = message.as_object().unwrap().iter().filter(|(list, _)| ended || *list != "data");
         for (list, parts) in lists {
             let shown = all.as_object_mut().unwrap().entry(list).or_insert(json!([]));
@@ -297,20 +298,20 @@ fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunSt
     for part in state.messages().iter().flat_map(|message| &message.parts) {
         match part {
             Part::Text(text) if !text.text.is_empty() => texts.push(text.text.clone()),
-            // A question that was answered is not asked again.
+            // An answered question is not asked again.
             Part::Tool(tool) if tool.name != "ask_user" => {
-                // An input that was refused is shown as far as it was streamed, or whole.
+                // A refused input is shown as far as it was streamed, or whole.
                 calls.push(json!([tool.call, tool.name, tool.output, tool.error]));
             }
             _ => {}
         }
     }
-    // A TanStack page has one text where nothing parts two of them. A response has a text from its first letter on, so two
-    // that are written at once may stand in either order.
+    // A TanStack page merges adjacent texts. In a response a text exists from its first letter on, so two
+    // that are written at once may be in either order.
     if matches!(dialect.name(), "tanstack" | "responses") {
         texts = vec![letters(texts.into_iter())];
     }
-    // Here a page that comes back is shown the finished calls at the end of the run.
+    // In this profile a reconnecting page gets the finished calls at the end of the run.
     if options.profile.map(|profile| profile.name) == Some("client-tools") {
         calls.clear();
     }
@@ -341,7 +342,7 @@ fn comes_back(
     let bytes = encoder.take();
     let mut decoded = decode(dialect, options, &bytes);
     let name = dialect.name();
-    // A stream of a run that goes on was cut, and may be told so.
+    // The stream of an active run was cut, and may report that.
     let ended = records.last().is_some_and(|record| record.event.kind().ends_run());
     decoded.errors.retain(|error| ended || error.kind() != ErrorKind::Cut);
     prop_assert!(decoded.errors.is_empty(), "{name}: {:?}\n{}", decoded.errors, say(&bytes));
@@ -361,7 +362,7 @@ fn comes_back(
     Ok(())
 }
 
-/// An empty text is nothing, and an object that still grows is sent now and then.
+/// Without empty texts and objects that still grow.
 fn complete_parts(state: &RunState, ended: bool) -> Value {
     let mut view = view(state);
     for message in view["messages"].as_array_mut().unwrap() {
@@ -381,8 +382,8 @@ fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {
     kinds
 }
 
-/// What every page shows: the text of the answers. Not every dialect says where one message ends and the next begins, nor to
-/// which of two open blocks a text belongs, so that the order of the letters may differ.
+/// What every page shows: the text of the answers. Not every dialect separates messages, or tells to which of
+/// two open blocks a text belongs, so the order of the letters may differ.
 fn essence(state: &RunState) -> String {
     letters(state.messages().iter().map(headwater_protocol::Message::plain_text))
 }

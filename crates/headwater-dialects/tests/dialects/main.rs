@@ -1,4 +1,4 @@
-//! The dialects against recordings of the real implementations, and against their laws.
+//! The dialects against recordings of the real implementations, and against their properties.
 //!
 //! Recordings are read from `$HEADWATER_VECTORS`; without it those tests pass and say so.
 #![allow(

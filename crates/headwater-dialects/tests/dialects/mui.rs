@@ -16,7 +16,7 @@ use crate::{
 const PROCESSOR: &str = "mui/processor.jsonl";
 const PROVIDER: &str = "mui/provider.jsonl";
 
-/// The chunks of a row as they were written, halves of surrogate pairs too.
+/// The raw chunks of a row, including halves of surrogate pairs.
 #[derive(Deserialize)]
 struct Chunks<'a> {
     #[serde(borrow)]
@@ -24,7 +24,7 @@ struct Chunks<'a> {
 }
 
 #[test]
-fn streams_become_the_messages_that_the_real_client_builds() {
+fn streams_build_the_same_messages_as_the_client() {
     let (Some(rows), Some(lines)) = (read_jsonl(PROCESSOR), read_lines(PROCESSOR)) else { return };
     let mut judge = Judge::new(PROCESSOR);
     for (row, line) in rows.iter().zip(&lines) {
@@ -39,7 +39,7 @@ fn streams_become_the_messages_that_the_real_client_builds() {
     judge.finish();
 }
 
-/// The recorder writes what is no JSON as an object of its own.
+/// The recorder writes invalid JSON as an object of its own.
 fn wire(chunk: &str) -> String {
     if chunk.starts_with(r#"{"$undefined""#) {
         return "null".to_owned();
@@ -52,7 +52,7 @@ fn compare(row: &Value, chunks: &[String]) -> Result<(), String> {
     let reduced = read(row, chunks);
     let reads_on = !row["end"].as_str().unwrap_or("close").starts_with("error");
     if row.get("thrown").is_some() && reads_on {
-        // The trace has a line for each chunk that was taken.
+        // The trace has a line for each accepted chunk.
         let refused = row["trace"].as_array().map_or(0, Vec::len) as u64;
         if reduced.fatal_frame() != Some(refused) {
             return lint_names(refused, chunks);
@@ -65,7 +65,7 @@ fn compare(row: &Value, chunks: &[String]) -> Result<(), String> {
     }
     let target = &row["result"]["messageId"];
     for (ours, expected) in ours.iter().zip(expected) {
-        // A message that the stream left for another stays as it was there; for us the run ends it.
+        // A message that the stream left for another stays unfinished there; for us the run ends it.
         let is_target = target.is_null() || *target == expected["id"];
         let (ours, expected) = (of_ours(ours, is_target), of_theirs(expected, is_target));
         if ours != expected {
@@ -140,7 +140,7 @@ fn streams(row: &Value, name: &str) -> Option<Vec<Vec<Value>>> {
 }
 
 #[test]
-fn replies_become_the_messages_that_the_real_page_shows() {
+fn replies_build_the_same_messages_as_the_page() {
     let Some(rows) = read_jsonl(PROVIDER) else { return };
     let mut judge = Judge::new(PROVIDER);
     for row in &rows {
@@ -200,7 +200,7 @@ fn reply(row: &Value) -> RunState {
     let network_error =
         stream.iter().any(|item| item["$end"].as_str().is_some_and(|end| end.starts_with("error")));
     let cut = first.state.run().error.as_ref().is_some_and(|error| error.code.as_deref() == Some("cut"));
-    // The page comes back only if the stream ended in good order, too early, and had brought something.
+    // The page only reconnects if the stream ended cleanly, too early, and with some content.
     let message = first.state.messages().last().map_or("local-1".into(), |message| message.id.clone());
     if !reconnects || network_error || !cut || first.decoded.records.is_empty() {
         return first.state;
@@ -210,14 +210,14 @@ fn reply(row: &Value) -> RunState {
     follow(&mut decoder, first.state, &items(&streams(row, "reconnect").unwrap().remove(0))).state
 }
 
-/// The chunks of a scripted stream, without what only drives the script.
+/// The chunks of a scripted stream, without script commands.
 fn items(stream: &[Value]) -> Vec<String> {
     let is_control =
         |item: &&Value| ["$end", "$wait", "$sleep", "$throw"].iter().all(|key| item.get(key).is_none());
     stream.iter().filter(is_control).map(|item| wire(&item.to_string())).collect()
 }
 
-/// The messages that the page had before, read as a request of our adapter has them.
+/// The messages that the page had before, parsed like a request of our adapter.
 fn messages(list: &Value) -> Vec<Message> {
     if list.is_null() {
         return Vec::new();
@@ -248,7 +248,7 @@ fn of_theirs(message: &Value, is_target: bool) -> Value {
     normal(message, is_target)
 }
 
-/// What is absent there is empty here.
+/// Absent there is empty here.
 fn normal(mut message: Value, is_target: bool) -> Value {
     if !is_target {
         message.as_object_mut().unwrap().remove("status");

@@ -1,4 +1,4 @@
-//! A run that waits is told in several responses: the first ends where it waits, the next goes on after the answer.
+//! A run that waits takes several responses: the first ends at the wait, the next continues after the answer.
 
 use headwater_dialects::{EncodeOptions, Encoder};
 use headwater_protocol::{
@@ -8,7 +8,7 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-/// Text, a call that a person must allow, the wait; then the output, more text and the end.
+/// Text, a call that needs approval, the wait; then the output, more text and the end.
 fn run() -> (Vec<Record>, Vec<Record>) {
     let tool = ToolCall::new("call_1", "send");
     let before = [
@@ -92,7 +92,7 @@ fn types(chunks: &[Value], without: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_ai_sdk_goes_on_with_its_message_and_hears_of_the_output_before_the_next_step() {
+fn ai_sdk_continues_its_message_with_the_output_before_the_next_step() {
     let chunks = second("ai-sdk", None);
     assert_eq!(chunks[0], json!({ "type": "start", "messageId": "m1" }));
     let types = types(&chunks, &[]);
@@ -111,7 +111,7 @@ fn the_ai_sdk_goes_on_with_its_message_and_hears_of_the_output_before_the_next_s
 }
 
 #[test]
-fn ag_ui_begins_a_run_before_anything_else() {
+fn ag_ui_starts_a_run_before_anything_else() {
     for profile in ["legacy", "1.0", "tanstack"] {
         let chunks = second("ag-ui", Some(profile));
         let types = types(&chunks, &["CUSTOM"]);
@@ -124,7 +124,7 @@ fn ag_ui_begins_a_run_before_anything_else() {
 }
 
 #[test]
-fn the_agents_contract_says_who_it_is_again() {
+fn agents_contract_repeats_meta() {
     let chunks = second("agents", None);
     assert_eq!(chunks[0]["type"], "meta");
     assert_eq!(chunks[0]["runId"], "run_1");
@@ -134,7 +134,7 @@ fn the_agents_contract_says_who_it_is_again() {
 }
 
 #[test]
-fn tanstack_begins_a_message_of_its_own() {
+fn tanstack_starts_a_new_message() {
     let chunks = second("tanstack", None);
     let types = types(&chunks, &[]);
     assert_eq!(types, ["tool_result", "content", "done", "[DONE]"]);
@@ -143,7 +143,7 @@ fn tanstack_begins_a_message_of_its_own() {
 }
 
 #[test]
-fn kortyx_goes_on_and_ends_once() {
+fn kortyx_continues_and_ends_once() {
     let chunks = second("kortyx", None);
     let types = types(&chunks, &[]);
     assert_eq!(types.iter().filter(|name| *name == "done").count(), 1, "{types:?}");
@@ -151,7 +151,7 @@ fn kortyx_goes_on_and_ends_once() {
 }
 
 #[test]
-fn each_frame_gets_an_id_that_tells_how_much_of_its_record_was_read() {
+fn frame_ids_tell_how_much_of_the_record_was_read() {
     let mut encoder = Encoder::new(headwater_dialects::find("agents").unwrap(), &EncodeOptions::default());
     let record = Record::new(7, Event::Message { content: "Hi".into() });
     encoder

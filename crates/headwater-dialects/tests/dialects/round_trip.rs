@@ -1,4 +1,4 @@
-//! Whatever is written in our own JSON form can be read back: events, messages, every kind of part, with any content.
+//! Our own JSON form round-trips: events, messages, every kind of part, with any content.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-/// Keys that our own form uses itself, and others that a page may send.
+/// Keys that our own form uses, and others that a page may send.
 const KEYS: [&str; 16] = [
     "type", "role", "id", "value", "event", "effect", "seq", "time", "origin", "state", "data", "kind", "",
     "é", "a.b", "\u{0}",
@@ -323,7 +323,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_event_and_part_reads_back(text in text(), value in value(), fields in fields()) {
+    fn every_event_and_part_round_trips(text in text(), value in value(), fields in fields()) {
         reads_back(&message(&text, &value, &fields));
         for event in events(&text, &value, &fields) {
             let origin = Origin { message: Some(text.as_str().into()), ..Origin::default() };
@@ -339,7 +339,7 @@ fn round_trip_covers_every_kind_of_event() {
 }
 
 #[test]
-fn unknown_part_keeps_its_type_and_shows_as_it_came() {
+fn unknown_part_keeps_its_type_and_content() {
     let part = json!({ "type": "my-widget", "value": 1 });
     let written = serde_json::to_value(Part::Other { value: part.clone() }).unwrap();
     assert_eq!(written, json!({ "type": "other", "value": part }));

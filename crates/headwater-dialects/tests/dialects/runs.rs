@@ -1,4 +1,4 @@
-//! Generated runs: what a runtime could record, in any order that it could record it in.
+//! Generated runs: whatever a runtime could record, in any valid order.
 
 use headwater_protocol::{
     ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
@@ -11,7 +11,7 @@ use headwater_protocol::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// One thing that happens in a run; numbers choose among what is open.
+/// One step of a run; numbers choose among open items.
 #[derive(Debug, Clone)]
 enum Act {
     Text,
@@ -164,7 +164,7 @@ pub(crate) fn run() -> impl Strategy<Value = Vec<Record>> {
     })
 }
 
-/// A run that came to an end of its own.
+/// A run that has ended.
 pub(crate) fn ended_run() -> impl Strategy<Value = Vec<Record>> {
     run().prop_filter("it must have ended", |records| {
         records.last().is_some_and(|record| record.event.kind().ends_run())
@@ -197,7 +197,7 @@ struct Script {
     messages: u32,
     /// The open attempt.
     attempt: Option<u32>,
-    /// Open blocks: reasoning or not, id, attempt.
+    /// Open blocks: whether reasoning, id, attempt.
     blocks: Vec<(bool, PartId, Option<u32>)>,
     calls: Vec<Call>,
     steps: u32,
@@ -293,7 +293,7 @@ impl Script {
             }
             Act::CallReady(at) => {
                 if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
-                    // What was begun piece by piece is finished so.
+                    // A streamed input is completed by streaming.
                     if self.calls[at].streamed > 0 {
                         self.stream_input(at, usize::MAX);
                     }
@@ -515,7 +515,7 @@ impl Script {
         self.say_in(attempt, event);
     }
 
-    /// A message is finished by whoever began what is in it.
+    /// A message is finished together with everything in it.
     fn close_all(&mut self) {
         while !self.blocks.is_empty() {
             self.close_block(0);

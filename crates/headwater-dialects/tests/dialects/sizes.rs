@@ -1,4 +1,5 @@
-//! What a run costs on the wire of each dialect, as a table of `docs/dialects.md`, and that objects cost no more than their size.
+//! The bytes of a run on the wire of each dialect, as a table of `docs/dialects.md`; objects must stay linear
+//! in their size.
 
 use headwater_dialects::{Dialect, EncodeOptions, Encoder};
 use headwater_protocol::{
@@ -31,7 +32,7 @@ fn run(body: impl IntoIterator<Item = Event>) -> Vec<Record> {
         .collect()
 }
 
-/// A text of so many words, and its bytes.
+/// A text of this many words, and its bytes.
 fn text(words: usize) -> (Vec<Record>, usize) {
     let words: Vec<_> = (0..words).map(|n| format!("word{n:03} ")).collect();
     let bytes = words.iter().map(String::len).sum();
@@ -60,7 +61,7 @@ fn tools(calls: usize) -> (Vec<Record>, usize) {
     (run(events), bytes)
 }
 
-/// An object that grows row by row to so many bytes at least, and its bytes.
+/// An object that grows row by row to at least this many bytes, and its bytes.
 fn object(bytes: usize) -> (Vec<Record>, usize) {
     let row = |n: usize| json!({ "id": n, "title": "A row of the table", "body": "some text in a cell" });
     let (mut rows, mut size) = (Vec::new(), 0);
@@ -81,7 +82,7 @@ fn object(bytes: usize) -> (Vec<Record>, usize) {
     (run(events), size)
 }
 
-/// How many bytes a dialect sends for each byte of what a run says.
+/// The bytes that a dialect sends per byte of content.
 fn ratio(dialect: &'static dyn Dialect, (records, bytes): &(Vec<Record>, usize)) -> f64 {
     let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
     let mut sent = 0;
@@ -96,7 +97,7 @@ fn ratio(dialect: &'static dyn Dialect, (records, bytes): &(Vec<Record>, usize))
     ratio
 }
 
-/// The table: bytes on the wire for each byte of what the run says.
+/// The table: bytes on the wire per byte of content.
 pub(crate) fn table() -> String {
     let (text, tools) = (text(400), tools(20));
     let objects = OBJECTS.map(|size| object(size * 1_000));
@@ -121,7 +122,7 @@ pub(crate) fn table() -> String {
 }
 
 #[test]
-fn object_sixteen_times_as_large_costs_no_more_per_byte() {
+fn object_cost_per_byte_does_not_grow_with_size() {
     let (small, large) = (object(OBJECTS[0] * 1_000), object(OBJECTS[4] * 1_000));
     for dialect in headwater_dialects::ALL {
         let (small, large) = (ratio(dialect, &small), ratio(dialect, &large));

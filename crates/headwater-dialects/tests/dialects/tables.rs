@@ -1,14 +1,14 @@
-//! The tables of `docs/dialects.md`, made from what the dialects say of themselves.
+//! The tables of `docs/dialects.md`, generated from the dialects.
 //!
-//! Everything here goes through `ALL`, so a new dialect is in the tables as soon as it is in the list.
+//! Everything goes through `ALL`, so a new dialect appears in the tables as soon as it is in the list.
 
 use std::fmt::Write as _;
 
 use headwater_dialects::{ALL, CHAT, Dialect, Profile, READERS, Support};
 use headwater_protocol::EventKind;
 
-/// How each dialect says each event, as a Markdown table: the default profiles, and below it where
-/// the other profiles differ.
+/// The support of each dialect for each event, as a Markdown table: the default profiles, and below it the
+/// differences of other profiles.
 pub(crate) fn event_table() -> String {
     let head = ["event".to_owned()].into_iter().chain(CHAT.iter().map(|dialect| code(dialect.name())));
     let rows = EventKind::ALL.iter().map(|&kind| {
@@ -24,7 +24,7 @@ pub(crate) fn event_table() -> String {
     out
 }
 
-/// What each profile of each dialect can do, as a Markdown table.
+/// The capabilities of each profile, as a Markdown table.
 pub(crate) fn capability_table() -> String {
     let head = [
         "dialect",
@@ -57,7 +57,7 @@ pub(crate) fn capability_table() -> String {
     table(&head.map(str::to_owned), rows)
 }
 
-/// The rules that each dialect's linter knows, as a Markdown table.
+/// The lint rules of each dialect, as a Markdown table.
 pub(crate) fn lint_table() -> String {
     let rows = READERS.into_iter().flat_map(|dialect| {
         dialect
@@ -68,7 +68,7 @@ pub(crate) fn lint_table() -> String {
     table(&["dialect", "rule", "demands"].map(str::to_owned), rows)
 }
 
-/// What stands where there is nothing.
+/// The text of an empty cell.
 const NONE: &str = "–";
 
 fn said(support: Support) -> String {

@@ -18,7 +18,7 @@ struct Page {
     state: RunState,
     decoder: Option<Decoder>,
     decoded: Decoded,
-    /// The frame at which the client would have died.
+    /// The frame at which the client would have failed.
     died_at: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Page {
     }
 }
 
-/// The client shows the text of an input that is not complete, and no value.
+/// The client shows an incomplete input as text, without a value.
 fn without_open_inputs(mut answer: Value) -> Value {
     for tool in answer["tools"].as_array_mut().unwrap() {
         if tool["state"] == "input-streaming" {
@@ -103,7 +103,7 @@ fn is_empty(answer: &Value) -> bool {
     answer.as_object().unwrap().values().all(|list| list.as_array().unwrap().is_empty())
 }
 
-/// The client's messages in the form that is compared. Its tool-result parts are outputs of their calls.
+/// The client's messages in the form for comparison. Its tool-result parts are outputs of their calls.
 fn vendor(messages: &Value) -> Vec<Value> {
     let mut answers: Vec<Value> = Vec::new();
     for message in messages.as_array().unwrap().iter().filter(|message| message["role"] == "assistant") {
@@ -187,8 +187,8 @@ fn equal(ours: &[Value], theirs: &[Value]) -> Result<(), String> {
     Err(format!("\n  ours   {}\n  theirs {}", json!(ours), json!(theirs)))
 }
 
-/// The chunks of which the client prints `undefined` or `null`. We read their `content`, as the protocol's
-/// documentation has it, and the lint names them.
+/// The chunks for which the client prints `undefined` or `null`. We use their `content`, as documented by the
+/// protocol, and the linter reports them.
 fn prints_undefined(chunks: &[Value]) -> Vec<u64> {
     let indexes = chunks.iter().enumerate();
     let bad = indexes.filter(|(_, chunk)| chunk["type"] == "content" && chunk["delta"].is_null());
@@ -242,12 +242,12 @@ fn run_program(row: &Value, chunks: &[String]) -> Result<(), String> {
 }
 
 #[test]
-fn the_processor_builds_the_same_messages() {
+fn streams_build_the_same_messages_as_the_processor() {
     const FILE: &str = "tanstack/seed-processor.jsonl";
     let (Some(rows), Some(lines)) = (read_jsonl(FILE), read_lines(FILE)) else { return };
     let mut judge = Judge::new(FILE);
     for (row, line) in rows.iter().zip(lines) {
-        // The chunks as they are written, halves of surrogate pairs too.
+        // The raw chunks, including halves of surrogate pairs.
         #[derive(serde::Deserialize)]
         struct Row {
             chunks: Vec<Box<serde_json::value::RawValue>>,
@@ -300,7 +300,7 @@ fn read_chunks(framing: Framing, row: &Value) -> (Vec<Value>, usize) {
 }
 
 #[test]
-fn the_same_chunks_are_read_off_the_wire() {
+fn bytes_are_split_into_chunks_like_in_the_client() {
     const FILE: &str = "tanstack/wire-decode.jsonl";
     let Some(rows) = read_jsonl(FILE) else { return };
     let mut judge = Judge::new(FILE);
@@ -317,7 +317,7 @@ fn the_same_chunks_are_read_off_the_wire() {
             .collect();
         let found = lint(headwater_dialects::reader("tanstack").unwrap(), framing, &stream);
         let trips = found.iter().any(|finding| !matches!(finding.rule, "terminal" | "base-fields"));
-        // The client cuts at LF and wants `data: `; ours reads Server-Sent Events.
+        // The client splits at LF and expects `data: `; ours parses Server-Sent Events.
         let by_lines = judge.is_named_by_lint(name);
         judge.row(name, |_| {
             let (chunks, _) = read_chunks(framing, row);
@@ -344,12 +344,12 @@ fn run_scenario(row: &Value) -> Result<(), String> {
         check_request(request, body)?;
         let messages = request["body"]["messages"].as_array().map_or(0, Vec::len);
         if messages <= length {
-            // The page took its last answer away and asks again.
+            // The page removed its last answer and asks again.
             page = Page::new();
         }
         length = messages;
         for (number, message) in request["body"]["messages"].as_array().into_iter().flatten().enumerate() {
-            // What the page's tools gave and what it approved stands in the messages that come back.
+            // Outputs and approvals of the page are in the messages that it sends next.
             let call = message["toolCallId"].as_str().filter(|call| page.knows(call));
             if let Some(call) = call.filter(|_| message["role"] == "tool" && number > 0) {
                 let content = message["content"].as_str().unwrap();
@@ -372,7 +372,7 @@ fn run_scenario(row: &Value) -> Result<(), String> {
     equal(&ours, &theirs)
 }
 
-/// What a person decided and why a tool of the page's failed is not sent, and outputs are sent as text.
+/// Decisions and errors of client tools are not sent, and outputs are sent as text.
 fn leave_out_what_the_page_keeps(ours: &mut Value, theirs: &mut Value) {
     if theirs["state"] == "approval-responded" && ours["state"] == "approval-requested" {
         theirs["state"] = json!("approval-requested");
@@ -447,14 +447,14 @@ fn check_request(request: &Value, body: &str) -> Result<(), String> {
 }
 
 #[test]
-fn whole_conversations_are_read_as_the_client_shows_them() {
+fn conversations_are_decoded_like_in_the_client() {
     const FILE: &str = "tanstack/seed-http.jsonl";
     let Some(rows) = read_jsonl(FILE) else { return };
     let mut judge = Judge::new(FILE);
     for row in &rows {
         let name = row["name"].as_str().unwrap();
         if judge.is_out_of_scope(name) {
-            // The request is checked all the same.
+            // The request is checked anyway.
             for request in row["requests"].as_array().unwrap() {
                 check_request(request, request["rawBody"].as_str().unwrap()).unwrap();
             }

@@ -1,5 +1,5 @@
-//! What a TanStack page can show of a run: texts that nothing parts are one, so are all thoughts, and a call
-//! shows what was streamed of it.
+//! What a TanStack page can show of a run: adjacent texts are one, so is all reasoning, and a call shows its
+//! streamed input.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ struct Page {
     texts: Vec<String>,
     thoughts: Option<String>,
     tools: Vec<Tool>,
-    /// The last thing shown is a text.
+    /// The last part is a text.
     ends_with_text: bool,
     /// A piece of a call came after the text began.
     called: bool,
-    /// The block of thoughts that could not be shown without repeating the text.
+    /// The reasoning block that could not be shown without repeating the text.
     unseen: Option<String>,
-    /// The server's calls are shown when the run ends, unless a person is asked about them.
+    /// Server calls are shown when the run ends, unless they need approval.
     shows_later: bool,
     hidden: HashSet<String>,
     later: Vec<Tool>,
@@ -39,7 +39,7 @@ struct Tool {
     output: Option<Value>,
 }
 
-/// The answer, flattened as the judge flattens it.
+/// The answer, flattened as the judge does.
 pub(crate) fn shows(profile: &str, records: &[Record]) -> Value {
     let mut page = Page { shows_later: profile == "client-tools", ..Page::default() };
     records.iter().for_each(|record| page.take(record));
@@ -231,7 +231,7 @@ impl Page {
         self.hidden.contains(call.as_str())
     }
 
-    /// Keeps what happens to a call until it is shown.
+    /// Keeps the events of a call until it is shown.
     fn defer(&mut self, event: &Event, attempt: Option<String>) {
         let output = match event {
             Event::ToolInputError(ToolInputError { error, .. })
@@ -284,7 +284,7 @@ impl Page {
     }
 }
 
-/// The page keeps what was streamed; an input that was not is shown whole.
+/// The page keeps the streamed input; an input that was not streamed is shown whole.
 fn fill(tool: &mut Tool, input: Option<&Value>) {
     if let Some(input) = input.filter(|_| tool.arguments.is_empty()) {
         tool.arguments = input.to_string();

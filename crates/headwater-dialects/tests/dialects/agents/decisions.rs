@@ -59,14 +59,14 @@ fn decision_1_tool_delta_may_name_the_tool_and_comes_before_the_call() {
     let named = read_events(&within(&[tool_delta("c1", Some("search"), "{\"q\":")]));
     assert_eq!(parts(&named.state.messages()[0]), ["tool search input-streaming"]);
 
-    // Without a name the part is there all the same, and the call fills the name in.
+    // Without a name the part still exists, and the call fills the name in.
     let unnamed = [tool_delta("c1", None, "{}")];
     assert_eq!(parts(&read_events(&within(&unnamed)).state.messages()[0]), ["tool  input-streaming"]);
     assert_eq!(check(&stream(&within(&unnamed))), []);
     let filled = [tool_delta("c1", None, "{}"), tool_call("c1", &json!({}))];
     assert_eq!(parts(&read_events(&within(&filled)).state.messages()[0]), ["tool search input-available"]);
 
-    // We name it on the first delta, which is empty, and not again.
+    // We name it on the first, empty delta only.
     let records = [
         Record::new(0, Event::ToolInputStart(headwater_protocol::ToolCall::new("c1", "search"))),
         Record::new(1, Event::ToolInputDelta(ToolInputDelta::new("c1", "{"))),
@@ -107,7 +107,7 @@ fn decision_3_a_delta_after_another_part_opens_a_new_text_part() {
         delta("b"),
         tool_call("c1", &json!({})),
         delta("c"),
-        // A result changes a part that is there: the text goes on.
+        // A result changes an existing part: the text continues.
         tool_result("c1", &json!(1)),
         delta("d"),
         ("source", json!({ "sourceId": "s1", "url": "u", "messageId": "m1" })),
@@ -120,7 +120,7 @@ fn decision_3_a_delta_after_another_part_opens_a_new_text_part() {
     );
     assert_eq!(check(&stream(&events)), []);
 
-    // A part that is named is gone on with, wherever it stands.
+    // A named part is continued, wherever it is.
     let named = |part: &str, text: &str| {
         ("message.delta", json!({ "messageId": "m1", "partId": part, "delta": text }))
     };
@@ -158,7 +158,7 @@ fn decision_4_an_error_is_terminal_if_it_says_so_or_if_nothing_follows() {
         assert_eq!(read.state.run().error.as_ref().unwrap().code.as_deref(), Some("server_error"));
     }
 
-    // The run's failure is the last thing we say: after `done` a plain reader would be `ready`.
+    // The failure is the last event: after `done` a plain reader would be `ready`.
     let sent = encode(&[Record::new(0, Event::RunFailed(headwater_protocol::ErrorInfo::new("no")))]);
     assert!(sent.ends_with("event: error\ndata: {\"message\":\"no\",\"terminal\":true}\n\n"), "{sent}");
     assert_eq!(check(&sent), []);
@@ -176,7 +176,7 @@ fn decision_5_a_stream_without_done_was_cut_and_nothing_counts_after_it() {
     assert_eq!(read.state.run().status, RunStatus::Failed);
     assert_eq!(read.state.messages()[0].status, MessageStatus::Error);
 
-    // `done` ends the messages that are open.
+    // `done` ends the open messages.
     let open = within(&[delta("whole")]);
     let read = read_events(&open);
     assert_eq!(read.decoded.errors, []);
@@ -191,7 +191,7 @@ fn decision_5_a_stream_without_done_was_cut_and_nothing_counts_after_it() {
     assert_eq!(order_errors(&twice), [2]);
     assert_eq!(read_events(&twice).state.run().started.run.as_ref().unwrap().as_str(), "run_1");
 
-    // We never say `done` for a run that did not end.
+    // We never send `done` for a run that did not end.
     assert!(!encode(&[Record::new(0, Event::Message { content: "hal".into() })]).contains("event: done"));
 }
 
@@ -200,13 +200,13 @@ fn decision_6_an_event_belongs_to_the_message_that_it_names() {
     let to = |message: &str, text: &str| ("message.delta", json!({ "messageId": message, "delta": text }));
     let events = within(&[
         to("m1", "a"),
-        // A message that was not begun begins here …
+        // A message without a start begins here …
         to("m2", "b"),
         // … and both are open.
         to("m1", "c"),
         tool_call("c1", &json!({})),
         ("message.end", json!({ "messageId": "m1" })),
-        // A result goes to the message that holds the call, also after its end.
+        // A result goes to the message that holds the call, even after its end.
         (
             "tool.result",
             json!({ "toolCallId": "c1", "output": 1, "state": "output-available", "messageId": "m2" }),
@@ -218,7 +218,7 @@ fn decision_6_an_event_belongs_to_the_message_that_it_names() {
     assert_eq!(parts(&read.state.messages()[0]), ["text ac", "tool search output-available"]);
     assert_eq!(parts(&read.state.messages()[1]), ["text bd"]);
 
-    // Text after the end is kept in a part of its own; the message stays ended.
+    // Text after the end gets its own part; the message stays ended.
     let late =
         within(&[to("m1", "a"), ("message.end", json!({ "messageId": "m1" })), to("m1", "b"), to("m1", "c")]);
     let read = read_events(&late);
@@ -231,7 +231,7 @@ fn decision_6_an_event_belongs_to_the_message_that_it_names() {
     let bare = read_events(&[("message.delta", json!({ "delta": "hi" })), ("done", json!({}))]);
     assert_eq!(parts(&bare.state.messages()[0]), ["text hi"]);
 
-    // A message is begun once, whatever comes later.
+    // A message is started once, whatever comes later.
     let message = || Origin { message: Some("m1".into()), ..Origin::default() };
     let text = || Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", "x"));
     let records = [
@@ -246,7 +246,7 @@ fn decision_6_an_event_belongs_to_the_message_that_it_names() {
 }
 
 #[test]
-fn decision_7_what_is_said_twice_counts_once_and_a_cursor_comes_back() {
+fn decision_7_repeated_events_count_once_and_a_cursor_resumes() {
     let source = || ("source", json!({ "sourceId": "s1", "url": "u", "messageId": "m1" }));
     let events = within(&[
         ("message.start", json!({ "messageId": "m1", "role": "user" })),
@@ -287,7 +287,7 @@ fn decision_7_what_is_said_twice_counts_once_and_a_cursor_comes_back() {
     assert_eq!(request.cursor, Some(RequestCursor::EventId("run_1.7".into())));
     assert_eq!(request.run.unwrap().as_str(), "run_1");
 
-    // What follows a cursor is read by a reader that saw nothing of what came before.
+    // A reader that saw nothing before the cursor can read the rest.
     let tail = read(
         "event: tool.delta\ndata: {\"toolCallId\":\"c1\",\"delta\":\"}\",\"state\":\"input-streaming\",\"messageId\":\"m1\"}\n\nevent: done\ndata: {}\n\n",
     );
@@ -297,7 +297,7 @@ fn decision_7_what_is_said_twice_counts_once_and_a_cursor_comes_back() {
 }
 
 #[test]
-fn decision_8_extensions_are_few_and_of_the_same_style() {
+fn decision_8_extensions_are_few_and_in_the_same_style() {
     let m1 = |mut data: Value| {
         data["messageId"] = json!("m1");
         data
@@ -370,7 +370,7 @@ fn decision_9_states_are_open_words_and_usage_counts_what_we_count() {
 }
 
 #[test]
-fn decision_10_roles_dates_and_what_nobody_knows() {
+fn decision_10_roles_dates_and_unknown_fields() {
     let read = read_events(&[
         ("meta", json!({ "createdAt": "2026-01-11T18:22:00.000Z", "colour": "blue" })),
         ("message.start", json!({ "messageId": "m0" })),
@@ -391,13 +391,13 @@ fn decision_10_roles_dates_and_what_nobody_knows() {
     let times: Vec<_> = read.decoded.records.iter().map(|record| record.time).collect();
     assert_eq!(times[..3], [1_768_155_720_000, 0, 1_768_155_721_000]);
 
-    // What is not known is kept.
+    // Unknown events are kept.
     let confetti = Event::Unknown(UnknownEvent::new("confetti", json!({ "amount": 3 })));
     assert!(read.decoded.records.iter().any(|record| record.event == confetti));
 }
 
 #[test]
-fn decision_11_leaving_is_not_stopping_and_the_tool_choice_is_the_models_matter() {
+fn decision_11_leaving_does_not_stop_and_tool_choice_is_passed_on() {
     let dialect = headwater_dialects::find("agents").unwrap();
     let stop = headwater_dialects::RawRequest::post("/api/chat/run_1/stop", b"{}");
     let stop = dialect.parse_request(&stop).unwrap();
@@ -414,7 +414,7 @@ fn decision_11_leaving_is_not_stopping_and_the_tool_choice_is_the_models_matter(
     let error = dialect.parse_request(&headwater_dialects::RawRequest::post("/api/chat", body)).unwrap_err();
     assert_eq!(error.to_string(), "`toolChoice` must be a string or an object, not a number");
 
-    // A run that was stopped says so.
+    // A stopped run is reported as such.
     let sent = encode(&[Record::new(0, Event::RunCancelled { reason: Some("user".into()) })]);
     assert!(sent.ends_with("event: done\ndata: {\"finishReason\":\"cancelled\"}\n\n"));
     assert_eq!(read(&sent).state.run().status, RunStatus::Cancelled);

@@ -1,4 +1,4 @@
-//! Objects, questions and retries, as a reader of the contract sees them.
+//! Objects, questions and retries for a reader of the contract.
 
 use headwater_protocol::{
     AttemptRetracted, BlockDelta, BlockKind, Event, Interrupt, InterruptAnswered, MessageStarted, Origin,
@@ -114,7 +114,7 @@ fn retracted_text_stays_and_the_next_attempt_begins_a_new_part() {
 }
 
 #[test]
-fn part_has_the_same_id_for_a_reader_that_was_told_the_state() {
+fn part_has_the_same_id_after_reentry() {
     let mut events = begin();
     events.push(Event::BlockDelta(BlockDelta::new(BlockKind::Text, "a1", "Hel")));
     events.push(Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), reason: None }));

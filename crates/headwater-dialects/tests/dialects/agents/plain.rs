@@ -1,7 +1,7 @@
-//! A reader that follows the contract's document to the letter and knows none of our extensions.
+//! A reader that follows the contract's document exactly and knows none of our extensions.
 //!
-//! It trips over everything that the document does not provide for: text for a message that was not
-//! begun, a result for a call that was not made.
+//! It panics on everything that the document does not allow: text for a message without a start, a result
+//! without a call.
 
 use std::collections::HashMap;
 
@@ -27,10 +27,10 @@ enum Status {
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     messages: Vec<String>,
-    /// By call: the tool's name, the state, and the output or the error.
+    /// By call: the tool's name, the state, and the output or error.
     tools: HashMap<String, (String, String, Value)>,
     sources: Vec<String>,
-    /// All text in the order in which it came.
+    /// All text in order of arrival.
     text: String,
     status: Status,
 }
@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_plain_reader_misses_no_text_no_tool_and_no_source(records in runs::run()) {
+    fn plain_reader_gets_all_text_tools_and_sources(records in runs::run()) {
         let plain = Plain::read(&encode(&records));
         let state = reduce(&records);
         let said: String = records.iter().filter_map(|record| match &record.event {
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn the_plain_reader_reads_the_documents_example() {
+fn plain_reader_reads_the_contract_example() {
     let plain = Plain::read(super::EXAMPLE);
     assert_eq!(plain.text, "Got it. Let me check that.");
     assert_eq!(plain.tools["tool_1"].1, "output-available");

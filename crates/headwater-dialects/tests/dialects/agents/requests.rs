@@ -1,4 +1,4 @@
-//! The requests of the contract's two endpoints, and what is wrong with bad ones.
+//! The requests of the contract's two endpoints, and errors of invalid ones.
 
 use headwater_dialects::{Action, ChatRequest, RawRequest};
 use headwater_protocol::{Error, Part, Role, ToolState};
@@ -11,7 +11,7 @@ fn parse(target: &str, headers: &[(&str, &str)], body: &Value) -> Result<ChatReq
 }
 
 #[test]
-fn a_chat_is_read_with_everything_that_the_page_sends() {
+fn chat_request_with_all_fields_is_parsed() {
     let body = json!({
         "messages": [
             { "id": "u1", "role": "user", "parts": [{ "type": "text", "text": "Find them" }] },
@@ -61,7 +61,7 @@ fn onboarding_brings_its_business_as_context() {
 }
 
 #[test]
-fn answers_alone_answer_and_a_cursor_resumes() {
+fn answers_without_messages_answer_and_a_cursor_resumes() {
     let answers = json!({
         "runId": "run_1",
         "answers": [{ "request": "q1", "token": "t", "answer": "Denver" }],
@@ -78,7 +78,7 @@ fn answers_alone_answer_and_a_cursor_resumes() {
 }
 
 #[test]
-fn a_bad_request_is_told_what_is_wrong_and_where() {
+fn invalid_request_is_reported_with_its_path() {
     let with = |message: Value| json!({ "messages": [message] });
     let table = [
         (json!({}), "`messages` is missing or empty: send the conversation, the newest message last"),

@@ -1,4 +1,4 @@
-//! Runs that every vendor's client must show as they are.
+//! Runs that every vendor's client must show correctly.
 
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
@@ -8,7 +8,7 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-/// A run, and where its reader comes in: at the beginning, or again after so many records.
+/// A run, and where its reader joins: at the beginning, or again after this many records.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) records: Vec<Record>,
