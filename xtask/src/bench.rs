@@ -56,7 +56,8 @@ pub(crate) enum Subject {
 pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
     if write && !matches!(subject, Subject::Redis | Subject::Postgres | Subject::Engine | Subject::Web) {
-        let message = "--write is for `redis`, `postgres`, `engine` and `web`: the other tables are copied by hand";
+        let message =
+            "--write is for `redis`, `postgres`, `engine` and `web`: the other tables are copied by hand";
         return Err(Failure::new(message));
     }
     match subject {

@@ -9,11 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use syn::visit::Visit;
-
 use crate::command::Failure;
 use crate::root;
-use source::{SourceCrate, lines_of};
+use source::SourceCrate;
 
 /// Lines that a file may have.
 const FILE_LINES: usize = 600;
@@ -83,8 +81,10 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<Figure>, Failure> 
         })
     });
     let circles: Vec<_> = circles.collect();
-    let large = crates.iter().flat_map(|source| &source.files).filter(|(_, lines)| *lines > FILE_LINES);
-    let large: Vec<_> = large.map(|(file, lines)| names::place(root, file, *lines)).collect();
+    let sizes =
+        crates.iter().flat_map(|source| &source.files).map(|(file, text)| (file, text.lines().count()));
+    let large = sizes.filter(|(_, lines)| *lines > FILE_LINES);
+    let large: Vec<_> = large.map(|(file, lines)| names::place(root, file, lines)).collect();
     let functions = functions(root, crates);
     let long: Vec<_> =
         functions.long.iter().map(|(place, lines)| format!("{place}: {lines} lines")).collect();
@@ -135,37 +135,17 @@ struct Functions {
 }
 
 fn functions(root: &Path, crates: &[SourceCrate]) -> Functions {
-    struct Count<'a> {
-        root: &'a Path,
-        file: &'a Path,
-        found: Functions,
-    }
-    impl Count<'_> {
-        fn take(&mut self, name: &syn::Ident, block: &syn::Block) {
-            self.found.all += 1;
-            let lines = lines_of(block);
-            if lines > FUNCTION_LINES {
-                let place = names::place(self.root, self.file, source::line_of(name));
-                self.found.long.insert(format!("{place} {name}"), lines);
+    let mut found = Functions { all: 0, long: BTreeMap::new() };
+    for (file, text) in crates.iter().flat_map(|source| &source.files) {
+        for function in source::functions(text) {
+            found.all += 1;
+            if function.lines > FUNCTION_LINES {
+                let place = names::place(root, file, function.line);
+                found.long.insert(format!("{place} {}", function.name), function.lines);
             }
         }
     }
-    impl<'ast> Visit<'ast> for Count<'_> {
-        fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-            self.take(&item.sig.ident, &item.block);
-            syn::visit::visit_item_fn(self, item);
-        }
-        fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-            self.take(&item.sig.ident, &item.block);
-            syn::visit::visit_impl_item_fn(self, item);
-        }
-    }
-    let mut count = Count { root, file: root, found: Functions { all: 0, long: BTreeMap::new() } };
-    for module in crates.iter().flat_map(|source| &source.modules) {
-        count.file = &module.file;
-        module.items.iter().for_each(|item| count.visit_item(item));
-    }
-    count.found
+    found
 }
 
 /// The items of a crate that are marked as public.

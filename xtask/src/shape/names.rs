@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::source::{SourceCrate, line_of};
+use super::source::{SourceCrate, definition_line};
 
 /// Names that every crate may have, because they mean the same everywhere.
 const EVERYWHERE: [&str; 6] = ["Error", "ErrorKind", "Options", "Arguments", "Builder", "Limits"];
@@ -113,7 +113,11 @@ pub(crate) struct Definition {
 /// All definitions of types and traits of the workspace.
 pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<Definition> {
     let mut found = Vec::new();
-    for module in crates.iter().flat_map(|source| &source.modules) {
+    for (source, module) in
+        crates.iter().flat_map(|source| source.modules.iter().map(move |module| (source, module)))
+    {
+        let text =
+            source.files.iter().find(|(file, _)| *file == module.file).map_or("", |(_, text)| text.as_str());
         for item in &module.items {
             let ident = match item {
                 syn::Item::Struct(item) => &item.ident,
@@ -125,7 +129,7 @@ pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<Definition> {
             found.push(Definition {
                 name: ident.to_string(),
                 file: module.file.clone(),
-                line: line_of(ident),
+                line: definition_line(text, &ident.to_string()),
             });
         }
     }

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syn::spanned::Spanned as _;
-
 use crate::command::Failure;
 
 /// A module: where it is in its crate, and its items without those of its inline tests.
@@ -19,8 +17,8 @@ pub(crate) struct Module {
 pub(crate) struct SourceCrate {
     pub(crate) name: String,
     pub(crate) modules: Vec<Module>,
-    /// The files that were read, with their number of lines.
-    pub(crate) files: Vec<(PathBuf, usize)>,
+    /// The files that were read, with their text.
+    pub(crate) files: Vec<(PathBuf, String)>,
 }
 
 impl SourceCrate {
@@ -42,7 +40,7 @@ impl SourceCrate {
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
         let parsed = syn::parse_file(&text)
             .map_err(|error| Failure::new(format!("cannot parse {}: {error}", file.display())))?;
-        self.files.push((file.to_owned(), text.lines().count()));
+        self.files.push((file.to_owned(), text));
         self.module(file, path, folder, parsed.items)
     }
 
@@ -94,15 +92,50 @@ pub(crate) fn crates(root: &Path) -> Result<Vec<SourceCrate>, Failure> {
         .collect()
 }
 
-/// The lines that something takes in its file.
-pub(crate) fn lines_of(item: &impl syn::spanned::Spanned) -> usize {
-    let span = item.span();
-    span.end().line.saturating_sub(span.start().line) + 1
+/// A function in the text of a file.
+pub(crate) struct FunctionText<'a> {
+    pub(crate) name: &'a str,
+    /// The line on which it begins.
+    pub(crate) line: usize,
+    /// The lines that it takes.
+    pub(crate) lines: usize,
 }
 
-/// The line on which something begins.
-pub(crate) fn line_of(item: &impl quote::ToTokens) -> usize {
-    item.span().start().line
+/// The functions of a file. In formatted code, a function ends at the next line that is its closing brace at its own
+/// indentation.
+pub(crate) fn functions(text: &str) -> Vec<FunctionText<'_>> {
+    let lines: Vec<_> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else { continue };
+        let indent = line.len() - line.trim_start().len();
+        let closes = |line: &&str| line.trim_start() == "}" && line.len() == indent + 1;
+        let one_line = line.ends_with('}') || line.ends_with(';');
+        let end = lines.iter().skip(start + 1).position(closes);
+        if let (Some(end), false) = (end, one_line) {
+            found.push(FunctionText { name, line: start + 1, lines: end + 2 });
+        }
+    }
+    found
+}
+
+/// The name of the function whose signature begins on a line.
+fn function_name(line: &str) -> Option<&str> {
+    let mut words = line.trim_start().split(' ');
+    words
+        .by_ref()
+        .find(|word| !matches!(*word, "pub" | "const" | "async" | "unsafe") && !word.starts_with("pub("))
+        .filter(|word| *word == "fn")?;
+    words.next()?.split(['(', '<']).next()
+}
+
+/// The line on which a type or trait is defined.
+pub(crate) fn definition_line(text: &str, name: &str) -> usize {
+    let defines = |line: &str| {
+        let mut words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        words.any(|word| matches!(word, "struct" | "enum" | "trait" | "union")) && words.next() == Some(name)
+    };
+    text.lines().position(defines).map_or(0, |line| line + 1)
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
@@ -124,5 +157,23 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
         syn::Item::Static(item) => &item.attrs,
         syn::Item::Trait(item) => &item.attrs,
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{definition_line, functions};
+
+    #[test]
+    fn functions_end_at_their_own_brace() {
+        let text =
+            "impl A {\n    pub(crate) async fn one() {\n        if x {\n        }\n    }\n    fn two();\n}\n";
+        let found: Vec<_> = functions(text).iter().map(|one| (one.name, one.line, one.lines)).collect();
+        assert_eq!(found, [("one", 2, 4)]);
+    }
+
+    #[test]
+    fn definitions_are_found_by_their_whole_name() {
+        assert_eq!(definition_line("struct Runs;\npub(crate) struct Run<'a> {", "Run"), 2);
     }
 }
