@@ -176,7 +176,15 @@ fn refusals(
     codes.extend(["host.refused", "header.invalid", "query.unknown"]);
     if !operation.open {
         codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
-        codes.extend(["store", "store.corrupt", "store.busy", "store.failed", "store.stopped", "internal"]);
+        codes.extend([
+            "store",
+            "store.corrupt",
+            "store.busy",
+            "store.failed",
+            "store.full",
+            "store.stopped",
+            "internal",
+        ]);
         codes.extend(["id.invalid", "path.invalid"]);
     }
     if method != "GET" {

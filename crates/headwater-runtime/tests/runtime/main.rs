@@ -22,6 +22,7 @@ mod files;
 mod guards;
 mod harness;
 mod interrupts;
+mod journal_size;
 mod kills;
 mod leases;
 mod limits;

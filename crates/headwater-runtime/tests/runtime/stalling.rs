@@ -24,14 +24,15 @@ pub(crate) struct Stalling {
     refuses: (u64, u64),
     appends: AtomicU64,
     refused: AtomicU64,
+    records_read: AtomicU64,
 }
 
 impl Stalling {
     /// A store that refuses `refuses.0` of `refuses.1` appends.
     pub(crate) fn new(store: Arc<dyn Store>, refuses: (u64, u64)) -> Arc<Self> {
         let (stalled, _) = watch::channel(false);
-        let (appends, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { store, stalled, refuses, appends, refused })
+        let [appends, refused, records_read] = [const { AtomicU64::new(0) }; 3];
+        Arc::new(Self { store, stalled, refuses, appends, refused, records_read })
     }
 
     pub(crate) fn stall(&self, stalled: bool) {
@@ -41,6 +42,11 @@ impl Stalling {
     /// How many appends were refused.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many records were read.
+    pub(crate) fn records_read(&self) -> u64 {
+        self.records_read.load(Ordering::Relaxed)
     }
 }
 
@@ -62,7 +68,11 @@ impl Store for Stalling {
     }
 
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
-        self.store.read(journal, after, limit)
+        Box::pin(async move {
+            let page = self.store.read(journal, after, limit).await?;
+            self.records_read.fetch_add(page.records.len() as u64, Ordering::Relaxed);
+            Ok(page)
+        })
     }
 
     fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail> {

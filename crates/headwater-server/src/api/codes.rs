@@ -95,4 +95,4 @@ pub(crate) const QUEUE: &[&str] = &[
 
 /// Of readiness.
 pub(crate) const READY: &[&str] =
-    &["server.leaving", "store.busy", "store.failed", "store.slow", "store.stopped"];
+    &["server.leaving", "store.busy", "store.failed", "store.full", "store.slow", "store.stopped"];
