@@ -260,7 +260,7 @@ async fn paused_while_asking(
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(60));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over, [run.clone()]);
+    assert_eq!(second.agent.tend().await.unwrap().taken_over, std::slice::from_ref(&run));
     second.idle().await;
     (connection, first, second, run)
 }
