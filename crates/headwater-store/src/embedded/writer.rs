@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Shared;
+use super::EmbeddedShared;
 use crate::{Error, Result};
 
 /// How long the log must be idle before it is marked as durable to its end.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Starts the writer.
-pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
+pub(super) fn start(shared: &Arc<EmbeddedShared>) -> Result<thread::JoinHandle<()>> {
     let shared = shared.clone();
     thread::Builder::new()
         .name("headwater-store".to_owned())
@@ -21,7 +21,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
         .map_err(|error| Error::io("starting the store's writer", error))
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &EmbeddedShared) {
     while !shared.quit.load(Ordering::SeqCst) {
         if wait_for_work(shared) {
             // A failure has stopped the store, and all waiting callers have the error.
@@ -34,7 +34,7 @@ fn run(shared: &Shared) {
 }
 
 /// Waits until a commit should begin. `false` for housekeeping when there is nothing to write, or to stop.
-fn wait_for_work(shared: &Shared) -> bool {
+fn wait_for_work(shared: &EmbeddedShared) -> bool {
     let idle = {
         let log = shared.log();
         log.sync_after().or((!log.marked).then_some(IDLE))
@@ -73,7 +73,7 @@ fn wait_for_work(shared: &Shared) -> bool {
     }
 }
 
-fn keep_house(shared: &Shared) -> Result<()> {
+fn keep_house(shared: &EmbeddedShared) -> Result<()> {
     if shared.quit.load(Ordering::SeqCst) || shared.core().running().is_err() {
         return Ok(());
     }
@@ -85,7 +85,7 @@ fn keep_house(shared: &Shared) -> Result<()> {
 }
 
 /// Writes everything that is left and marks the log as complete.
-fn close(shared: &Shared) {
+fn close(shared: &EmbeddedShared) {
     while let Ok(true) = shared.commit() {}
     if shared.core().running().is_err() {
         return;
