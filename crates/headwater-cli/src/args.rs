@@ -9,7 +9,7 @@ use clap::{
 use headwater_dialects::{Dialect, Reader};
 use headwater_protocol::Framing;
 
-use crate::{failure::Failure, input::Input, recognise::Stream};
+use crate::{failure::Failure, input::StreamInput, recognise::Stream};
 
 /// The input stream and how to read it.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct StreamArgs {
 impl StreamArgs {
     /// Opens the stream and detects the dialect and framing that were not given.
     pub(crate) fn open(&self) -> Result<Stream, Failure> {
-        Stream::recognise(Input::open(self.file.as_deref())?, self.dialect, self.framing)
+        Stream::recognise(StreamInput::open(self.file.as_deref())?, self.dialect, self.framing)
     }
 }
 

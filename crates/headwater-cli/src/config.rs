@@ -12,6 +12,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use keys::{KEYS, Key};
+pub(crate) use keys::{KEYS, SettingKey};
 pub(crate) use layers::{Layers, Value};
-pub(crate) use settings::{Jwt, LogFormat, OnFailure, Settings, StoreUrl};
+pub(crate) use settings::{Jwt, LogFormat, OnFailure, ServerSettings, StoreUrl};

@@ -21,7 +21,7 @@ use headwater_models::Models;
 use headwater_runtime::{Agent, AgentFile, AgentOptions, FileOptions, Functions, Result};
 use headwater_store::Store;
 
-use improvised::Improvised;
+use improvised::ImprovisedModel;
 
 /// The agent for requests that name no agent: it answers any text and asks nothing.
 pub(crate) const DEFAULT: &str = "chat";
@@ -35,12 +35,12 @@ pub(crate) fn agents(
     pace: Duration,
 ) -> Result<Vec<(String, Agent)>> {
     let models = Models::new()
-        .add("demo:chat", Improvised::new("demo:chat", pace, chat::answer))
-        .add("demo:writer", Improvised::new("demo:writer", pace, email::draft))
-        .add("demo:clerk", Improvised::new("demo:clerk", pace, table::fill))
-        .add("demo:assistant", Improvised::new("demo:assistant", pace, tools::answer))
-        .add("demo:dying", Improvised::new("demo:dying", pace, chat::die))
-        .add("demo:steady", Improvised::new("demo:steady", pace, chat::take_over));
+        .add("demo:chat", ImprovisedModel::new("demo:chat", pace, chat::answer))
+        .add("demo:writer", ImprovisedModel::new("demo:writer", pace, email::draft))
+        .add("demo:clerk", ImprovisedModel::new("demo:clerk", pace, table::fill))
+        .add("demo:assistant", ImprovisedModel::new("demo:assistant", pace, tools::answer))
+        .add("demo:dying", ImprovisedModel::new("demo:dying", pace, chat::die))
+        .add("demo:steady", ImprovisedModel::new("demo:steady", pace, chat::take_over));
     let with = FileOptions::new(store.clone())
         .models(models)
         .tools(tools::tools()?)?

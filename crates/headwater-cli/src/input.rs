@@ -14,7 +14,7 @@ use array::ArrayLines;
 const PIECE: usize = 64 * 1024;
 
 /// The bytes of a stream: the head that was read ahead, then the rest as it arrives.
-pub(crate) struct Input {
+pub(crate) struct StreamInput {
     reader: Box<dyn Read>,
     name: String,
     head: Vec<u8>,
@@ -24,10 +24,10 @@ pub(crate) struct Input {
 
 /// Reads a whole document that is not a stream of chunks.
 pub(crate) fn read_document(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-    Input::open_plain(file)?.read_all()
+    StreamInput::open_plain(file)?.read_all()
 }
 
-impl Input {
+impl StreamInput {
     /// Opens a stream of chunks and detects whether it is a single JSON array.
     pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
         let mut input = Self::open_plain(file)?;

@@ -3,7 +3,7 @@
 use headwater_dialects::Reader;
 use headwater_protocol::{Frame, FrameReader, Framing, Tail};
 
-use crate::{failure::Failure, input::Input, style};
+use crate::{failure::Failure, input::StreamInput, style};
 
 /// The number of frames to look at.
 const FRAMES: u64 = 32;
@@ -13,13 +13,13 @@ const HEAD: usize = 64 * 1024;
 pub(crate) struct Stream {
     pub(crate) dialect: &'static dyn Reader,
     pub(crate) framing: Framing,
-    pub(crate) input: Input,
+    pub(crate) input: StreamInput,
 }
 
 impl Stream {
     /// Detects the dialect and framing that were not given.
     pub(crate) fn recognise(
-        mut input: Input,
+        mut input: StreamInput,
         dialect: Option<&'static dyn Reader>,
         framing: Option<Framing>,
     ) -> Result<Self, Failure> {
@@ -38,7 +38,7 @@ impl Stream {
 
 /// The given framing, or the one that the bytes show. An empty stream has the default framing of its dialect.
 pub(crate) fn recognise_framing(
-    input: &mut Input,
+    input: &mut StreamInput,
     dialect: Option<&'static dyn Reader>,
     framing: Option<Framing>,
 ) -> Result<Framing, Failure> {
@@ -74,7 +74,7 @@ fn first_telling_line(head: &[u8]) -> Option<Framing> {
     head.split(|byte| matches!(byte, b'\n' | b'\r')).find_map(Framing::recognise)
 }
 
-fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn Reader, Failure> {
+fn recognise_dialect(input: &mut StreamInput, framing: Framing) -> Result<&'static dyn Reader, Failure> {
     let mut scores = Scores::default();
     let mut reader = FrameReader::new(framing).with_tail(Tail::Deliver);
     let mut read = 0;

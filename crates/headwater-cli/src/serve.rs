@@ -24,11 +24,11 @@ use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    config::{OnFailure, Settings, StoreUrl},
+    config::{OnFailure, ServerSettings, StoreUrl},
     demo,
     failure::Failure,
 };
-use agents::{Change, Files, Loaded};
+use agents::{AgentFiles, FileChange, LoadedAgent};
 
 /// How long the store may take to hand over the runs that did not end in time.
 const HANDING_OVER: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Serves until a signal or a stopped store ends it. The program's agents are served if no files are given.
 pub(crate) async fn serve(
-    settings: &Settings,
+    settings: &ServerSettings,
     models: Models,
     program: &crate::Agents,
 ) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ pub(crate) async fn serve(
     let opened = store::open(settings).await?;
     let store = opened.store();
     let noted = store::Serving::note(settings, address.to_string());
-    let Brought { agents, files, default } = agents(settings, models, program, &store)?;
+    let ServedAgents { agents, files, default } = agents(settings, models, program, &store)?;
     let is_demo = files.is_none() && program.names().next().is_none();
     let served = Agents::new();
     for (name, agent, visibility) in agents {
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
         served.set_default(default);
     }
     let default = served.default_name().unwrap_or_default();
-    for loaded in files.iter().flat_map(Files::loaded) {
+    for loaded in files.iter().flat_map(AgentFiles::loaded) {
         served.set_client_policy(loaded.file.name(), client_policy(loaded));
     }
     if is_demo {
@@ -153,20 +153,20 @@ pub(crate) async fn serve(
 }
 
 /// The agents to serve.
-struct Brought {
+struct ServedAgents {
     agents: Vec<Named>,
-    files: Option<Files>,
+    files: Option<AgentFiles>,
     /// The agent for requests that name no agent, if it is not the first.
     default: Option<String>,
 }
 
 /// The agents of the given files, else those of the program, else the demo agents.
 fn agents(
-    settings: &Settings,
+    settings: &ServerSettings,
     models: Models,
     program: &crate::Agents,
     store: &Arc<dyn Store>,
-) -> Result<Brought, Failure> {
+) -> Result<ServedAgents, Failure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
     if settings.store.is_shared() {
@@ -174,9 +174,9 @@ fn agents(
     }
     let mut default = None;
     let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
-        let files = Files::load(&settings.agents, store, models, options)?;
+        let files = AgentFiles::load(&settings.agents, store, models, options)?;
         let named =
-            |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));
+            |loaded: &LoadedAgent| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));
         (files.loaded().iter().map(named).collect(), Some(files))
     } else if program.names().next().is_some() {
         let made = |name: &str| {
@@ -205,18 +205,18 @@ fn agents(
         }
         default = Some(wanted.clone());
     }
-    Ok(Brought { agents, files, default })
+    Ok(ServedAgents { agents, files, default })
 }
 
 /// An agent, its name, and its visibility to readers.
 type Named = (String, Agent, Visibility);
 
-fn visibility(loaded: &Loaded) -> Visibility {
+fn visibility(loaded: &LoadedAgent) -> Visibility {
     let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, state, .. } = loaded.file.visibility();
     Visibility { reasoning, tool_inputs, tool_outputs, errors, state }
 }
 
-fn client_policy(loaded: &Loaded) -> ClientPolicy {
+fn client_policy(loaded: &LoadedAgent) -> ClientPolicy {
     let client = loaded.file.client();
     ClientPolicy {
         system: client.system,
@@ -226,7 +226,7 @@ fn client_policy(loaded: &Loaded) -> ClientPolicy {
     }
 }
 
-async fn server_options(settings: &Settings) -> Result<Options, Failure> {
+async fn server_options(settings: &ServerSettings) -> Result<Options, Failure> {
     let mut limits = Limits::default();
     limits.body = settings.limits.body;
     limits.depth = settings.limits.depth;
@@ -272,7 +272,7 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
 }
 
 /// Reloads agent files when they change.
-async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Receiver<bool>) {
+async fn keep_reading(mut files: AgentFiles, server: Server, mut stopped: watch::Receiver<bool>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -297,20 +297,20 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
         for change in changes {
             match change {
                 // Apply the change before it is logged, so that the log line is true.
-                Change::Loaded(loaded) => {
+                FileChange::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
                     server.agents().set_client_policy(name, client_policy(&loaded));
                     server.agents().set(name, loaded.agent.clone(), visibility(&loaded));
                     tracing::info!(agent = name, %file, "agent reloaded: new runs use it, waiting runs keep their version");
                 }
-                Change::Removed(name) => {
+                FileChange::Removed(name) => {
                     server.agents().retire(&name);
                     tracing::info!(
                         agent = name,
                         "agent file deleted: it accepts no new turns and finishes its active runs"
                     );
                 }
-                Change::Broken(why) => {
+                FileChange::Broken(why) => {
                     tracing::error!("cannot reload the agent, the old version stays:\n{why}")
                 }
             }

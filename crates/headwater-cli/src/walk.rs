@@ -5,7 +5,7 @@ use headwater_protocol::{Error, ErrorInfo, FrameReader, Framing, Place, Record};
 
 /// A decoded record or an error, in stream order.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum WalkItem {
     Record(Box<Record>),
     /// A frame that cannot be decoded.
     Error(Error),
@@ -13,7 +13,7 @@ pub(crate) enum Found {
 
 /// A decoder next to a frame reader that tracks the decoder's position.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct StreamWalk {
     decoder: Decoder,
     reader: FrameReader,
     decoded: Decoded,
@@ -23,7 +23,7 @@ pub(crate) struct Walk {
     pub(crate) bytes: u64,
 }
 
-impl Walk {
+impl StreamWalk {
     pub(crate) fn new(dialect: &dyn Reader, framing: Framing) -> Self {
         Self {
             decoder: Decoder::new(dialect, framing),
@@ -36,7 +36,7 @@ impl Walk {
     }
 
     /// Walks through a whole stream.
-    pub(crate) fn through(&mut self, stream: &[u8], mut sink: impl FnMut(Option<Place>, Found)) {
+    pub(crate) fn through(&mut self, stream: &[u8], mut sink: impl FnMut(Option<Place>, WalkItem)) {
         for line in stream.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             self.bytes += line.len() as u64;
             let Self { reader, place, frames, .. } = self;
@@ -50,12 +50,12 @@ impl Walk {
         self.hand_over(None, &mut sink);
     }
 
-    fn hand_over(&mut self, place: Option<Place>, sink: &mut impl FnMut(Option<Place>, Found)) {
+    fn hand_over(&mut self, place: Option<Place>, sink: &mut impl FnMut(Option<Place>, WalkItem)) {
         for record in self.decoded.records.drain(..) {
-            sink(place.or(self.place), Found::Record(Box::new(record)));
+            sink(place.or(self.place), WalkItem::Record(Box::new(record)));
         }
         for error in self.decoded.errors.drain(..) {
-            sink(error.place().or(place), Found::Error(error));
+            sink(error.place().or(place), WalkItem::Error(error));
         }
     }
 }

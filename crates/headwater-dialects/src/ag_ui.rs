@@ -202,7 +202,7 @@ impl Reader for AgUi {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::Decoder>::default()
+        Box::<decode::AgUiDecoder>::default()
     }
 
     fn rules(&self) -> Rules {
@@ -210,7 +210,7 @@ impl Reader for AgUi {
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::Linter>::default()
+        Box::<lint::AgUiLinter>::default()
     }
 
     fn lint_rules(&self) -> &'static [Rule] {

@@ -156,7 +156,7 @@ impl Reader for AiSdk {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::default())
+        Box::new(decode::AiSdkDecoder::default())
     }
 
     fn rules(&self) -> Rules {
@@ -169,7 +169,7 @@ impl Reader for AiSdk {
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
+        Box::new(lint::AiSdkLinter::default())
     }
 
     fn lint_rules(&self) -> &'static [Rule] {

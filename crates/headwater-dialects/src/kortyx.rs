@@ -166,11 +166,11 @@ impl Reader for Kortyx {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::default())
+        Box::new(decode::KortyxDecoder::default())
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
+        Box::new(lint::KortyxLinter::default())
     }
 
     fn lint_rules(&self) -> &'static [Rule] {

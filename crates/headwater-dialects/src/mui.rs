@@ -180,7 +180,7 @@ impl Reader for Mui {
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
+        Box::new(lint::MuiLinter::default())
     }
 
     fn lint_rules(&self) -> &'static [Rule] {

@@ -156,7 +156,7 @@ impl Reader for TanStack {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::Decoder>::default()
+        Box::<decode::TanStackDecoder>::default()
     }
 
     fn rules(&self) -> Rules {
@@ -165,7 +165,7 @@ impl Reader for TanStack {
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::Linter>::default()
+        Box::<lint::TanStackLinter>::default()
     }
 
     fn lint_rules(&self) -> &'static [Rule] {

@@ -50,7 +50,7 @@ pub fn read(message: &Value, path: &str) -> Result<Message, Error> {
 }
 
 fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
-    let fields = Fields { map: object(part, path)?, path };
+    let fields = MessageFields { map: object(part, path)?, path };
     let kind = fields.text("type")?;
     Ok(match kind {
         "text" => Part::Text(text_part(&fields, index)?),
@@ -97,7 +97,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
     })
 }
 
-fn text_part(fields: &Fields<'_>, index: usize) -> Result<TextPart, Error> {
+fn text_part(fields: &MessageFields<'_>, index: usize) -> Result<TextPart, Error> {
     let id = fields.optional("id")?.unwrap_or_else(|| format!("part-{index}"));
     let mut part = TextPart::done(id);
     fields.text("text")?.clone_into(&mut part.text);
@@ -108,7 +108,7 @@ fn text_part(fields: &Fields<'_>, index: usize) -> Result<TextPart, Error> {
     Ok(part)
 }
 
-fn tool_part(fields: &Fields<'_>, name: &str, dynamic: Option<bool>) -> Result<ToolPart, Error> {
+fn tool_part(fields: &MessageFields<'_>, name: &str, dynamic: Option<bool>) -> Result<ToolPart, Error> {
     let state = fields.map.get("state").cloned().unwrap_or_default();
     let state: ToolState =
         serde_json::from_value(state).map_err(|_| fields.wrong("state", "a tool's state"))?;
@@ -142,11 +142,11 @@ fn tool_part(fields: &Fields<'_>, name: &str, dynamic: Option<bool>) -> Result<T
     })
 }
 
-fn read_approval(approval: &Value, part: &Fields<'_>) -> Result<Approval, Error> {
+fn read_approval(approval: &Value, part: &MessageFields<'_>) -> Result<Approval, Error> {
     const KEYS: [&str; 5] = ["id", "approved", "reason", "signature", "isAutomatic"];
     let own = |(key, value): (&String, &Value)| (key.clone(), value.clone());
     let path = format!("{}.approval", part.path);
-    let fields = Fields { map: object(approval, &path)?, path: &path };
+    let fields = MessageFields { map: object(approval, &path)?, path: &path };
     let approved = match fields.map.get("approved") {
         None => None,
         Some(Value::Bool(approved)) => Some(*approved),
@@ -163,12 +163,12 @@ fn read_approval(approval: &Value, part: &Fields<'_>) -> Result<Approval, Error>
 }
 
 /// An object and its path.
-struct Fields<'a> {
+struct MessageFields<'a> {
     map: &'a Map<String, Value>,
     path: &'a str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     fn wrong(&self, key: &str, expected: &str) -> Error {
         wrong(&format!("{}.{key}", self.path), expected)
     }

@@ -68,7 +68,7 @@ use crate::{Error, ErrorKind, Result, batch::Room, clock::Retention};
 /// # }
 /// ```
 pub struct Embedded {
-    shared: Arc<Shared>,
+    shared: Arc<EmbeddedShared>,
     writer: Option<thread::JoinHandle<()>>,
     sweeper: Mutex<Option<thread::JoinHandle<()>>>,
     /// At most one sweep rewrites segments.
@@ -77,7 +77,7 @@ pub struct Embedded {
 
 /// State shared by the store and its threads.
 #[derive(Debug)]
-struct Shared {
+struct EmbeddedShared {
     core: Mutex<Core>,
     /// Locked before the core, never after it.
     log: Mutex<Log>,
@@ -137,7 +137,7 @@ impl Embedded {
         let handles = Handles::new(files.clone(), options.max_open_files);
         let (core, log) = recover::recover(&files, handles, &options)?;
         let manual = options.writer == Writer::Manual;
-        let shared = Arc::new(Shared::new(core, log, options, files, guard));
+        let shared = Arc::new(EmbeddedShared::new(core, log, options, files, guard));
         let writer = if manual { None } else { Some(writer::start(&shared)?) };
         Ok(Self { shared, writer, sweeper: Mutex::new(None), sweeping: Arc::new(Semaphore::new(1)) })
     }
@@ -173,7 +173,7 @@ impl Embedded {
     }
 }
 
-impl Shared {
+impl EmbeddedShared {
     fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
         let handles = log.handles.clone();
         let room = core.room.clone();

@@ -11,10 +11,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// One pointer wide and cheap to clone: every caller of a failed commit gets the same error.
 #[derive(Debug, Clone)]
-pub struct Error(Arc<Inner>);
+pub struct Error(Arc<ErrorInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     message: String,
     source: Option<std::io::Error>,
@@ -132,13 +132,13 @@ impl ErrorKind {
 impl Error {
     /// An error of a kind, with a message that says what happened, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), source: None }))
+        Self(Arc::new(ErrorInner { kind, message: message.into(), source: None }))
     }
 
     /// A failure of the file system during an operation.
     pub fn io(doing: impl fmt::Display, source: std::io::Error) -> Self {
         let message = format!("{doing}: {source}");
-        Self(Arc::new(Inner { kind: ErrorKind::Io, message, source: Some(source) }))
+        Self(Arc::new(ErrorInner { kind: ErrorKind::Io, message, source: Some(source) }))
     }
 
     /// The kind of the error.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    config::{Layers, Settings, Value, flags::Flags},
+    config::{Layers, ServerSettings, Value, flags::Flags},
     failure::{Failure, Verdict},
     style::{self, BOLD, DIM},
 };
@@ -35,7 +35,7 @@ impl Config {
             style::warning(warning);
         }
         // Parse the settings as `serve` does, so that both agree.
-        let settings = Settings::of(&layers)?;
+        let settings = ServerSettings::of(&layers)?;
         let mut out = style::stdout(self.json);
         if self.json {
             serde_json::to_writer_pretty(&mut out, &as_json(&layers, &settings))?;
@@ -79,7 +79,7 @@ fn shown(value: &Value, secret: bool) -> String {
     }
 }
 
-fn as_json(layers: &Layers, settings: &Settings) -> Json {
+fn as_json(layers: &Layers, settings: &ServerSettings) -> Json {
     let settings = layers.settings().iter().map(|setting| {
         let value = match &setting.value {
             Value::One(text) if text.is_empty() => Json::Null,

@@ -12,7 +12,7 @@ use headwater_protocol::{ErrorKind, Event, Framing, RunState, RunStatus};
 use crate::{
     args,
     failure::{Failure, Verdict},
-    input::Input,
+    input::StreamInput,
     recognise::Stream,
     style,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Convert {
 
     /// What TanStack chunks carry in `content`.
     #[arg(long, value_name = "MODE", default_value = "compact")]
-    content: Content,
+    content: ContentArg,
 
     /// The file to read. Default: standard input, also `-`.
     file: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub(crate) struct Convert {
 
 /// What TanStack chunks carry in `content`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Content {
+enum ContentArg {
     /// Only what the client needs to begin a new segment.
     Compact,
     /// The text of the segment so far.
@@ -65,10 +65,11 @@ enum Content {
 impl Convert {
     pub(crate) fn run(&self) -> Result<Verdict, Failure> {
         let mut encoder = Encoder::new(self.to, &self.options()?);
-        let stream = Stream::recognise(Input::open(self.file.as_deref())?, self.from, self.from_framing)?;
+        let stream =
+            Stream::recognise(StreamInput::open(self.file.as_deref())?, self.from, self.from_framing)?;
         let mut decoder = Decoder::new(stream.dialect, stream.framing);
         let mut decoded = Decoded::default();
-        let mut end = End::default();
+        let mut end = RunEndTracker::default();
         let mut out = io::stdout().lock();
 
         stream.input.for_each(|piece| {
@@ -106,9 +107,9 @@ impl Convert {
         options.profile = Some(profile);
         options.framing = self.framing;
         options.content = match self.content {
-            Content::Compact => ContentMode::Compact,
-            Content::Hybrid => ContentMode::Hybrid,
-            Content::Full => ContentMode::Full,
+            ContentArg::Compact => ContentMode::Compact,
+            ContentArg::Hybrid => ContentMode::Hybrid,
+            ContentArg::Full => ContentMode::Full,
         };
         Ok(options)
     }
@@ -116,13 +117,13 @@ impl Convert {
 
 /// Tracks whether the run has ended.
 #[derive(Debug, Default)]
-struct End {
+struct RunEndTracker {
     state: RunState,
     /// The missing end has already been reported.
     was_reported: bool,
 }
 
-impl End {
+impl RunEndTracker {
     fn pass_on(&mut self, decoded: &mut Decoded, encoder: &mut Encoder) {
         for record in &decoded.records {
             let event = &record.event;

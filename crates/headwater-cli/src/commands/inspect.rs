@@ -1,6 +1,6 @@
 //! `headwater inspect`: shows a stream in readable form.
 //!
-//! The stream is read completely first, because the linter judges it as a whole ([`Reading`]). A [`Timeline`]
+//! The stream is read completely first, because the linter judges it as a whole ([`StreamReading`]). A [`Timeline`]
 //! then joins the pieces of each text, tool input and object into one item at the place where it began. Each
 //! item becomes a row, and the rows are printed.
 
@@ -19,7 +19,7 @@ use crate::{
     failure::{Failure, Verdict},
     style,
 };
-use reading::Reading;
+use reading::StreamReading;
 use timeline::Timeline;
 
 /// Show a stream in readable form.
@@ -44,7 +44,7 @@ impl Inspect {
     pub(crate) fn run(&self) -> Result<Verdict, Failure> {
         let stream = self.stream.open()?;
         let (dialect, framing) = (stream.dialect, stream.framing);
-        let reading = Reading::of(dialect, framing, &stream.input.read_all()?);
+        let reading = StreamReading::of(dialect, framing, &stream.input.read_all()?);
         let mut out = style::stdout(self.json);
         if self.json {
             reading.print_json(&mut out)?;

@@ -10,7 +10,7 @@ use crate::{
     args::StreamArgs,
     failure::{Failure, Verdict},
     style::{self, BOLD, DIM, RED},
-    walk::{Found, Walk},
+    walk::{StreamWalk, WalkItem},
 };
 
 /// The rule name of findings that come from the decoder.
@@ -94,13 +94,13 @@ fn check(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> 
     let known: std::collections::HashSet<Option<u64>> =
         findings.iter().map(|finding| finding.frame).collect();
     let mut state = RunState::with_rules(dialect.rules());
-    Walk::new(dialect, framing).through(stream, |place, found| {
+    StreamWalk::new(dialect, framing).through(stream, |place, found| {
         let error = match found {
-            Found::Record(record) => match state.apply(&record) {
+            WalkItem::Record(record) => match state.apply(&record) {
                 Ok(()) => return,
                 Err(error) => error,
             },
-            Found::Error(error) => error,
+            WalkItem::Error(error) => error,
         };
         if !known.contains(&place.map(|place| place.frame)) {
             findings.push(unread(place, error.message()));

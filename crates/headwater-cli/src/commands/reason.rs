@@ -7,7 +7,7 @@ mod words;
 
 use std::{io::Write as _, path::PathBuf, sync::Arc};
 
-use answer::{Answer, Call, Turn};
+use answer::{ModelTurn, ReasonAnswer, ToolUse};
 use clap::Args;
 use futures_util::StreamExt as _;
 use headwater_models::{
@@ -101,7 +101,7 @@ impl Reason {
             request.response_format = Some(ResponseFormat::Json { schema, name: None });
         }
         let mut show = Show::new(self.json);
-        let mut answer = Answer::default();
+        let mut answer = ReasonAnswer::default();
         let asked = self.passes(&model, request, &tools, &mut answer, &mut show).await;
         tools.close().await;
         if let Err(error) = asked? {
@@ -125,11 +125,11 @@ impl Reason {
         model: &Arc<dyn Model>,
         mut request: ModelRequest,
         tools: &Tools,
-        answer: &mut Answer,
+        answer: &mut ReasonAnswer,
         show: &mut Show,
     ) -> Result<Result<(), ModelError>, Failure> {
         for step in 1.. {
-            let mut turn = Turn::default();
+            let mut turn = ModelTurn::default();
             let mut stream = model.ask(request.clone());
             while let Some(item) = stream.next().await {
                 match item {
@@ -144,7 +144,7 @@ impl Reason {
                 }
             }
             drop(stream);
-            let wanted: Vec<Call> = turn.calls().filter(|call| !call.provider_executed).cloned().collect();
+            let wanted: Vec<ToolUse> = turn.calls().filter(|call| !call.provider_executed).cloned().collect();
             let (content, is_new) = (turn.content(), answer.add(turn));
             // Without tools there is nothing to run; with --json the caller still sees the calls.
             if tools.is_empty() || wanted.is_empty() {
@@ -222,7 +222,7 @@ fn read_schema(path: &std::path::Path) -> Result<Schema, Failure> {
 }
 
 /// Runs a tool; errors become a failed result for the model.
-async fn run(tools: &Tools, call: &Call) -> ToolOutput {
+async fn run(tools: &Tools, call: &ToolUse) -> ToolOutput {
     if let Err(error) = &call.input {
         return ToolOutput::failure(format!("the input is not JSON: {error}"));
     }
@@ -237,7 +237,7 @@ async fn run(tools: &Tools, call: &Call) -> ToolOutput {
     tool.call(input, context).await.unwrap_or_else(|error| ToolOutput::failure(error.message()))
 }
 
-fn result(call: &Call, output: ToolOutput) -> ContentPart {
+fn result(call: &ToolUse, output: ToolOutput) -> ContentPart {
     let output = match (output.output, output.is_error) {
         (Value::String(value), false) => ToolResultOutput::Text { value },
         (Value::String(value), true) => ToolResultOutput::ErrorText { value },

@@ -133,10 +133,10 @@ impl Replay {
         })
     }
 
-    fn tell_golden(&self, all: &[golden::Checked], out: &mut dyn Write) -> Result<Verdict, Failure> {
+    fn tell_golden(&self, all: &[golden::GoldenResult], out: &mut dyn Write) -> Result<Verdict, Failure> {
         let is_wrong = all.iter().any(|checked| !checked.differences.is_empty());
         if self.json && self.run.is_none() {
-            let told: Vec<_> = all.iter().map(golden::Checked::to_json).collect();
+            let told: Vec<_> = all.iter().map(golden::GoldenResult::to_json).collect();
             serde_json::to_writer_pretty(&mut *out, &json!({ "golden": told }))?;
             writeln!(out)?;
             return Ok(Verdict::at_fault_if(is_wrong));
@@ -181,7 +181,7 @@ async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
     Err(unknown())
 }
 
-fn as_json(replayed: &Replayed, bytes: Option<&golden::Checked>) -> Value {
+fn as_json(replayed: &Replayed, bytes: Option<&golden::GoldenResult>) -> Value {
     let mut told = json!({
         "run": replayed.run,
         "same": replayed.is_same(),

@@ -10,7 +10,7 @@ use headwater_models::{
 
 use crate::{
     Agents,
-    config::{Settings, flags::Flags},
+    config::{ServerSettings, flags::Flags},
     failure::{Failure, Verdict},
     serve, style,
 };
@@ -40,7 +40,7 @@ impl Serve {
         for warning in &layers.warnings {
             style::warning(warning);
         }
-        let settings = Settings::of(&layers)?;
+        let settings = ServerSettings::of(&layers)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -55,7 +55,7 @@ impl Serve {
     }
 
     /// The registry of provider models: live, recording, or replaying.
-    fn models(&self, settings: &Settings) -> Result<Models, Failure> {
+    fn models(&self, settings: &ServerSettings) -> Result<Models, Failure> {
         let failed = |error: ModelError| Failure::new(error.to_string());
         let mut models = Models::new();
         // With default timeouts the registry builds its own HTTP client on first use.

@@ -9,7 +9,7 @@ mod stats;
 use clap::{Args, Subcommand};
 
 use crate::failure::{Failure, Verdict};
-use location::Location;
+use location::StoreLocation;
 
 /// Check a store, count its contents, copy it to another store, or delete a run.
 ///
@@ -18,31 +18,31 @@ use location::Location;
 #[derive(Debug, Args)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]
-    action: Action,
+    action: StoreAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum StoreAction {
     /// Read the whole store without changing it and report damage; the exit code is 1 if there is any.
     Check {
         /// The store: a folder or a URL.
-        store: Option<Location>,
+        store: Option<StoreLocation>,
     },
     /// Count the runs, records and values in a store.
     Stats {
         /// The store: a folder or a URL.
-        store: Option<Location>,
+        store: Option<StoreLocation>,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
-    Copy(copy::Copy),
+    Copy(copy::CopyArgs),
     /// Delete the journal and the values of a run, even if they cannot be read.
     DeleteRun {
         /// The id of the run.
         run: String,
         /// The store: a folder.
-        store: Option<Location>,
+        store: Option<StoreLocation>,
     },
 }
 
@@ -54,13 +54,15 @@ impl StoreCommand {
             .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
         runtime.block_on(async {
             match &self.action {
-                Action::Check { store } => check::check(&Location::or_settings(store.as_ref())?).await,
-                Action::Stats { store, json } => {
-                    stats::stats(&Location::or_settings(store.as_ref())?, *json).await
+                StoreAction::Check { store } => {
+                    check::check(&StoreLocation::or_settings(store.as_ref())?).await
                 }
-                Action::Copy(copy) => copy.run().await,
-                Action::DeleteRun { run, store } => {
-                    let store = Location::or_settings(store.as_ref())?;
+                StoreAction::Stats { store, json } => {
+                    stats::stats(&StoreLocation::or_settings(store.as_ref())?, *json).await
+                }
+                StoreAction::Copy(copy) => copy.run().await,
+                StoreAction::DeleteRun { run, store } => {
+                    let store = StoreLocation::or_settings(store.as_ref())?;
                     delete::delete_run(run, store.folder()?).await
                 }
             }

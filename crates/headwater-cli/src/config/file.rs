@@ -5,18 +5,18 @@ use std::{ops::Range, path::Path};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    keys::{Key, Kind},
+    keys::{SettingKey, SettingKind},
     layers::{Value, named, unknown},
     parse,
 };
 use crate::failure::Failure;
 
 /// A setting, its value, and its line in the file.
-type Read = (&'static Key, Value, usize);
+type Read = (&'static SettingKey, Value, usize);
 
 /// Reads the settings of a file. All errors are reported together.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, Failure> {
-    let mut reader = Reader { path, text, found: Vec::new(), wrong: Vec::new() };
+    let mut reader = TableReader { path, text, found: Vec::new(), wrong: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.table("", table.get_ref()),
         Err(error) => reader.blame(error.span().unwrap_or_default(), error.message()),
@@ -24,19 +24,19 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, Failure> {
     if reader.wrong.is_empty() { Ok(reader.found) } else { Err(Failure::new(reader.wrong.join("\n"))) }
 }
 
-struct Reader<'t> {
+struct TableReader<'t> {
     path: &'t Path,
     text: &'t str,
     found: Vec<Read>,
     wrong: Vec<String>,
 }
 
-impl Reader<'_> {
+impl TableReader<'_> {
     fn table(&mut self, within: &str, table: &DeTable<'_>) {
         for (name, value) in table.iter() {
             let place = name.span();
             let name = format!("{within}{}", name.get_ref());
-            match (Key::find(&name), value.get_ref()) {
+            match (SettingKey::find(&name), value.get_ref()) {
                 (Some(key), value) => match self.value(key, value) {
                     Ok(value) => self.found.push((key, value, self.line(&place))),
                     Err(wrong) => self.blame(place, &format!("`{name}`: {wrong}")),
@@ -47,13 +47,13 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&self, key: &Key, value: &DeValue<'_>) -> Result<Value, String> {
+    fn value(&self, key: &SettingKey, value: &DeValue<'_>) -> Result<Value, String> {
         let path = |text: &str| {
             let folder = self.path.parent().unwrap_or(Path::new(""));
             folder.join(text).display().to_string()
         };
         match (key.kind, value) {
-            (Kind::Secrets, DeValue::Table(table)) => table
+            (SettingKind::Secrets, DeValue::Table(table)) => table
                 .iter()
                 .map(|(name, secret)| {
                     let (name, secret) = (name.get_ref(), scalar(secret.get_ref())?);
@@ -66,20 +66,20 @@ impl Reader<'_> {
                 })
                 .collect::<Result<_, _>>()
                 .map(Value::Secrets),
-            (Kind::Secrets, _) => {
+            (SettingKind::Secrets, _) => {
                 Err("write a table of names and keys: `[api_keys]`, `web = \"…\"`".to_owned())
             }
-            (Kind::Many, DeValue::Array(items)) => {
+            (SettingKind::Many, DeValue::Array(items)) => {
                 items.iter().map(|item| scalar(item.get_ref())).collect::<Result<_, _>>().map(Value::Many)
             }
-            (Kind::Paths, DeValue::Array(items)) => {
+            (SettingKind::Paths, DeValue::Array(items)) => {
                 let items = items.iter().map(|item| Ok(path(&scalar(item.get_ref())?)));
                 items.collect::<Result<_, String>>().map(Value::Many)
             }
-            (Kind::Many, value) => Ok(Value::Many(vec![scalar(value)?])),
-            (Kind::Paths, value) => Ok(Value::Many(vec![path(&scalar(value)?)])),
-            (Kind::Path, value) => Ok(Value::One(path(&scalar(value)?))),
-            (Kind::One | Kind::Secret, value) => Ok(Value::One(scalar(value)?)),
+            (SettingKind::Many, value) => Ok(Value::Many(vec![scalar(value)?])),
+            (SettingKind::Paths, value) => Ok(Value::Many(vec![path(&scalar(value)?)])),
+            (SettingKind::Path, value) => Ok(Value::One(path(&scalar(value)?))),
+            (SettingKind::One | SettingKind::Secret, value) => Ok(Value::One(scalar(value)?)),
         }
     }
 

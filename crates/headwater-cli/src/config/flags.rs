@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    Key, Layers, Value,
-    layers::{Flagged, named, of_text, unknown},
+    Layers, SettingKey, Value,
+    layers::{FlagValue, named, of_text, unknown},
 };
 use crate::failure::Failure;
 
@@ -60,16 +60,16 @@ impl Flags {
         Layers::gather(self.flagged()?, environment, self.config.as_deref())
     }
 
-    fn flagged(&self) -> Result<Vec<Flagged>, Failure> {
+    fn flagged(&self) -> Result<Vec<FlagValue>, Failure> {
         let mut flagged = Vec::new();
         let mut say = |name: &str, value: Value, flag: &str| {
-            flagged.extend(Key::find(name).map(|key| Flagged { key, value, flag: flag.to_owned() }));
+            flagged.extend(SettingKey::find(name).map(|key| FlagValue { key, value, flag: flag.to_owned() }));
         };
         for text in &self.set {
             let (name, value) = text
                 .split_once('=')
                 .ok_or_else(|| Failure::new(format!("--set {text}: expected NAME=VALUE")))?;
-            let key = Key::find(name.trim())
+            let key = SettingKey::find(name.trim())
                 .ok_or_else(|| Failure::new(format!("--set {text}: {}", unknown(name.trim()))))?;
             let value =
                 of_text(key, value).map_err(|wrong| Failure::new(format!("--set {name}: {wrong}")))?;

@@ -9,7 +9,7 @@ use headwater_models::nearest;
 
 use super::{
     file,
-    keys::{KEYS, Key, Kind},
+    keys::{KEYS, SettingKey, SettingKind},
     parse,
 };
 use crate::failure::Failure;
@@ -28,14 +28,14 @@ pub(crate) enum Value {
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     Default,
     File { path: PathBuf, line: usize },
     Variable(String),
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -49,9 +49,9 @@ impl fmt::Display for Origin {
 /// A setting with its effective value.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
-    pub(crate) key: &'static Key,
+    pub(crate) key: &'static SettingKey,
     pub(crate) value: Value,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
 /// All effective settings, in the order of [`KEYS`], and warnings about the environment.
@@ -63,8 +63,8 @@ pub(crate) struct Layers {
 
 /// A setting given as a flag.
 #[derive(Debug, Clone)]
-pub(crate) struct Flagged {
-    pub(crate) key: &'static Key,
+pub(crate) struct FlagValue {
+    pub(crate) key: &'static SettingKey,
     pub(crate) value: Value,
     pub(crate) flag: String,
 }
@@ -72,11 +72,12 @@ pub(crate) struct Flagged {
 impl Layers {
     /// Merges the sources: flags over environment over file over defaults.
     pub(crate) fn gather(
-        flags: Vec<Flagged>,
+        flags: Vec<FlagValue>,
         environment: impl IntoIterator<Item = (String, String)>,
         file: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let settings = KEYS.iter().map(|key| Setting { key, value: default(key), origin: Origin::Default });
+        let settings =
+            KEYS.iter().map(|key| Setting { key, value: default(key), origin: SettingOrigin::Default });
         let mut layers = Self { settings: settings.collect(), warnings: Vec::new() };
         let (environment, common): (Vec<_>, Vec<_>) =
             environment.into_iter().partition(|(name, _)| name.starts_with("HEADWATER_"));
@@ -89,13 +90,13 @@ impl Layers {
                 Some(key) => {
                     let value =
                         of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
-                    layers.set(key, value, Origin::Variable(name));
+                    layers.set(key, value, SettingOrigin::Variable(name));
                 }
                 None => layers.doubt(&name),
             }
         }
-        for Flagged { key, value, flag } in flags {
-            layers.set(key, value, Origin::Flag(flag));
+        for FlagValue { key, value, flag } in flags {
+            layers.set(key, value, SettingOrigin::Flag(flag));
         }
         Ok(layers)
     }
@@ -108,7 +109,7 @@ impl Layers {
             Err(error) => return Err(Failure::reading(&path.display().to_string(), error)),
         };
         for (key, value, line) in file::read(path, &text)? {
-            self.set(key, value, Origin::File { path: path.to_owned(), line });
+            self.set(key, value, SettingOrigin::File { path: path.to_owned(), line });
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl Layers {
             let Some(key) = named(&name) else { continue };
             if cfg!(feature = "otel") {
                 let value = of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
-                self.set(key, value, Origin::Variable(name));
+                self.set(key, value, SettingOrigin::Variable(name));
             } else if key.name == "otel.endpoint" {
                 let warning = format!("${name} has no effect: this build does not have the feature `otel`");
                 self.warnings.push(warning);
@@ -129,7 +130,7 @@ impl Layers {
         Ok(())
     }
 
-    fn set(&mut self, key: &'static Key, value: Value, origin: Origin) {
+    fn set(&mut self, key: &'static SettingKey, value: Value, origin: SettingOrigin) {
         if let Some(setting) = self.settings.iter_mut().find(|setting| setting.key.name == key.name) {
             setting.value = value;
             setting.origin = origin;
@@ -141,7 +142,7 @@ impl Layers {
         if name == "HEADWATER_CONFIG" {
             return;
         }
-        let known: Vec<_> = KEYS.iter().map(Key::variable).collect();
+        let known: Vec<_> = KEYS.iter().map(SettingKey::variable).collect();
         if let Some(meant) = nearest(name, known.iter().map(String::as_str)) {
             self.warnings.push(format!("unknown setting ${name}: did you mean ${meant}?"));
         }
@@ -157,21 +158,21 @@ impl Layers {
     }
 }
 
-fn default(key: &Key) -> Value {
+fn default(key: &SettingKey) -> Value {
     match key.kind {
-        Kind::One | Kind::Secret | Kind::Path => Value::One(key.default.to_owned()),
-        Kind::Many | Kind::Paths => Value::Many(Vec::new()),
-        Kind::Secrets => Value::Secrets(Vec::new()),
+        SettingKind::One | SettingKind::Secret | SettingKind::Path => Value::One(key.default.to_owned()),
+        SettingKind::Many | SettingKind::Paths => Value::Many(Vec::new()),
+        SettingKind::Secrets => Value::Secrets(Vec::new()),
     }
 }
 
 /// Parses a value from a string, as in the environment and in flags.
-pub(super) fn of_text(key: &Key, text: &str) -> Result<Value, String> {
+pub(super) fn of_text(key: &SettingKey, text: &str) -> Result<Value, String> {
     let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty());
     match key.kind {
-        Kind::One | Kind::Secret | Kind::Path => Ok(Value::One(text.trim().to_owned())),
-        Kind::Many | Kind::Paths => Ok(Value::Many(items().map(str::to_owned).collect())),
-        Kind::Secrets => items().map(named).collect::<Result<_, _>>().map(Value::Secrets),
+        SettingKind::One | SettingKind::Secret | SettingKind::Path => Ok(Value::One(text.trim().to_owned())),
+        SettingKind::Many | SettingKind::Paths => Ok(Value::Many(items().map(str::to_owned).collect())),
+        SettingKind::Secrets => items().map(named).collect::<Result<_, _>>().map(Value::Secrets),
     }
 }
 

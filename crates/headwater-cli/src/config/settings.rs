@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 /// All settings of the server.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ServerSettings {
     pub(crate) listen: String,
     pub(crate) agents: Vec<PathBuf>,
     pub(crate) default_agent: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) fsync: Fsync,
     pub(crate) store_on_failure: OnFailure,
     /// API keys with the names of their principals.
-    pub(crate) api_keys: Vec<(String, Hidden)>,
+    pub(crate) api_keys: Vec<(String, SecretText)>,
     pub(crate) jwt: Option<Jwt>,
     pub(crate) cors: Vec<String>,
     pub(crate) cors_headers: Vec<String>,
@@ -61,8 +61,8 @@ pub(crate) enum StoreUrl {
     Memory(Option<u64>),
     File(PathBuf),
     /// URLs of shared databases; they may contain passwords.
-    Postgres(Hidden),
-    Redis(Hidden),
+    Postgres(SecretText),
+    Redis(SecretText),
 }
 
 impl StoreUrl {
@@ -102,7 +102,7 @@ pub(crate) struct Otel {
 /// Requirements for JSON Web Tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct Jwt {
-    pub(crate) secret: Option<Hidden>,
+    pub(crate) secret: Option<SecretText>,
     pub(crate) public_key: Option<PathBuf>,
     pub(crate) jwks: Option<PathBuf>,
     pub(crate) jwks_url: Option<String>,
@@ -148,15 +148,15 @@ pub(crate) enum LogFormat {
 
 /// A secret; its `Debug` output hides the value.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Hidden(pub(crate) String);
+pub(crate) struct SecretText(pub(crate) String);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
 }
 
-impl Settings {
+impl ServerSettings {
     /// Parses and validates the settings.
     pub(crate) fn of(layers: &Layers) -> Result<Self, Failure> {
         let read = Read(layers);
@@ -166,7 +166,7 @@ impl Settings {
             Some(_) => read.with("store", store_url)?,
         };
         let jwt = Jwt {
-            secret: read.optional("jwt.secret").map(Hidden),
+            secret: read.optional("jwt.secret").map(SecretText),
             public_key: read.optional("jwt.public_key").map(Into::into),
             jwks: read.optional("jwt.jwks").map(Into::into),
             jwks_url: match read.optional("jwt.jwks_url") {
@@ -337,10 +337,10 @@ impl Read<'_> {
         }
     }
 
-    fn secrets(&self, name: &str) -> Vec<(String, Hidden)> {
+    fn secrets(&self, name: &str) -> Vec<(String, SecretText)> {
         match self.0.get(name).map(|setting| &setting.value) {
             Some(Value::Secrets(pairs)) => {
-                pairs.iter().map(|(name, secret)| (name.clone(), Hidden(secret.clone()))).collect()
+                pairs.iter().map(|(name, secret)| (name.clone(), SecretText(secret.clone()))).collect()
             }
             _ => Vec::new(),
         }
@@ -395,11 +395,12 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
         Some(("memory", rest)) if rest.starts_with('?') => memory_url(rest),
         Some(("file", folder)) if !folder.is_empty() => Ok(StoreUrl::File(folder.into())),
         Some(("redis" | "rediss", rest)) if rest.starts_with("//") => {
-            built_with(cfg!(feature = "redis"), "Redis").map(|()| StoreUrl::Redis(Hidden(text.to_owned())))
+            built_with(cfg!(feature = "redis"), "Redis")
+                .map(|()| StoreUrl::Redis(SecretText(text.to_owned())))
         }
         Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
             built_with(cfg!(feature = "postgres"), "Postgres")
-                .map(|()| StoreUrl::Postgres(Hidden(text.to_owned())))
+                .map(|()| StoreUrl::Postgres(SecretText(text.to_owned())))
         }
         _ => Err(format!(
             "invalid store `{}`: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",

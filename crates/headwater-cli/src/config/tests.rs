@@ -5,15 +5,15 @@ use std::{fs, path::Path, time::Duration};
 use headwater_store::embedded::Fsync;
 
 use super::{
-    Key, Layers, Settings, StoreUrl, Value,
+    Layers, ServerSettings, SettingKey, StoreUrl, Value,
     keys::KEYS,
-    layers::{Flagged, of_text},
+    layers::{FlagValue, of_text},
     parse,
 };
 
-fn flag(name: &str, value: &str) -> Flagged {
-    let key = Key::find(name).unwrap();
-    Flagged { key, value: of_text(key, value).unwrap(), flag: format!("--{name}") }
+fn flag(name: &str, value: &str) -> FlagValue {
+    let key = SettingKey::find(name).unwrap();
+    FlagValue { key, value: of_text(key, value).unwrap(), flag: format!("--{name}") }
 }
 
 fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -28,14 +28,14 @@ fn with_file(text: &str) -> Result<Layers, String> {
     Layers::gather(Vec::new(), [], Some(&path)).map_err(|failure| failure.to_string())
 }
 
-fn settings(text: &str) -> Settings {
-    Settings::of(&with_file(text).unwrap()).unwrap()
+fn settings(text: &str) -> ServerSettings {
+    ServerSettings::of(&with_file(text).unwrap()).unwrap()
 }
 
 fn mistake(text: &str) -> String {
     let wrong = match with_file(text) {
         Err(wrong) => wrong,
-        Ok(layers) => Settings::of(&layers).unwrap_err().to_string(),
+        Ok(layers) => ServerSettings::of(&layers).unwrap_err().to_string(),
     };
     // Cut off the temporary folder's name.
     wrong.rfind("headwater.toml:").map_or(wrong.clone(), |at| wrong[at..].to_owned())
@@ -52,7 +52,7 @@ fn flags_override_environment_which_overrides_file() {
         ("HEADWATER_CONFIG", path.to_str().unwrap()),
     ]);
     let layers = Layers::gather(vec![flag("listen", "127.0.0.1:3")], variables, None).unwrap();
-    let settings = Settings::of(&layers).unwrap();
+    let settings = ServerSettings::of(&layers).unwrap();
     assert_eq!(settings.listen, "127.0.0.1:3");
     assert_eq!(settings.heartbeat, Duration::from_secs(2));
     assert_eq!(settings.data, folder.path().join("there"), "a path is relative to the folder of its file");
@@ -247,7 +247,7 @@ fn token_principals_are_distinct_from_key_principals() {
 fn key_set_url_requires_tls_or_localhost() {
     let url = |url: &str| {
         with_file(&format!("[jwt]\njwks_url = \"{url}\"\n"))
-            .map(|layers| Settings::of(&layers).is_ok())
+            .map(|layers| ServerSettings::of(&layers).is_ok())
             .unwrap()
     };
     for good in [
@@ -289,7 +289,7 @@ fn environment_lists_are_comma_separated_and_typos_warn() {
         ("default".to_owned(), "AAAABBBBCCCCDDDDEEEE==".to_owned()),
     ];
     assert_eq!(layers.get("api_keys").unwrap().value, Value::Secrets(keys));
-    assert_eq!(Settings::of(&layers).unwrap().cors, ["https://a.example", "https://b.example"]);
+    assert_eq!(ServerSettings::of(&layers).unwrap().cors, ["https://a.example", "https://b.example"]);
     assert_eq!(layers.warnings, ["unknown setting $HEADWATER_LISTN: did you mean $HEADWATER_LISTEN?"]);
 }
 
@@ -305,7 +305,7 @@ fn durations_and_sizes_have_units() {
 
 #[test]
 fn settings_have_unique_names_and_variables() {
-    let mut names: Vec<_> = KEYS.iter().map(Key::variable).collect();
+    let mut names: Vec<_> = KEYS.iter().map(SettingKey::variable).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), KEYS.len());
@@ -339,7 +339,7 @@ fn store_url_is_shown_without_its_password() {
     let shown = |url: &str| {
         let layers =
             Layers::gather(Vec::new(), [("HEADWATER_STORE".to_owned(), url.to_owned())], None).unwrap();
-        let settings = Settings::of(&layers).unwrap();
+        let settings = ServerSettings::of(&layers).unwrap();
         assert!(!format!("{:?}", settings.store).contains("pass"), "{url}");
         settings.store.to_string()
     };

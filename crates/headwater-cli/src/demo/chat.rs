@@ -10,7 +10,7 @@ use headwater_models::{
 use headwater_runtime::{Cx, Next, NodeResult};
 use serde_json::json;
 
-use super::improvised::{Asked, Words, literal};
+use super::improvised::{DemoRequest, Words, literal};
 
 /// An image for an answer.
 const PICTURE: &str = include_str!("river.svg");
@@ -48,7 +48,7 @@ const TRY: &str = "\
 - `what did I say?` to see that I remember";
 
 /// The answer of `chat`.
-pub(super) fn answer(asked: &Asked<'_>) -> Rule {
+pub(super) fn answer(asked: &DemoRequest<'_>) -> Rule {
     let input = asked.input();
     let words = Words::of(&input);
     if words.phrase("what did i say") || words.phrase("what did i just say") {
@@ -120,12 +120,12 @@ fn failing() -> Rule {
 }
 
 /// The first model of `flaky`: its stream breaks in the middle of a sentence.
-pub(super) fn die(_: &Asked<'_>) -> Rule {
+pub(super) fn die(_: &DemoRequest<'_>) -> Rule {
     Rule::always().text("The first model begins to answer, gets as far as this, and").fault(Fault::cut())
 }
 
 /// The second model of `flaky`.
-pub(super) fn take_over(asked: &Asked<'_>) -> Rule {
+pub(super) fn take_over(asked: &DemoRequest<'_>) -> Rule {
     let text = format!(
         "The first model died in the middle of its sentence. What it had said was taken back, and this is the second \
          model, which answers in full. You said: {}",

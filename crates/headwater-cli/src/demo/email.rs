@@ -3,13 +3,13 @@
 use headwater_models::scripted::Rule;
 use serde_json::json;
 
-use super::improvised::{Asked, literal};
+use super::improvised::{DemoRequest, literal};
 
 /// The bullets of a draft, the most important last: each revision drops the first.
 const BULLETS: [&str; 3] = ["Works with the page you have", "Survives a reload", "Starts with one command"];
 
 /// A draft. The last line of the prompt gives the number of bullets.
-pub(super) fn draft(asked: &Asked<'_>) -> Rule {
+pub(super) fn draft(asked: &DemoRequest<'_>) -> Rule {
     let prompt = asked.input();
     let (brief, bullets) = prompt.rsplit_once("\nbullets: ").unwrap_or((&prompt, "3"));
     let wanted = bullets.trim().parse::<usize>().unwrap_or(3).max(1);

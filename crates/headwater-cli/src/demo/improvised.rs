@@ -13,25 +13,25 @@ use serde_json::Value;
 
 /// A model whose answer is computed by a function of the request alone, so equal requests get equal answers.
 #[derive(Debug)]
-pub(super) struct Improvised {
+pub(super) struct ImprovisedModel {
     name: &'static str,
     pace: Duration,
-    answer: fn(&Asked<'_>) -> Rule,
+    answer: fn(&DemoRequest<'_>) -> Rule,
 }
 
-impl Improvised {
-    pub(super) fn new(name: &'static str, pace: Duration, answer: fn(&Asked<'_>) -> Rule) -> Self {
+impl ImprovisedModel {
+    pub(super) fn new(name: &'static str, pace: Duration, answer: fn(&DemoRequest<'_>) -> Rule) -> Self {
         Self { name, pace, answer }
     }
 }
 
-impl Model for Improvised {
+impl Model for ImprovisedModel {
     fn name(&self) -> &str {
         self.name
     }
 
     fn ask(&self, request: ModelRequest) -> ModelStream {
-        let rule = (self.answer)(&Asked(&request));
+        let rule = (self.answer)(&DemoRequest(&request));
         let name = self.name.strip_prefix("demo:").unwrap_or(self.name);
         ScriptedModel::new(Script::new(name).pace(self.pace).rule(rule)).ask(request)
     }
@@ -39,17 +39,17 @@ impl Model for Improvised {
 
 /// A model request, with the accessors that the demo scripts need.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'r>(&'r ModelRequest);
+pub(super) struct DemoRequest<'r>(&'r ModelRequest);
 
 /// A tool call of the current turn and its result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Called<'r> {
+pub(super) struct ToolOutcome<'r> {
     pub(super) tool: &'r str,
     pub(super) input: Option<&'r Value>,
     pub(super) output: &'r ToolResultOutput,
 }
 
-impl<'r> Asked<'r> {
+impl<'r> DemoRequest<'r> {
     /// The user's last message.
     pub(super) fn input(self) -> String {
         self.said().next_back().unwrap_or_default()
@@ -82,7 +82,7 @@ impl<'r> Asked<'r> {
 
     /// The calls since the user's last message that have a result, in call order; results may arrive in any
     /// order.
-    pub(super) fn called(self) -> Vec<Called<'r>> {
+    pub(super) fn called(self) -> Vec<ToolOutcome<'r>> {
         let messages = &self.0.messages;
         let last = messages.iter().rposition(|message| matches!(message, ModelMessage::User { .. }));
         let parts = messages.iter().skip(last.map_or(0, |at| at + 1)).flat_map(|message| match message {
@@ -102,7 +102,7 @@ impl<'r> Asked<'r> {
             .filter_map(|part| match part {
                 ContentPart::ToolCall { tool_call_id, tool_name, input, .. } => {
                     let output = output(tool_call_id)?;
-                    Some(Called { tool: tool_name, input: input.as_ref(), output })
+                    Some(ToolOutcome { tool: tool_name, input: input.as_ref(), output })
                 }
                 _ => None,
             })

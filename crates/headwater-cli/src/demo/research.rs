@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::topics::Topic;
-use super::improvised::{Asked, Improvised, Words, literal};
+use super::improvised::{DemoRequest, ImprovisedModel, Words, literal};
 
 /// The duration of a search, in paces of the model: half a second at the default pace.
 const SEARCH_PACES: u32 = 33;
@@ -43,7 +43,7 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .suggestion("How do heat pumps work in winter?")
         .suggestion("Why are there two tides a day?")
         .suggestion("How do I keep a sourdough starter alive?")
-        .models(Models::new().add("researcher", Improvised::new("demo:researcher", pace, write)))
+        .models(Models::new().add("researcher", ImprovisedModel::new("demo:researcher", pace, write)))
         .tool(FunctionTool::new("search", search).title("Search").repeatable())
         .workflow(workflow)
         .store(store.clone())
@@ -109,7 +109,7 @@ fn search(query: &str) -> Found {
 }
 
 /// The script in place of a model.
-fn write(asked: &Asked<'_>) -> Rule {
+fn write(asked: &DemoRequest<'_>) -> Rule {
     let question = asked.input();
     let words = Words::of(&question);
     let topic = Topic::in_words(&words);

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::improvised::{Asked, Called, Improvised, Words, literal, literal_json};
+use super::improvised::{DemoRequest, ImprovisedModel, ToolOutcome, Words, literal, literal_json};
 
 /// The duration of a tool call, in paces of the model: 0.4 seconds at the default pace.
 const TOOL_PACES: u32 = 27;
@@ -47,7 +47,7 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .suggestion("My order 1042 arrived broken")
         .suggestion("Where is order 1043?")
         .suggestion("The boots of order 1044 do not fit")
-        .models(Models::new().add("agent", Improvised::new("demo:agent", pace, answer)))
+        .models(Models::new().add("agent", ImprovisedModel::new("demo:agent", pace, answer)))
         .tool(FunctionTool::new("look_up_order", look_up).title("Look up an order").repeatable())
         // Nothing is paid here. A real refund would pass on `ToolContext::idempotency_key` instead of being
         // repeatable.
@@ -160,7 +160,7 @@ fn case(calls: &[ToolCallMade]) -> Option<Case> {
 }
 
 /// The script in place of a model.
-fn answer(asked: &Asked<'_>) -> Rule {
+fn answer(asked: &DemoRequest<'_>) -> Rule {
     let message = asked.input();
     let words = Words::of(&message);
     let called = asked.called();
@@ -179,7 +179,7 @@ fn order_in(words: &Words) -> Option<String> {
 }
 
 /// Looks up the order named in this message or an earlier one.
-fn begin(asked: &Asked<'_>, words: &Words) -> Rule {
+fn begin(asked: &DemoRequest<'_>, words: &Words) -> Rule {
     let before = || asked.said().rev().skip(1).find_map(|said| order_in(&Words::of(&said)));
     let has_reason = !matches!(reason(words), Reason::None) || words.any(&["order", "refund", "it", "where"]);
     let order = order_in(words).or_else(|| has_reason.then(before).flatten());
@@ -218,7 +218,7 @@ fn reason(words: &Words) -> Reason {
 }
 
 /// Proposes a refund, or reports the status of the order.
-fn propose(words: &Words, found: &Called<'_>) -> Rule {
+fn propose(words: &Words, found: &ToolOutcome<'_>) -> Rule {
     let order = match found.output {
         ToolResultOutput::Json { value } => Order::deserialize(value).ok(),
         _ => None,
@@ -253,7 +253,7 @@ fn propose(words: &Words, found: &Called<'_>) -> Rule {
 }
 
 /// Reports the outcome of the refund.
-fn settled(found: &Called<'_>, refund: &Called<'_>) -> String {
+fn settled(found: &ToolOutcome<'_>, refund: &ToolOutcome<'_>) -> String {
     let proposed = refund.input.and_then(|input| input.get("amount")).and_then(Value::as_u64);
     let order = found.input.and_then(|input| input.get("order")).and_then(Value::as_str).unwrap_or_default();
     match refund.output {

@@ -3,10 +3,10 @@
 use headwater_models::scripted::Rule;
 use serde_json::{Value, json};
 
-use super::improvised::Asked;
+use super::improvised::DemoRequest;
 
 /// A table about planets if the input asks for them, otherwise about rivers.
-pub(super) fn fill(asked: &Asked<'_>) -> Rule {
+pub(super) fn fill(asked: &DemoRequest<'_>) -> Rule {
     let table = if asked.input().to_lowercase().contains("planet") { planets() } else { rivers() };
     Rule::always().json(table).chunk(8)
 }

@@ -9,12 +9,12 @@ use headwater_models::{
 use headwater_protocol::ToolSpec;
 use headwater_runtime::{Error, ErrorKind, Result};
 use headwater_tools::{Approval, ClientTool, FunctionTool, ToolError, Tools};
-use input::Wanted;
+use input::RequestedTools;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::improvised::{Asked, Called, literal, literal_json};
+use super::improvised::{DemoRequest, ToolOutcome, literal, literal_json};
 
 /// The tools by name.
 pub(super) fn tools() -> Result<Tools> {
@@ -70,12 +70,12 @@ async fn delete_file(file: DeleteFile) -> std::result::Result<Value, ToolError> 
 }
 
 /// Calls the tools that the input asks for, all in one step, then reports their results.
-pub(super) fn answer(asked: &Asked<'_>) -> Rule {
+pub(super) fn answer(asked: &DemoRequest<'_>) -> Rule {
     let called = asked.called();
     if !called.is_empty() {
         return Rule::always().text(literal(&report(&called)));
     }
-    let wanted = Wanted::in_input(&asked.input());
+    let wanted = RequestedTools::in_input(&asked.input());
     if wanted.is_nothing() {
         return Rule::always().text(
             "I have tools. Try\n\n\
@@ -96,7 +96,7 @@ pub(super) fn answer(asked: &Asked<'_>) -> Rule {
     Rule::always().reasoning(thought).tools(calls)
 }
 
-fn report(called: &[Called<'_>]) -> String {
+fn report(called: &[ToolOutcome<'_>]) -> String {
     let weather: Vec<Weather> = called
         .iter()
         .filter(|call| call.tool == "get_weather")
@@ -118,7 +118,7 @@ fn report(called: &[Called<'_>]) -> String {
 }
 
 /// One sentence about the result of a call.
-fn told(call: &Called<'_>) -> String {
+fn told(call: &ToolOutcome<'_>) -> String {
     let field = |name: &str| {
         let field = call.input.and_then(|input| input.get(name)).and_then(Value::as_str);
         field.unwrap_or("it").to_owned()

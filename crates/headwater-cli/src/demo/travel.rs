@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::cities::{City, Connection};
-use super::improvised::Improvised;
+use super::improvised::ImprovisedModel;
 
 const UNDERSTAND: &str = "Read what trip the person wants, or which change of the itinerary.";
 const LOOK_UP: &str = "Look up the climate and the way there, and report both in two sentences.";
@@ -68,7 +68,7 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .suggestion("3 days in Lisbon in May")
         .suggestion("A relaxed weekend in Copenhagen")
         .suggestion("5 days in Kyoto in autumn")
-        .models(Models::new().add("planner", Improvised::new("demo:planner", pace, model::answer)))
+        .models(Models::new().add("planner", ImprovisedModel::new("demo:planner", pace, model::answer)))
         .tool(FunctionTool::new("get_climate", climate).title("Climate").repeatable())
         .tool(FunctionTool::new("find_connections", connections).title("Trains and flights").repeatable())
         .workflow(workflow)

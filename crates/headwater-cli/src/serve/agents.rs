@@ -15,17 +15,17 @@ use crate::failure::Failure;
 
 /// The watched agent files and the agents loaded from them.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct AgentFiles {
     named: Vec<PathBuf>,
     with: FileOptions,
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedAgent>,
     /// Files that could not be loaded, with their stamps, so that the same error is not reported twice.
     broken: Vec<(PathBuf, Vec<Stamp>)>,
 }
 
 /// An agent and the file that it was loaded from.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedAgent {
     pub(crate) path: PathBuf,
     pub(crate) file: AgentFile,
     pub(crate) agent: Agent,
@@ -51,16 +51,16 @@ impl Stamp {
 
 /// A change of an agent file.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum FileChange {
     /// A new agent, or a new version of one.
-    Loaded(Loaded),
+    Loaded(LoadedAgent),
     /// The file cannot be loaded; the old version stays.
     Broken(String),
     /// The file is gone and the agent of this name is removed.
     Removed(String),
 }
 
-impl Files {
+impl AgentFiles {
     /// Loads the given files and the files of the given folders.
     pub(crate) fn load(
         named: &[PathBuf],
@@ -90,15 +90,15 @@ impl Files {
         Ok(files)
     }
 
-    pub(crate) fn loaded(&self) -> &[Loaded] {
+    pub(crate) fn loaded(&self) -> &[LoadedAgent] {
         &self.loaded
     }
 
     /// Checks the files for changes and loads the changed ones.
-    pub(crate) fn changes(&mut self) -> Vec<Change> {
+    pub(crate) fn changes(&mut self) -> Vec<FileChange> {
         let paths = match self.paths() {
             Ok(paths) => paths,
-            Err(failure) => return vec![Change::Broken(failure.to_string())],
+            Err(failure) => return vec![FileChange::Broken(failure.to_string())],
         };
         let mut changes = Vec::new();
         for loaded in &mut self.loaded {
@@ -109,7 +109,7 @@ impl Files {
             if loaded.missed == GONE {
                 // Clear the stamps so that the file is loaded if it returns, whatever its time.
                 loaded.stamps.clear();
-                changes.push(Change::Removed(loaded.file.name().to_owned()));
+                changes.push(FileChange::Removed(loaded.file.name().to_owned()));
             }
         }
         for path in paths {
@@ -142,11 +142,11 @@ impl Files {
                         Some(place) => *place = loaded.clone(),
                         None => self.loaded.push(loaded.clone()),
                     }
-                    changes.push(Change::Loaded(loaded));
+                    changes.push(FileChange::Loaded(loaded));
                 }
                 Err(message) => {
                     self.broken.push((path, now));
-                    changes.push(Change::Broken(message));
+                    changes.push(FileChange::Broken(message));
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Files {
         })
     }
 
-    fn read(&self, path: &Path, before: Option<&Loaded>) -> Result<Loaded, String> {
+    fn read(&self, path: &Path, before: Option<&LoadedAgent>) -> Result<LoadedAgent, String> {
         // Taken before the file is read, so that a change in between is detected next time.
         let first = stamps([], path);
         let file = AgentFile::read(path).map_err(|errors| errors.to_string())?;
@@ -221,7 +221,7 @@ impl Files {
                 stamp.1 = first.1;
             }
         }
-        Ok(Loaded { path: path.to_owned(), file, agent, stamps, missed: 0 })
+        Ok(LoadedAgent { path: path.to_owned(), file, agent, stamps, missed: 0 })
     }
 }
 

@@ -10,13 +10,13 @@ use headwater_server::ChatPath;
 
 use super::listen::has_keys;
 use crate::{
-    config::{Settings, StoreUrl},
+    config::{ServerSettings, StoreUrl},
     style::{self, BOLD, CYAN, DIM, GREEN, YELLOW},
 };
 
 /// Prints the server's URL, agents and dialects.
 pub(crate) fn print(
-    settings: &Settings,
+    settings: &ServerSettings,
     address: SocketAddr,
     agents: &[String],
     default: &str,
@@ -28,7 +28,7 @@ pub(crate) fn print(
 
 fn write(
     out: &mut String,
-    settings: &Settings,
+    settings: &ServerSettings,
     address: SocketAddr,
     agents: &[String],
     default: &str,

@@ -5,10 +5,10 @@ use std::{io, net::SocketAddr};
 use tokio::net::TcpListener;
 
 use super::store::Serving;
-use crate::{config::Settings, failure::Failure};
+use crate::{config::ServerSettings, failure::Failure};
 
 /// Binds the port. Without keys only a loopback address is accepted.
-pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure> {
+pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, SocketAddr), Failure> {
     let wanted = &settings.listen;
     let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -42,6 +42,6 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
 }
 
 /// Whether clients must authenticate.
-pub(crate) fn has_keys(settings: &Settings) -> bool {
+pub(crate) fn has_keys(settings: &ServerSettings) -> bool {
     !settings.api_keys.is_empty() || settings.jwt.is_some()
 }

@@ -8,16 +8,16 @@ use tracing_subscriber::{
 };
 
 use crate::{
-    config::{LogFormat, Settings},
+    config::{LogFormat, ServerSettings},
     failure::Failure,
 };
 
 /// Starts logging and, if configured, exporting. Must be called within the Tokio runtime.
-pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
+pub(crate) fn begin(settings: &ServerSettings) -> Result<TelemetryExport, Failure> {
     let filter = EnvFilter::try_new(filter(&settings.log_level)).map_err(|error| {
         Failure::new(format!("`log.level`: invalid log filter `{}`: {error}", settings.log_level))
     })?;
-    let exporting = Exporting::new(settings)?;
+    let exporting = TelemetryExport::new(settings)?;
     let begun = match exporting.layer() {
         // The log level does not apply to exported spans.
         Some(spans) => {
@@ -42,7 +42,7 @@ fn filter(level: &str) -> String {
 }
 
 /// The layer that writes log lines.
-fn lines<S>(settings: &Settings) -> Box<dyn Layer<S> + Send + Sync>
+fn lines<S>(settings: &ServerSettings) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -57,11 +57,11 @@ where
 /// The exporter of spans and metrics, if one is configured.
 #[cfg(feature = "otel")]
 #[derive(Debug)]
-pub(crate) struct Exporting(Option<headwater_server::otel::Export>);
+pub(crate) struct TelemetryExport(Option<headwater_server::otel::Export>);
 
 #[cfg(feature = "otel")]
-impl Exporting {
-    fn new(settings: &Settings) -> Result<Self, Failure> {
+impl TelemetryExport {
+    fn new(settings: &ServerSettings) -> Result<Self, Failure> {
         let disabled = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|said| said.eq_ignore_ascii_case("true"));
         let Some(otel) = settings.otel.as_ref().filter(|_| !disabled) else { return Ok(Self(None)) };
         let export = headwater_server::otel::Export::new(&otel.endpoint, &otel.service);
@@ -89,12 +89,12 @@ impl Exporting {
 /// A build without the feature `otel` exports nothing.
 #[cfg(not(feature = "otel"))]
 #[derive(Debug)]
-pub(crate) struct Exporting;
+pub(crate) struct TelemetryExport;
 
 #[cfg(not(feature = "otel"))]
-impl Exporting {
+impl TelemetryExport {
     #[expect(clippy::unnecessary_wraps, reason = "a build with the feature can fail")]
-    fn new(_: &Settings) -> Result<Self, Failure> {
+    fn new(_: &ServerSettings) -> Result<Self, Failure> {
         Ok(Self)
     }
 

@@ -6,12 +6,12 @@ use std::{net::SocketAddr, time::SystemTime};
 use axum::{Json, Router, http::StatusCode, routing::get};
 use serde::Serialize;
 
-use crate::config::Settings;
+use crate::config::ServerSettings;
 
 /// The process as shown by the studio.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Process {
+struct ProcessInfo {
     pid: u32,
     /// Changes with a restart, even if the process keeps its id.
     started_at: u128,
@@ -19,11 +19,11 @@ struct Process {
 }
 
 /// The routes of a loopback-only server. `can_restart` requires a store that survives the process.
-pub(crate) fn routes(settings: &Settings, address: SocketAddr, can_restart: bool) -> Router {
+pub(crate) fn routes(settings: &ServerSettings, address: SocketAddr, can_restart: bool) -> Router {
     let can_restart = can_restart && cfg!(unix);
     let started_at =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_millis());
-    let process = Process { pid: std::process::id(), started_at, can_restart };
+    let process = ProcessInfo { pid: std::process::id(), started_at, can_restart };
     let router =
         Router::new().route("/studio/process", get(move || std::future::ready(Json(process.clone()))));
     #[cfg(unix)]

@@ -20,7 +20,7 @@ use headwater_store::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    config::{Settings, StoreUrl},
+    config::{ServerSettings, StoreUrl},
     failure::Failure,
 };
 
@@ -42,28 +42,28 @@ impl Serving {
     }
 
     /// Records this process as serving from the folder; dropping the result removes the file.
-    pub(crate) fn note(settings: &Settings, address: String) -> Option<Noted> {
+    pub(crate) fn note(settings: &ServerSettings, address: String) -> Option<ServingFile> {
         let StoreUrl::File(_) = settings.store else { return None };
         let path = settings.data.join(SERVING);
         let text = serde_json::to_string(&Self { pid: std::process::id(), address }).ok()?;
         // The file only improves one error message, so a failed write is not an error.
         let written = fs::create_dir_all(&settings.data).and_then(|()| fs::write(&path, text));
-        written.is_ok().then_some(Noted(path))
+        written.is_ok().then_some(ServingFile(path))
     }
 }
 
 /// Removes the file when dropped.
 #[derive(Debug)]
-pub(crate) struct Noted(std::path::PathBuf);
+pub(crate) struct ServingFile(std::path::PathBuf);
 
-impl Drop for Noted {
+impl Drop for ServingFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
 /// The opened store of the settings.
-pub(crate) enum Opened {
+pub(crate) enum OpenStore {
     Memory(Arc<Memory>),
     Folder(Arc<Embedded>),
     #[cfg(feature = "postgres")]
@@ -72,7 +72,7 @@ pub(crate) enum Opened {
     Redis(Arc<RedisStore>),
 }
 
-impl Opened {
+impl OpenStore {
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
             Self::Memory(store) => store.clone(),
@@ -128,13 +128,13 @@ impl Opened {
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
+pub(crate) async fn open(settings: &ServerSettings) -> Result<OpenStore, Failure> {
     match &settings.store {
         StoreUrl::Memory(max) => {
             let mut options = MemoryOptions::default();
             options.max_bytes = max.unwrap_or(options.max_bytes);
             options.max_journal_bytes = options.max_journal_bytes.min(options.max_bytes / 4);
-            Ok(Opened::Memory(Arc::new(Memory::with(options))))
+            Ok(OpenStore::Memory(Arc::new(Memory::with(options))))
         }
         StoreUrl::File(folder) => open_folder(settings, folder),
         shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => connect(shared).await,
@@ -142,18 +142,18 @@ pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
 }
 
 /// Connects to a database that several machines share.
-pub(crate) async fn connect(store: &StoreUrl) -> Result<Opened, Failure> {
+pub(crate) async fn connect(store: &StoreUrl) -> Result<OpenStore, Failure> {
     match store {
         #[cfg(feature = "postgres")]
         StoreUrl::Postgres(url) => {
             let store =
                 PostgresStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
-            Ok(Opened::Postgres(Arc::new(store)))
+            Ok(OpenStore::Postgres(Arc::new(store)))
         }
         #[cfg(feature = "redis")]
         StoreUrl::Redis(url) => {
             let store = RedisStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
-            Ok(Opened::Redis(Arc::new(store)))
+            Ok(OpenStore::Redis(Arc::new(store)))
         }
         other => Err(Failure::new(format!("this build has no store for {other}"))),
     }
@@ -165,7 +165,7 @@ fn unreachable(error: headwater_store::Error) -> Failure {
     if error.is_retryable() { Failure::temporary(error.to_string()) } else { Failure::new(error.to_string()) }
 }
 
-fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
+fn open_folder(settings: &ServerSettings, folder: &Path) -> Result<OpenStore, Failure> {
     let files = Folder::new(folder).map_err(|error| {
         let message = format!("cannot open the store in {}: creating the folder: {error}", folder.display());
         match error.kind() {
@@ -199,5 +199,5 @@ fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     for damage in store.damages() {
         tracing::warn!(?damage, "the store is damaged: serving the readable part");
     }
-    Ok(Opened::Folder(Arc::new(store)))
+    Ok(OpenStore::Folder(Arc::new(store)))
 }

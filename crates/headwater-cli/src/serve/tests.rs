@@ -10,19 +10,20 @@ use headwater_models::Models;
 use headwater_runtime::AgentOptions;
 use headwater_store::{Memory, Store};
 
-use super::agents::{Change, Files};
+use super::agents::{AgentFiles, FileChange};
 
-fn load(paths: &[&Path]) -> Result<Files, String> {
+fn load(paths: &[&Path]) -> Result<AgentFiles, String> {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
-    Files::load(&paths, &store, Models::new(), AgentOptions::default()).map_err(|failure| failure.to_string())
+    AgentFiles::load(&paths, &store, Models::new(), AgentOptions::default())
+        .map_err(|failure| failure.to_string())
 }
 
 fn agent(name: &str, said: &str) -> String {
     format!("name: {name}\nworkflows: {{ w: {{ start: n, nodes: {{ n: {{ message: {said} }} }} }} }}\n")
 }
 
-fn names(files: &Files) -> Vec<&str> {
+fn names(files: &AgentFiles) -> Vec<&str> {
     files.loaded().iter().map(|loaded| loaded.file.name()).collect()
 }
 
@@ -47,13 +48,14 @@ fn changed_file_is_reloaded_and_broken_file_is_reported_once() {
     let path = folder.path().join("a.yaml");
     fs::write(&path, agent("a", "hi")).unwrap();
     let mut files = load(&[&path]).unwrap();
-    let version = |files: &Files| files.loaded()[0].file.workflows().next().unwrap().version().to_owned();
+    let version =
+        |files: &AgentFiles| files.loaded()[0].file.workflows().next().unwrap().version().to_owned();
     let first = version(&files);
 
     fs::write(&path, "name: a\nworkflow: {}\n").unwrap();
     let changes = files.changes();
     assert!(
-        matches!(&changes[..], [Change::Broken(why)] if why.contains("did you mean `workflows`?")),
+        matches!(&changes[..], [FileChange::Broken(why)] if why.contains("did you mean `workflows`?")),
         "{changes:?}"
     );
     assert!(files.changes().is_empty(), "the same error is not reported twice");
@@ -61,12 +63,14 @@ fn changed_file_is_reloaded_and_broken_file_is_reported_once() {
 
     fs::write(&path, agent("a", "good day")).unwrap();
     let changes = files.changes();
-    assert!(matches!(&changes[..], [Change::Loaded(loaded)] if loaded.agent.workflows().count() == 1));
+    assert!(matches!(&changes[..], [FileChange::Loaded(loaded)] if loaded.agent.workflows().count() == 1));
     assert_ne!(version(&files), first);
 
     fs::write(&path, agent("other", "good day to you")).unwrap();
     let changes = files.changes();
-    assert!(matches!(&changes[..], [Change::Broken(why)] if why.contains("restart the server to rename it")));
+    assert!(
+        matches!(&changes[..], [FileChange::Broken(why)] if why.contains("restart the server to rename it"))
+    );
 
     fs::remove_file(&path).unwrap();
     assert!(files.changes().is_empty(), "a file that is being replaced is waited for");
@@ -80,9 +84,9 @@ fn changed_include_reloads_the_agent() {
     fs::write(folder.path().join("a.yaml"), format!("include: [parts.yaml]\n{}", agent("a", "hi"))).unwrap();
     let mut files = load(&[folder.path()]).unwrap();
     fs::write(&parts, "models: { m: { script: { name: another } } }\n").unwrap();
-    assert!(matches!(&files.changes()[..], [Change::Loaded(_)]));
+    assert!(matches!(&files.changes()[..], [FileChange::Loaded(_)]));
     fs::write(folder.path().join("b.yaml"), agent("b", "hi")).unwrap();
-    assert!(matches!(&files.changes()[..], [Change::Loaded(loaded)] if loaded.file.name() == "b"));
+    assert!(matches!(&files.changes()[..], [FileChange::Loaded(loaded)] if loaded.file.name() == "b"));
     assert_eq!(names(&files), ["a", "b"]);
 }
 
@@ -107,14 +111,14 @@ fn deleted_file_removes_agent_and_moved_file_keeps_it() {
     let mut files = load(&[folder.path()]).unwrap();
 
     fs::rename(&first, &second).unwrap();
-    assert!(matches!(&files.changes()[..], [Change::Loaded(loaded)] if loaded.path == second));
+    assert!(matches!(&files.changes()[..], [FileChange::Loaded(loaded)] if loaded.path == second));
     assert!(files.changes().is_empty());
     assert_eq!(names(&files), ["a"]);
 
     fs::remove_file(&second).unwrap();
     assert!(files.changes().is_empty(), "the file may be being rewritten");
-    assert!(matches!(&files.changes()[..], [Change::Removed(name)] if name == "a"));
+    assert!(matches!(&files.changes()[..], [FileChange::Removed(name)] if name == "a"));
     assert!(files.changes().is_empty(), "told once");
     fs::write(&second, agent("a", "hi")).unwrap();
-    assert!(matches!(&files.changes()[..], [Change::Loaded(_)]), "it is back");
+    assert!(matches!(&files.changes()[..], [FileChange::Loaded(_)]), "it is back");
 }

@@ -6,7 +6,7 @@ use headwater_protocol::{Error, ErrorKind, Frame, Message};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{chunk::Chunk, read::Reader};
+use super::{chunk::Chunk, read::EventReader};
 use crate::{
     decode::{Decode, Decoded},
     json,
@@ -14,8 +14,8 @@ use crate::{
 
 /// Decodes AG-UI streams.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Decoder {
-    reader: Reader,
+pub(super) struct AgUiDecoder {
+    reader: EventReader,
     thinking: Thinking,
 }
 
@@ -37,7 +37,7 @@ struct Hot<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-impl Decoder {
+impl AgUiDecoder {
     /// Decodes a delta of text, reasoning or arguments. `None` if it is another event or has more fields.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Option<Result<(), Error>> {
         let hot: Hot<'_> = serde_json::from_str(frame.data).ok()?;
@@ -59,8 +59,8 @@ impl Decoder {
         let name = self.thinking.translate(name, &mut event);
         let subagent = event.get("subagentRunId").and_then(Value::as_str).map(str::to_owned);
         match typed(&name, event)? {
-            Known::Chunk(chunk) => self.reader.event(&name, *chunk, subagent.as_deref(), out),
-            Known::Other(event) => {
+            WireEvent::Chunk(chunk) => self.reader.event(&name, *chunk, subagent.as_deref(), out),
+            WireEvent::Other(event) => {
                 self.reader.unknown(name, event, out);
                 Ok(())
             }
@@ -81,19 +81,19 @@ pub(super) fn fields(data: &str) -> Result<(String, Map<String, Value>), Error> 
 }
 
 /// An AG-UI event, or one of a later version.
-pub(super) enum Known {
+pub(super) enum WireEvent {
     Chunk(Box<Chunk<'static>>),
     Other(Map<String, Value>),
 }
 
 /// Parses the fields of an event of this type.
-pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<Known, Error> {
+pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<WireEvent, Error> {
     if !Chunk::TYPES.contains(&name) {
-        return Ok(Known::Other(event));
+        return Ok(WireEvent::Other(event));
     }
     match Chunk::read_as(name, Value::Object(event)) {
-        Ok(Some(chunk)) => Ok(Known::Chunk(Box::new(chunk))),
-        Ok(None) => Ok(Known::Other(Map::new())),
+        Ok(Some(chunk)) => Ok(WireEvent::Chunk(Box::new(chunk))),
+        Ok(None) => Ok(WireEvent::Other(Map::new())),
         Err(error) => Err(Error::fatal(ErrorKind::Field, format!("{name}: {error}"))),
     }
 }
@@ -135,7 +135,7 @@ impl Thinking {
     }
 }
 
-impl Decode for Decoder {
+impl Decode for AgUiDecoder {
     fn conversation(&mut self, messages: &[Message]) {
         self.reader.conversation(messages);
     }

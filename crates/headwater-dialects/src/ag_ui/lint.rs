@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     chunk::{Chunk, Outcome},
-    decode::{Known, fields, typed},
+    decode::{WireEvent, fields, typed},
     order::Order,
 };
 use crate::lint::{Findings, Lint, rules};
@@ -33,7 +33,7 @@ const MOST: usize = 10 * 1024 * 1024;
 
 /// Checks AG-UI streams.
 #[derive(Debug, Default)]
-pub(super) struct Linter {
+pub(super) struct AgUiLinter {
     order: Order,
     /// The client has rejected the stream.
     dead: bool,
@@ -44,7 +44,7 @@ pub(super) struct Linter {
     calls: HashSet<String>,
 }
 
-impl Linter {
+impl AgUiLinter {
     fn event(&mut self, name: &str, event: Map<String, Value>, findings: &mut Findings) {
         // Only these fields may hold any value.
         let anything = ["value", "event", "snapshot"];
@@ -55,8 +55,8 @@ impl Linter {
             return findings.add("field", format!("{name} with `{key}`: null"), "no such field, or a value");
         }
         let chunk = match typed(name, event) {
-            Ok(Known::Chunk(chunk)) => chunk,
-            Ok(Known::Other(_)) => {
+            Ok(WireEvent::Chunk(chunk)) => chunk,
+            Ok(WireEvent::Other(_)) => {
                 return findings.add("known-type", format!("`{name}`"), "a type of AG-UI 1.0");
             }
             Err(error) => {
@@ -129,7 +129,7 @@ impl Linter {
     }
 }
 
-impl Lint for Linter {
+impl Lint for AgUiLinter {
     fn stream(&mut self, framing: Framing, stream: &[u8]) {
         let has = |needle: &[u8]| memmem::find(stream, needle).is_some();
         // `\r\n\n` is fine, since JSON treats a carriage return as white space; a blank line with one is not.

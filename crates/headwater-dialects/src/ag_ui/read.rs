@@ -24,30 +24,30 @@ use crate::{decode::Decoded, json::EmbeddedJson};
 
 /// The messages that the client holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reader {
+pub(super) struct EventReader {
     seq: u64,
-    texts: HashMap<String, Text>,
+    texts: HashMap<String, TextState>,
     /// The text of the last delta: most deltas go to the same one.
-    last: Option<(String, Text)>,
-    calls: HashMap<String, Call>,
+    last: Option<(String, TextState)>,
+    calls: HashMap<String, CallState>,
     roles: HashMap<String, Role>,
     activities: HashMap<String, Value>,
     questions: HashSet<String>,
     /// Client tool calls, for clients that get no list of them at the end of the run.
     owed: Vec<headwater_protocol::ToolCallId>,
-    lanes: lanes::Lanes,
+    lanes: lanes::ChunkLanes,
 }
 
 /// An open text or reasoning block.
 #[derive(Debug, Clone, Copy)]
-struct Text {
+struct TextState {
     kind: BlockKind,
     /// The client has no message for it.
     lost: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct CallState {
     tool: ToolCall,
     message: MessageId,
     args: String,
@@ -58,12 +58,12 @@ struct Call {
 
 /// The time and message of an event.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct EventPlace {
     time: u64,
     message: Option<MessageId>,
 }
 
-impl Place {
+impl EventPlace {
     fn of(base: &Base<'_>) -> Self {
         let time = base.timestamp.and_then(|time| u64::try_from(time).ok()).unwrap_or(0);
         Self { time, message: None }
@@ -75,8 +75,8 @@ impl Place {
     }
 }
 
-impl Reader {
-    fn emit(&mut self, place: &Place, event: impl Into<Event>, out: &mut Decoded) {
+impl EventReader {
+    fn emit(&mut self, place: &EventPlace, event: impl Into<Event>, out: &mut Decoded) {
         let origin = Origin { message: place.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).at(place.time).from(origin));
         self.seq += 1;
@@ -103,7 +103,7 @@ impl Reader {
     }
 
     fn know_call(&mut self, message: &Message, tool: &ToolPart) {
-        let call = Call {
+        let call = CallState {
             tool: ToolCall {
                 metadata: tool.metadata.clone(),
                 ..ToolCall::new(tool.call.clone(), tool.name.clone())
@@ -127,7 +127,7 @@ impl Reader {
             return Ok(());
         }
         let event = Event::BlockDelta(BlockDelta::new(text.kind, id, delta));
-        self.emit(&Place { time, message: Some(id.into()) }, event, out);
+        self.emit(&EventPlace { time, message: Some(id.into()) }, event, out);
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Reader {
         let known = self.calls.get_mut(call).filter(|known| known.open);
         let known = known.ok_or_else(|| out_of_place("call", call))?;
         known.args.push_str(delta);
-        let place = Place { time, message: Some(known.message.clone()) };
+        let place = EventPlace { time, message: Some(known.message.clone()) };
         let event = Event::ToolInputDelta(ToolInputDelta::new(known.tool.call.clone(), delta.to_owned()));
         self.emit(&place, event, out);
         Ok(())
@@ -151,7 +151,7 @@ impl Reader {
     /// An event of an unknown type, which the client drops.
     pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut Decoded) {
         let time = event.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
-        let place = Place { time, message: None };
+        let place = EventPlace { time, message: None };
         self.emit(&place, UnknownEvent::new(name, Value::Object(event)), out);
     }
 
@@ -169,11 +169,11 @@ impl Reader {
             Chunk::RunError(error) => self.run_failed(&error, out),
             Chunk::StepStarted(step) => {
                 let name = Some(step.step_name.to_string());
-                self.emit(&Place::of(&step.base), Event::StepStarted { name }, out);
+                self.emit(&EventPlace::of(&step.base), Event::StepStarted { name }, out);
             }
             Chunk::StepFinished(step) => {
                 let name = Some(step.step_name.to_string());
-                self.emit(&Place::of(&step.base), Event::StepFinished { name }, out);
+                self.emit(&EventPlace::of(&step.base), Event::StepFinished { name }, out);
             }
             Chunk::TextMessageStart(start) => {
                 let role = start.role.as_deref().map_or(Role::Assistant, spoken);
@@ -184,7 +184,7 @@ impl Reader {
                 self.start_text(&start.message_id, Role::Reasoning, None, &start.base, out);
             }
             Chunk::TextMessageContent(delta) | Chunk::ReasoningMessageContent(delta) => {
-                let place = Place::of(&delta.base).in_message(&*delta.message_id);
+                let place = EventPlace::of(&delta.base).in_message(&*delta.message_id);
                 self.delta(&delta.message_id, &delta.delta, place.time, out)?;
                 self.metadata(&place, &delta.base, out);
             }
@@ -204,17 +204,17 @@ impl Reader {
 
             Chunk::ToolCallStart(start) => self.start_call(&start, out),
             Chunk::ToolCallArgs(args) => {
-                return self.args(&args.tool_call_id, &args.delta, Place::of(&args.base).time, out);
+                return self.args(&args.tool_call_id, &args.delta, EventPlace::of(&args.base).time, out);
             }
             Chunk::ToolCallEnd(end) => self.end_call(&end, out),
             Chunk::ToolCallResult(result) => self.result(&result, out),
 
             Chunk::StateSnapshot(snapshot) => {
-                let place = Place::of(&snapshot.base);
+                let place = EventPlace::of(&snapshot.base);
                 self.emit(&place, Event::StateSnapshot { state: snapshot.snapshot.into_owned() }, out);
             }
             Chunk::StateDelta(delta) => {
-                let place = Place::of(&delta.base);
+                let place = EventPlace::of(&delta.base);
                 // The client skips unknown operations.
                 let known = ["add", "remove", "replace", "move", "copy", "test"];
                 let known = |op: &Value| op["op"].as_str().is_none_or(|op| known.contains(&op));
@@ -233,7 +233,7 @@ impl Reader {
             | Chunk::Raw(_) => {
                 let data = serde_json::to_value(&chunk)
                     .map_err(|error| Error::new(ErrorKind::Field, format!("{name}: {error}")))?;
-                self.emit(&Place::default(), UnknownEvent::new(name.to_owned(), data), out);
+                self.emit(&EventPlace::default(), UnknownEvent::new(name.to_owned(), data), out);
             }
         }
         Ok(())
@@ -241,7 +241,7 @@ impl Reader {
 
     /// A call belongs to the assistant message that it names, or gets its own.
     fn start_call(&mut self, start: &ToolCallStart<'_>, out: &mut Decoded) {
-        let place = Place::of(&start.base);
+        let place = EventPlace::of(&start.base);
         let mut tool = ToolCall::new(&*start.tool_call_id, &*start.tool_call_name);
         tool.metadata = start.base.metadata.clone().filter(|map| !map.is_empty()).map(Value::Object);
         if let Some(known) = self.calls.get_mut(tool.call.as_str()) {
@@ -267,7 +267,8 @@ impl Reader {
             let role = Role::Assistant;
             self.emit(&place, MessageStarted { message: message.clone(), role, ..Default::default() }, out);
         }
-        let call = Call { tool: tool.clone(), message, args: String::new(), complete: false, open: true };
+        let call =
+            CallState { tool: tool.clone(), message, args: String::new(), complete: false, open: true };
         self.calls.insert(tool.call.to_string(), call);
         self.emit(&place, Event::ToolInputStart(tool), out);
     }
@@ -279,7 +280,7 @@ impl Reader {
             return;
         }
         let input = serde_json::from_str(&known.args).ok();
-        let place = Place::of(&end.base).in_message(known.message.clone());
+        let place = EventPlace::of(&end.base).in_message(known.message.clone());
         let tool = known.tool.clone();
         self.emit(&place, ToolInputAvailable::new(tool, input), out);
     }
@@ -287,7 +288,7 @@ impl Reader {
     fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {
         let call = &*result.tool_call_id;
         let message = MessageId::from(&*result.message_id);
-        let mut place = Place::of(&result.base).in_message(message.clone());
+        let mut place = EventPlace::of(&result.base).in_message(message.clone());
         let alone = match self.calls.get_mut(call) {
             Some(known) => {
                 place = place.in_message(known.message.clone());
@@ -355,11 +356,11 @@ impl Reader {
                 call.open = true;
             }
         }
-        self.emit(&Place::of(&snapshot.base), Event::MessagesSnapshot { messages }, out);
+        self.emit(&EventPlace::of(&snapshot.base), Event::MessagesSnapshot { messages }, out);
     }
 
     fn custom(&mut self, custom: Custom<'_>, out: &mut Decoded) {
-        let mut place = Place::of(&custom.base);
+        let mut place = EventPlace::of(&custom.base);
         let value = custom.value;
         let event = match &*custom.name {
             "approval-requested" => run::approval(&value),

@@ -29,7 +29,7 @@ use crate::{
 pub(super) struct AgentsDecoder {
     seq: u64,
     begun: bool,
-    end: End,
+    end: StreamEnd,
     waiting: bool,
     /// An error that is terminal unless more of the run follows.
     last_error: Option<ErrorInfo>,
@@ -41,7 +41,7 @@ pub(super) struct AgentsDecoder {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum End {
+enum StreamEnd {
     #[default]
     NotYet,
     /// The run failed; a `done` may follow.
@@ -100,7 +100,7 @@ impl Decode for AgentsDecoder {
                 }
             },
         };
-        if self.end == End::Done || (self.end == End::Failed && name != "done") {
+        if self.end == StreamEnd::Done || (self.end == StreamEnd::Failed && name != "done") {
             let message = format!("`{name}` after the end of the stream is ignored");
             return report(out, frame, ErrorKind::Order, message);
         }
@@ -111,8 +111,8 @@ impl Decode for AgentsDecoder {
 
     fn end(&mut self, out: &mut Decoded) {
         match (self.end, self.last_error.take()) {
-            (End::NotYet, Some(error)) => self.push(out, None, Event::RunFailed(error)),
-            (End::NotYet, None) if !self.waiting => {
+            (StreamEnd::NotYet, Some(error)) => self.push(out, None, Event::RunFailed(error)),
+            (StreamEnd::NotYet, None) if !self.waiting => {
                 let message = "the stream ended without `done`: it was cut";
                 out.errors.push(Error::new(ErrorKind::Cut, message));
             }
@@ -355,7 +355,7 @@ impl AgentsDecoder {
         let error = ErrorInfo { message, code: chunk.code, retryable: chunk.retryable, request: None };
         self.last_error = chunk.terminal.is_none().then(|| error.clone());
         let event = if chunk.terminal == Some(true) {
-            self.end = End::Failed;
+            self.end = StreamEnd::Failed;
             Event::RunFailed(error)
         } else {
             Event::Error(ErrorEvent { error, ..Default::default() })
@@ -365,7 +365,7 @@ impl AgentsDecoder {
     }
 
     fn done(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
-        if std::mem::replace(&mut self.end, End::Done) == End::Failed {
+        if std::mem::replace(&mut self.end, StreamEnd::Done) == StreamEnd::Failed {
             return;
         }
         let open: Vec<_> = self.messages.keys().cloned().collect();

@@ -21,22 +21,22 @@ use crate::{
     json,
 };
 
-pub(super) use known::Known;
+pub(super) use known::ClientState;
 
 /// The frame after the last chunk; the client ignores it anywhere.
 pub(super) const DONE: &str = "[DONE]";
 
 /// Decodes one stream.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct AiSdkDecoder {
     seq: u64,
-    known: Known,
+    known: ClientState,
     message: Option<MessageId>,
     failed: Option<ErrorInfo>,
     ended: bool,
 }
 
-impl Decode for Decoder {
+impl Decode for AiSdkDecoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         // Nothing after the terminal chunk is read.
         if frame.data == DONE || self.ended {
@@ -63,7 +63,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl AiSdkDecoder {
     fn say(&mut self, event: impl Into<Event>, out: &mut Decoded) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));

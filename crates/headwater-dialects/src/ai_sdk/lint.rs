@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     chunk::Chunk,
-    decode::{DONE, Known},
+    decode::{ClientState, DONE},
 };
 use crate::{
     json,
@@ -36,8 +36,8 @@ rules! {
 
 /// Checks one stream.
 #[derive(Debug, Default)]
-pub(super) struct Linter {
-    known: Known,
+pub(super) struct AiSdkLinter {
+    known: ClientState,
     started: bool,
     in_step: bool,
     failed: bool,
@@ -47,7 +47,7 @@ pub(super) struct Linter {
     dead: bool,
 }
 
-impl Lint for Linter {
+impl Lint for AiSdkLinter {
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
         if self.dead {
             return;
@@ -93,7 +93,7 @@ impl Lint for Linter {
     }
 }
 
-impl Linter {
+impl AiSdkLinter {
     fn chunk(&mut self, chunk: &Chunk<'_>, findings: &mut Findings) {
         let transient = matches!(chunk, Chunk::Data(data) if data.transient == Some(true));
         if self.ended {

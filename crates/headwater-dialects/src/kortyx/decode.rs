@@ -38,7 +38,7 @@ pub(super) fn identity<'a>(
 
 /// Decodes a Kortyx stream.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct KortyxDecoder {
     seq: u64,
     started: bool,
     /// An error that ends the run if `done` comes next.
@@ -60,7 +60,7 @@ pub(super) struct Decoder {
     text: Option<PartId>,
 }
 
-impl Decode for Decoder {
+impl Decode for KortyxDecoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         if self.closed {
             return;
@@ -94,7 +94,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl KortyxDecoder {
     /// Whether no more chunks may follow.
     pub(super) fn is_over(&self) -> bool {
         self.done && !self.waits

@@ -9,7 +9,7 @@ use headwater_protocol::{Frame, Framing, InterruptKind, StructuredErrorKind, Str
 use super::{
     END,
     chunk::{Chunk, ROOT_SPAN},
-    decode::Decoder,
+    decode::KortyxDecoder,
 };
 use crate::{
     decode::{Decode as _, Decoded},
@@ -35,11 +35,11 @@ rules! {
 
 /// Checks a Kortyx stream.
 #[derive(Debug, Default)]
-pub(super) struct Linter {
+pub(super) struct KortyxLinter {
     /// Positions at which Kortyx' own parser fails, in stream order.
     hazards: VecDeque<wire::Hazard>,
     /// Interprets the meaning of a `done`.
-    decoder: Decoder,
+    decoder: KortyxDecoder,
     decoded: Decoded,
     done: bool,
     closed: bool,
@@ -51,7 +51,7 @@ pub(super) struct Linter {
     calls: HashSet<String>,
 }
 
-impl Lint for Linter {
+impl Lint for KortyxLinter {
     fn stream(&mut self, framing: Framing, stream: &[u8]) {
         self.unmarked = framing == Framing::Ndjson;
         if framing == Framing::Sse {
@@ -112,7 +112,7 @@ impl Lint for Linter {
     }
 }
 
-impl Linter {
+impl KortyxLinter {
     fn chunk(&mut self, chunk: &Chunk<'_>, findings: &mut Findings) {
         match chunk {
             Chunk::Other(value) => {

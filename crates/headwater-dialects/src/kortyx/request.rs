@@ -5,7 +5,7 @@ mod fields;
 use headwater_protocol::{Error, ErrorKind, Message, RequestId, Role};
 use serde_json::{Map, Value};
 
-use self::fields::Fields;
+use self::fields::RequestFields;
 use super::approval;
 use crate::request::{Action, ApprovalAnswer, ChatRequest, CheckpointAction, InterruptAnswer, RawRequest};
 
@@ -20,9 +20,9 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(bad("the body must be a JSON object with `messages`"));
     };
     if body.contains_key("action") && !body.contains_key("messages") {
-        return checkpoint(Fields::new("", body));
+        return checkpoint(RequestFields::new("", body));
     }
-    chat(Fields::new("", body))
+    chat(RequestFields::new("", body))
 }
 
 /// Kortyx has no way to reconnect to a run; custom pages may resume by session or run.
@@ -45,7 +45,7 @@ fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     })
 }
 
-fn chat(mut body: Fields) -> Result<ChatRequest, Error> {
+fn chat(mut body: RequestFields) -> Result<ChatRequest, Error> {
     let session = body.name("sessionId")?;
     let workflow = body.name("workflowId")?;
     let stream = body.flag("stream")?.unwrap_or(true);
@@ -82,7 +82,7 @@ fn message(index: usize, value: Value) -> Result<Message, Error> {
     let Value::Object(fields) = value else {
         return Err(bad(format!("`{place}` must be an object with `role` and `content`")));
     };
-    let mut fields = Fields::new(place, fields);
+    let mut fields = RequestFields::new(place, fields);
     let role = fields.text("role")?;
     let role = match role.as_deref() {
         Some("user") => Role::User,
@@ -109,7 +109,7 @@ fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result
     let Value::Object(fields) = resume else {
         return Err(bad(format!("`{place}` must be an object with `token` and `requestId`")));
     };
-    let mut fields = Fields::new(place, fields.clone());
+    let mut fields = RequestFields::new(place, fields.clone());
     let Some(token) = fields.text("token")? else {
         return Err(fields.bad("token", "must be the `resumeToken` of the interrupt"));
     };
@@ -165,7 +165,7 @@ fn first(answer: &Value) -> Option<&str> {
     }
 }
 
-fn checkpoint(mut body: Fields) -> Result<ChatRequest, Error> {
+fn checkpoint(mut body: RequestFields) -> Result<ChatRequest, Error> {
     let action = body.text("action")?;
     let mut request = ChatRequest::default();
     let action = match action.as_deref() {

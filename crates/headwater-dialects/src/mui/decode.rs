@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap};
 use headwater_protocol::{BlockKind, Error, ErrorKind, Frame, MessageId, PartId, ToolCallId};
 use sequence::Sequencer;
 use serde_json::{Value, value::RawValue};
-use wire::Head;
+use wire::FrameHead;
 
 use super::lenient;
 use crate::decode::{Decode, Decoded};
@@ -37,16 +37,16 @@ pub struct Decoder {
     message: Option<MessageId>,
     begun: bool,
     /// The open blocks of text and of reasoning, by id.
-    open: [HashMap<Box<str>, Block>; 2],
+    open: [HashMap<Box<str>, BlockState>; 2],
     /// The block of the last delta: most deltas go to the same one.
-    last: Option<Block>,
+    last: Option<BlockState>,
     call: Option<ToolCallId>,
     ended: bool,
 }
 
 /// An open block.
 #[derive(Debug, Clone)]
-struct Block {
+struct BlockState {
     kind: BlockKind,
     id: PartId,
     /// Blocks are numbered in the order of their start.
@@ -102,7 +102,7 @@ impl Decoder {
 
     /// Unwraps an envelope, or takes a bare chunk.
     fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let head: Head<'_> = match lenient::object(frame.data) {
+        let head: FrameHead<'_> = match lenient::object(frame.data) {
             Ok(head) => head,
             Err(_) => return self.mended(frame, out),
         };
@@ -157,7 +157,7 @@ impl Decoder {
     /// JavaScript takes the last of two fields with one name; such JSON is parsed again that way.
     fn mended(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let text = wire::single_fields(frame.data)?;
-        let Ok(head) = lenient::object::<Head<'_>>(&text) else {
+        let Ok(head) = lenient::object::<FrameHead<'_>>(&text) else {
             return Err(wire::no_chunk());
         };
         if head.chunk.is_none() {

@@ -33,7 +33,7 @@ rules! {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Linter {
+pub(super) struct MuiLinter {
     next: Option<i64>,
     event_ids: HashSet<String>,
     started: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Linter {
     data: HashSet<(String, String)>,
 }
 
-impl Lint for Linter {
+impl Lint for MuiLinter {
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
         if frame.data.trim() == "[DONE]" {
             return;
@@ -87,7 +87,7 @@ impl Lint for Linter {
     }
 }
 
-impl Linter {
+impl MuiLinter {
     fn envelope(&mut self, fields: &Map<String, Value>, findings: &mut Findings) {
         match fields.get("eventId") {
             None => {}

@@ -6,7 +6,7 @@
 mod page;
 
 use headwater_protocol::{Event, Frame, Origin, Record, UnknownEvent};
-use page::Page;
+use page::PageState;
 use serde_json::Value;
 
 use super::{END_MARKER, chunk::Chunk};
@@ -14,13 +14,13 @@ use crate::decode::{Decode, Decoded};
 
 /// Decodes the streams of TanStack AI servers.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct TanStackDecoder {
     seq: u64,
-    page: Page,
+    page: PageState,
 }
 
 /// Receives a chunk's records, and holds their common fields.
-struct Sink<'s> {
+struct RecordSink<'s> {
     out: &'s mut Decoded,
     seq: &'s mut u64,
     time: u64,
@@ -28,7 +28,7 @@ struct Sink<'s> {
     frame: Frame<'s>,
 }
 
-impl Sink<'_> {
+impl RecordSink<'_> {
     fn say(&mut self, event: impl Into<Event>) {
         let record =
             Record { seq: *self.seq, time: self.time, origin: self.origin.clone(), event: event.into() };
@@ -41,7 +41,7 @@ impl Sink<'_> {
     }
 }
 
-impl Decode for Decoder {
+impl Decode for TanStackDecoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         // The client reads lines, not events: each line is a chunk.
         if memchr::memchr(b'\n', frame.data.as_bytes()).is_none() {
@@ -60,11 +60,11 @@ impl Decode for Decoder {
         let frame = Frame { event: None, id: None, data: "", offset: 0, index: 0 };
         let Self { seq, page } = self;
         let (time, origin) = (page.time(), page.origin());
-        page.end(&mut Sink { out, seq, time, origin, frame });
+        page.end(&mut RecordSink { out, seq, time, origin, frame });
     }
 }
 
-impl Decoder {
+impl TanStackDecoder {
     fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         if frame.data == END_MARKER {
             return;
@@ -75,7 +75,7 @@ impl Decoder {
         };
         let Self { seq, page } = self;
         let (time, origin) = (chunk.base().timestamp.unwrap_or_default(), Origin::default());
-        let mut sink = Sink { out, seq, time, origin, frame: *frame };
+        let mut sink = RecordSink { out, seq, time, origin, frame: *frame };
         if let Chunk::Other(data) = chunk {
             let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
             sink.say(UnknownEvent::new(name, data.into_owned()));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     END_MARKER,
     chunk::{Base, Chunk, Content, ToolCall},
-    decode::Decoder,
+    decode::TanStackDecoder,
 };
 use crate::{
     decode::{Decode as _, Decoded},
@@ -39,11 +39,11 @@ rules! {
 
 /// Lets the decoder build the page's message, and checks the effect of each chunk.
 #[derive(Debug, Default)]
-pub(super) struct Linter {
+pub(super) struct TanStackLinter {
     /// Positions at which the client's parser fails, with the rule.
     trips: VecDeque<(u64, Rule, String)>,
     is_ndjson: bool,
-    decoder: Decoder,
+    decoder: TanStackDecoder,
     /// The calls that have a result.
     settled: HashSet<String>,
     has_end: bool,
@@ -51,7 +51,7 @@ pub(super) struct Linter {
     is_over: bool,
 }
 
-impl Lint for Linter {
+impl Lint for TanStackLinter {
     fn stream(&mut self, framing: Framing, stream: &[u8]) {
         self.is_ndjson = framing == Framing::Ndjson;
         if self.is_ndjson {
@@ -106,7 +106,7 @@ impl Lint for Linter {
     }
 }
 
-impl Linter {
+impl TanStackLinter {
     fn chunk(&mut self, chunk: &Chunk<'_>, frame: &Frame<'_>, add: &mut dyn FnMut(Rule, String)) {
         if !matches!(chunk, Chunk::Other(_)) {
             base(&chunk.base(), add);

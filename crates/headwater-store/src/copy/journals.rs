@@ -14,7 +14,7 @@ const PIECE: ReadLimit = ReadLimit { records: 4_096, bytes: 1 << 20 };
 const TRIES: usize = 5;
 
 /// The result for one journal.
-enum Copied {
+enum JournalResult {
     /// It was copied.
     Done { digest: Digest, records: u64, bytes: u64, driven: bool },
     /// It was already the same.
@@ -36,7 +36,7 @@ impl Pass<'_> {
         let mut copies = stream::iter(copies).buffer_unordered(self.options.concurrency.max(1));
         while let Some((name, copied)) = copies.next().await {
             match copied {
-                Ok(Copied::Done { digest, records, bytes, driven }) => {
+                Ok(JournalResult::Done { digest, records, bytes, driven }) => {
                     self.report.journals.copied += 1;
                     self.report.records += records;
                     self.report.bytes += bytes;
@@ -44,11 +44,11 @@ impl Pass<'_> {
                     self.report.digest.add(digest);
                     self.done.bytes += bytes;
                 }
-                Ok(Copied::Unchanged { driven }) => {
+                Ok(JournalResult::Unchanged { driven }) => {
                     self.report.journals.unchanged += 1;
                     self.report.active += u64::from(driven);
                 }
-                Ok(Copied::Gone) => {}
+                Ok(JournalResult::Gone) => {}
                 Err(error) if is_local(&error) => {
                     self.report.journals.failed += 1;
                     self.report.problem(format!("journal {name}"), &error);
@@ -107,16 +107,21 @@ fn is_same(source: &JournalInfo, target: &JournalInfo) -> bool {
     *source == JournalInfo { bytes: source.bytes, ..target.clone() }
 }
 
-async fn copy_journal(from: &dyn Store, to: &dyn Store, fresh: bool, name: &JournalId) -> Result<Copied> {
+async fn copy_journal(
+    from: &dyn Store,
+    to: &dyn Store,
+    fresh: bool,
+    name: &JournalId,
+) -> Result<JournalResult> {
     for _ in 1..TRIES {
         match try_copy(from, to, fresh, name).await {
-            Tried::Done(copied) => return copied,
-            Tried::Changed => {}
+            CopyTry::Done(copied) => return copied,
+            CopyTry::Changed => {}
         }
     }
     match try_copy(from, to, fresh, name).await {
-        Tried::Done(copied) => copied,
-        Tried::Changed => {
+        CopyTry::Done(copied) => copied,
+        CopyTry::Changed => {
             let message =
                 format!("journal {name} changes faster than it can be copied: copy it when it is not in use");
             Err(Error::new(ErrorKind::Corrupt, message))
@@ -124,34 +129,34 @@ async fn copy_journal(from: &dyn Store, to: &dyn Store, fresh: bool, name: &Jour
     }
 }
 
-enum Tried {
-    Done(Result<Copied>),
+enum CopyTry {
+    Done(Result<JournalResult>),
     /// It was trimmed or taken over while it was read.
     Changed,
 }
 
-async fn try_copy(from: &dyn Store, to: &dyn Store, fresh: bool, name: &JournalId) -> Tried {
+async fn try_copy(from: &dyn Store, to: &dyn Store, fresh: bool, name: &JournalId) -> CopyTry {
     let info = match from.info(name).await {
         Ok(Some(info)) => info,
-        Ok(None) => return Tried::Done(drop_gone(to, fresh, name).await),
-        Err(error) => return Tried::Done(Err(error)),
+        Ok(None) => return CopyTry::Done(drop_gone(to, fresh, name).await),
+        Err(error) => return CopyTry::Done(Err(error)),
     };
     let copied = copy_as(from, to, fresh, name, &info).await;
-    let Err(error) = &copied else { return Tried::Done(copied) };
+    let Err(error) = &copied else { return CopyTry::Done(copied) };
     let may_have_changed =
         matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Trimmed { .. } | ErrorKind::Unknown);
     match from.info(name).await {
-        Ok(now) if may_have_changed && now.as_ref() != Some(&info) => Tried::Changed,
-        _ => Tried::Done(copied),
+        Ok(now) if may_have_changed && now.as_ref() != Some(&info) => CopyTry::Changed,
+        _ => CopyTry::Done(copied),
     }
 }
 
 /// A journal deleted in the source since it was listed must not stay in the target.
-async fn drop_gone(to: &dyn Store, fresh: bool, name: &JournalId) -> Result<Copied> {
+async fn drop_gone(to: &dyn Store, fresh: bool, name: &JournalId) -> Result<JournalResult> {
     if !fresh {
         to.delete(name).await?;
     }
-    Ok(Copied::Gone)
+    Ok(JournalResult::Gone)
 }
 
 /// Copies a journal up to the end in `info`, and reads it back.
@@ -161,11 +166,11 @@ async fn copy_as(
     fresh: bool,
     name: &JournalId,
     info: &JournalInfo,
-) -> Result<Copied> {
+) -> Result<JournalResult> {
     let driven = info.driven;
     if !fresh && let Some(there) = to.info(name).await? {
         if is_same(info, &there) {
-            return Ok(Copied::Unchanged { driven });
+            return Ok(JournalResult::Unchanged { driven });
         }
         to.delete(name).await?;
     }
@@ -185,7 +190,7 @@ async fn copy_as(
     if digest != sent.finish() {
         return Err(differs(name));
     }
-    Ok(Copied::Done { digest, records, bytes, driven })
+    Ok(JournalResult::Done { digest, records, bytes, driven })
 }
 
 /// The digest of the target's journal.

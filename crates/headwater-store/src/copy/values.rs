@@ -14,7 +14,7 @@ const PAGE: usize = 128;
 const TOLERANCE: u64 = 1_000;
 
 /// The result for one value.
-enum Copied {
+enum ValueResult {
     Done {
         digest: Digest,
         bytes: u64,
@@ -60,14 +60,14 @@ impl Pass<'_> {
         let mut copies = stream::iter(copies).buffer_unordered(self.options.concurrency.max(1));
         while let Some((key, copied)) = copies.next().await {
             match copied {
-                Ok(Copied::Done { digest, bytes }) => {
+                Ok(ValueResult::Done { digest, bytes }) => {
                     self.report.values.copied += 1;
                     self.report.bytes += bytes;
                     self.report.digest.add(digest);
                     self.done.bytes += bytes;
                 }
-                Ok(Copied::Unchanged) => self.report.values.unchanged += 1,
-                Ok(Copied::Expired) => {}
+                Ok(ValueResult::Unchanged) => self.report.values.unchanged += 1,
+                Ok(ValueResult::Expired) => {}
                 Err(error) if is_local(&error) => {
                     self.report.values.failed += 1;
                     self.report.problem(format!("value {key}"), &error);
@@ -105,25 +105,27 @@ impl Pass<'_> {
     }
 }
 
-async fn copy_value(to: &dyn Store, fresh: bool, now: Time, key: &str, value: Value) -> Result<Copied> {
+async fn copy_value(to: &dyn Store, fresh: bool, now: Time, key: &str, value: Value) -> Result<ValueResult> {
     if value.damaged {
         let message = format!("value {key} is damaged in the source: restore it, or remove it");
         return Err(Error::new(ErrorKind::Corrupt, message));
     }
     let ttl = match value.expires {
-        Some(expires) if expires <= now => return Ok(Copied::Expired),
+        Some(expires) if expires <= now => return Ok(ValueResult::Expired),
         Some(expires) => Some(Duration::from_millis(expires.0 - now.0)),
         None => None,
     };
     if !fresh && to.get(key).await?.is_some_and(|there| is_same(&value, &there)) {
-        return Ok(Copied::Unchanged);
+        return Ok(ValueResult::Unchanged);
     }
     let digest = Digest::of_value(key, &value.bytes);
     let bytes = value.bytes.len() as u64;
     to.put(key, value.bytes, Expect::Any, ttl).await?;
     match to.get(key).await? {
-        Some(there) if Digest::of_value(key, &there.bytes) == digest => Ok(Copied::Done { digest, bytes }),
-        None if ttl.is_some() => Ok(Copied::Expired),
+        Some(there) if Digest::of_value(key, &there.bytes) == digest => {
+            Ok(ValueResult::Done { digest, bytes })
+        }
+        None if ttl.is_some() => Ok(ValueResult::Expired),
         _ => {
             let message =
                 format!("value {key} is not the same when it is read back from the target: copy it again");

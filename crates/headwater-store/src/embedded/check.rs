@@ -9,8 +9,8 @@ use super::{
     format::segment_name,
     handles::{Handles, SegmentFile},
     index::{SegmentIndex, ValuePart},
-    recover::{self, Opened, Rebuild},
-    segment::{Lists, Sealed},
+    recover::{self, OpenedSegment, Rebuild},
+    segment::{Lists, SealedSegment},
 };
 use crate::{JournalId, Result};
 
@@ -125,7 +125,7 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
     let handles = Handles::new(files.clone(), options.max_open_files);
     let last = numbers.last().copied();
     for number in numbers {
-        let opened = Opened::open(&*files, number)?;
+        let opened = OpenedSegment::open(&*files, number)?;
         let footer = if Some(number) == last { opened.whole_footer()? } else { opened.footer()? };
         let sealed = footer.is_some() || Some(number) != last;
         let until = footer.as_ref().map_or(opened.size, |(footer, _)| u64::from(footer.lists));
@@ -156,10 +156,17 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
         if Some(number) == last && footer.is_some() {
             recover::note_missing_segment(&*files, number, &mut all)?;
         }
-        let Opened { file, size, .. } = opened;
+        let OpenedSegment { file, size, .. } = opened;
         active = Some(Active { number: number + 1, file, index: SegmentIndex::default() });
         let (file, lists) = (SegmentFile::new(number, &handles), Lists::Memory(scan.index));
-        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false.into() });
+        all.sealed.push(SealedSegment {
+            number,
+            file,
+            size,
+            lists,
+            tombstones: false,
+            damaged: false.into(),
+        });
     }
     if let Some(active) = active {
         let core = all.finish(Core::new(&options, active));

@@ -16,8 +16,8 @@ use super::{
     frame::{Entry, Frame, encode_records},
     index::{FrameAt, SegmentIndex},
     journal::Journal,
-    segment::Sealed,
-    values::{Stored, Values},
+    segment::SealedSegment,
+    values::{StoredValue, Values},
 };
 use crate::{
     Error, ErrorKind, JournalId, Result, Time,
@@ -29,8 +29,8 @@ mod look;
 mod restore;
 mod space;
 
-pub(super) use calls::{Claim, Trim};
-pub(super) use look::{Located, ReadStep, Waiting};
+pub(super) use calls::{ClaimStep, Trim};
+pub(super) use look::{ReadStep, ValueLocation, Waiting};
 pub(super) use restore::Restore;
 
 /// The state of a store.
@@ -44,7 +44,7 @@ pub(super) struct Core {
     pub(super) going: BTreeSet<(Time, u64)>,
     pub(super) values: Values,
     pub(super) counters: Counters,
-    pub(super) sealed: BTreeMap<u64, Arc<Sealed>>,
+    pub(super) sealed: BTreeMap<u64, Arc<SealedSegment>>,
     pub(super) active: Active,
     /// Sealed segments with new dead data since they were last checked.
     pub(super) stale_segments: BTreeSet<u64>,
@@ -135,7 +135,7 @@ impl Op {
 
 /// A commit to be written.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct PendingCommit {
     /// Space for the commit's header, then the frames.
     pub(super) bytes: Vec<u8>,
     pub(super) frames: u32,
@@ -197,7 +197,7 @@ impl Core {
     }
 
     /// Takes the gathered changes as the bytes of one commit. Later calls gather for the next.
-    pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> Option<Taken> {
+    pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> Option<PendingCommit> {
         if !self.pending().0 {
             return None;
         }
@@ -219,12 +219,12 @@ impl Core {
         }
         let frames = u32::try_from(spans.len() + ops.len()).unwrap_or(u32::MAX);
         let Gather { urgent, sync, batch, .. } = gather;
-        Some(Taken { bytes, frames, urgent, sync, batch, ops, spans })
+        Some(PendingCommit { bytes, frames, urgent, sync, batch, ops, spans })
     }
 
     /// Reports the outcome of a commit: its offset in the active segment, or an error. Returns its buffer.
-    pub(super) fn settle(&mut self, taken: Taken, outcome: Result<u64>) -> Vec<u8> {
-        let Taken { bytes, batch, ops, spans, .. } = taken;
+    pub(super) fn settle(&mut self, taken: PendingCommit, outcome: Result<u64>) -> Vec<u8> {
+        let PendingCommit { bytes, batch, ops, spans, .. } = taken;
         match outcome {
             Ok(at) => {
                 for span in spans {
@@ -319,7 +319,7 @@ impl Core {
         let segment = self.active.number;
         match op {
             Op::Put { key, version, expires, bytes } => {
-                let stored = Stored { version, expires, segment, offset, length };
+                let stored = StoredValue { version, expires, segment, offset, length };
                 let before = self.values.put(&key, stored, Some(&bytes));
                 self.stale_segments.extend(before.map(|stored| stored.segment));
             }

@@ -183,7 +183,7 @@ impl Files for Folder {
         if let Some(file) = &file {
             file.try_lock()?;
         }
-        Ok(Box::new(Locked { _file: file }))
+        Ok(Box::new(FolderGuard { _file: file }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -201,13 +201,13 @@ impl Files for Folder {
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
         let path = self.path.join(name);
         let file = self.reserve.open(|| for_owner().open(&path))?;
-        Ok(Box::new(OnDisk(file)))
+        Ok(Box::new(DiskFile(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
         let path = self.path.join(name);
         let file = self.reserve.open(|| for_owner().create_new(true).open(&path))?;
-        Ok(Box::new(OnDisk(file)))
+        Ok(Box::new(DiskFile(file)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -231,16 +231,16 @@ impl Files for Folder {
 }
 
 #[derive(Debug)]
-struct Locked {
+struct FolderGuard {
     _file: Option<fs::File>,
 }
 
-impl Guard for Locked {}
+impl Guard for FolderGuard {}
 
 #[derive(Debug)]
-struct OnDisk(fs::File);
+struct DiskFile(fs::File);
 
-impl File for OnDisk {
+impl File for DiskFile {
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

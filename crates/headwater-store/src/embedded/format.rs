@@ -103,7 +103,7 @@ impl SegmentHeader {
     }
 
     fn version(bytes: &[u8]) -> Option<u32> {
-        let mut input = Input(bytes);
+        let mut input = ByteInput(bytes);
         if input.take(8)? != SEGMENT_MAGIC {
             return None;
         }
@@ -112,7 +112,7 @@ impl SegmentHeader {
     }
 
     fn fields(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes.get(16..SEGMENT_HEADER)?);
+        let mut input = ByteInput(bytes.get(16..SEGMENT_HEADER)?);
         let header = Self {
             number: input.u64()?,
             commit_before: input.u64()?,
@@ -152,7 +152,7 @@ impl CommitHeader {
 
     /// Parses a header at its offset; `None` if there is no valid one.
     pub(super) fn decode(bytes: &[u8], segment: u64, offset: u64) -> Option<Self> {
-        let mut input = Input(bytes.get(..COMMIT_HEADER)?);
+        let mut input = ByteInput(bytes.get(..COMMIT_HEADER)?);
         if input.take(4)? != COMMIT_MAGIC {
             return None;
         }
@@ -206,9 +206,9 @@ pub(super) fn put_time(out: &mut Vec<u8>, time: Option<crate::Time>) {
 
 /// Bytes that are parsed from the front.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Input<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteInput<'a>(pub(super) &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> ByteInput<'a> {
     pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -300,8 +300,8 @@ mod tests {
         for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
-            assert_eq!(Input(&bytes).varint(), Some(number));
+            assert_eq!(ByteInput(&bytes).varint(), Some(number));
         }
-        assert_eq!(Input(&[0xff; 11]).varint(), None);
+        assert_eq!(ByteInput(&[0xff; 11]).varint(), None);
     }
 }

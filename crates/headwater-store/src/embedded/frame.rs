@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::format::{Input, put_text, put_time, put_u32, put_varint};
+use super::format::{ByteInput, put_text, put_time, put_u32, put_varint};
 use crate::{Class, Record, Time};
 
 /// The bytes before a frame's payload: checksum and length.
@@ -87,7 +87,7 @@ impl Records<'_> {
     /// The records; their bodies share `whole`, the bytes that this frame was parsed from.
     pub(super) fn decode(&self, whole: &Bytes) -> Option<Vec<Record>> {
         let mut lengths = Vec::with_capacity(usize::try_from(self.count).ok()?.min(self.rest.len()));
-        let mut input = Input(self.rest);
+        let mut input = ByteInput(self.rest);
         for _ in 0..self.count {
             lengths.push((input.varint()?, input.varint()?));
         }
@@ -111,7 +111,7 @@ impl Records<'_> {
 
     /// The bytes of the bodies from the n-th on.
     pub(super) fn body_bytes_from(&self, skip: u64) -> Option<u64> {
-        let mut input = Input(self.rest);
+        let mut input = ByteInput(self.rest);
         let mut sum = 0_u64;
         for at in 0..self.count {
             input.varint()?;
@@ -128,15 +128,15 @@ impl<'a> Frame<'a> {
     /// Parses the frame at the front and returns it with its length; `None` if it is damaged.
     pub(super) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let length = frame_length(bytes)?;
-        let sum = Input(bytes).u32()?;
+        let sum = ByteInput(bytes).u32()?;
         if crc32c::crc32c(bytes.get(4..length)?) != sum {
             return None;
         }
-        let frame = Self::payload(Input(bytes.get(FRAME_HEADER..length)?))?;
+        let frame = Self::payload(ByteInput(bytes.get(FRAME_HEADER..length)?))?;
         Some((frame, length))
     }
 
-    fn payload(mut input: Input<'a>) -> Option<Self> {
+    fn payload(mut input: ByteInput<'a>) -> Option<Self> {
         let kind = input.u8()?;
         let frame = match kind {
             RECORDS => {
@@ -232,7 +232,7 @@ impl<'a> Frame<'a> {
 
     /// The apparent content of a frame, even if its checksum is wrong.
     pub(super) fn guess(bytes: &'a [u8]) -> Option<Self> {
-        Self::payload(Input(bytes.get(FRAME_HEADER..)?))
+        Self::payload(ByteInput(bytes.get(FRAME_HEADER..)?))
     }
 
     /// The journal of the frame, if it has one.
@@ -284,7 +284,7 @@ pub(super) fn encode_records<'e>(
 
 /// The length of the frame at the front, from its header. Not trustworthy before the checksum is verified.
 pub(super) fn frame_length(bytes: &[u8]) -> Option<usize> {
-    let payload = usize::try_from(Input(bytes.get(4..)?).u32()?).ok()?;
+    let payload = usize::try_from(ByteInput(bytes.get(4..)?).u32()?).ok()?;
     payload.checked_add(FRAME_HEADER).filter(|length| *length <= bytes.len())
 }
 

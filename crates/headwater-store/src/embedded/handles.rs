@@ -20,11 +20,11 @@ pub(super) struct Handles {
     files: Arc<dyn Files>,
     limit: usize,
     last_id: AtomicU64,
-    open: Mutex<Open>,
+    open: Mutex<OpenFiles>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenFiles {
     by_id: HashMap<u64, Arc<dyn File>>,
     /// The oldest first.
     order: VecDeque<u64>,
@@ -39,7 +39,7 @@ impl Handles {
         &self.files
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenFiles> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    format::{Input, put_varint},
+    format::{ByteInput, put_varint},
     frame::{Frame, Records},
 };
 use crate::{EpochStart, JournalId, Time};
@@ -145,7 +145,7 @@ impl FrameList {
             Some(mark) => Frames {
                 offset: mark.offset,
                 next: mark.next,
-                input: Input(self.encoded.get(mark.at as usize..).unwrap_or_default()),
+                input: ByteInput(self.encoded.get(mark.at as usize..).unwrap_or_default()),
             },
         }
     }
@@ -160,12 +160,12 @@ impl FrameList {
 pub(super) struct Frames<'a> {
     offset: u32,
     next: u64,
-    input: Input<'a>,
+    input: ByteInput<'a>,
 }
 
 impl<'a> Frames<'a> {
     pub(super) fn new(first: u64, encoded: &'a [u8]) -> Self {
-        Self { offset: 0, next: first, input: Input(encoded) }
+        Self { offset: 0, next: first, input: ByteInput(encoded) }
     }
 }
 

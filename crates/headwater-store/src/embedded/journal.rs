@@ -13,7 +13,7 @@ pub(super) struct Journal {
     pub(super) name: JournalId,
     /// The durable epochs, oldest first; empty before the first claim is durable.
     pub(super) epochs: Vec<EpochStart>,
-    pub(super) held: Option<Box<Held>>,
+    pub(super) held: Option<Box<HeldLease>>,
     /// Whether the newest epoch was released.
     pub(super) released: bool,
     /// Whether it is durably closed, and its expiry time.
@@ -43,13 +43,13 @@ pub(super) struct Journal {
     pub(super) since: u64,
     /// The segments with its durable records, oldest first.
     pub(super) pieces: Vec<Piece>,
-    pub(super) recent: Option<Box<Recent>>,
+    pub(super) recent: Option<Box<RecentRecords>>,
     pub(super) waiters: Option<Arc<Notify>>,
 }
 
 /// A lease given by this process.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLease {
     pub(super) epoch: u64,
     pub(super) owner: Arc<str>,
     pub(super) expires: Monotonic,
@@ -66,7 +66,7 @@ pub(super) struct Piece {
 
 /// The last records of a journal, in memory.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct RecentRecords {
     /// The sequence of the first one.
     first: u64,
     entries: VecDeque<Entry>,
@@ -76,7 +76,7 @@ pub(super) struct Recent {
 /// The memory of an entry besides its body.
 const ENTRY_BYTES: usize = 96;
 
-impl Recent {
+impl RecentRecords {
     fn starting_at(first: u64) -> Self {
         Self { first, entries: VecDeque::new(), bytes: 0 }
     }
@@ -164,7 +164,7 @@ impl Journal {
         self.bytes += entry.body.len() as u64;
         self.time = entry.time;
         let last = self.last;
-        self.recent.get_or_insert_with(|| Box::new(Recent::starting_at(last))).push(entry)
+        self.recent.get_or_insert_with(|| Box::new(RecentRecords::starting_at(last))).push(entry)
     }
 
     /// Drops durable records from memory until at most `keep` bytes are left. Returns the freed bytes.

@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use super::{
     Fsync, Options,
-    core::{Active, Core, Taken},
+    core::{Active, Core, PendingCommit},
     disk::write_all,
     files::{File, Files, is_out_of_descriptors},
     format::{
@@ -12,7 +12,7 @@ use super::{
     },
     handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
-    segment::{Lists, Sealed},
+    segment::{Lists, SealedSegment},
 };
 use crate::{Error, ErrorKind, Monotonic, Result};
 
@@ -95,7 +95,7 @@ impl Log {
     }
 
     /// Writes a commit and makes it durable if the policy requires it. Returns its offset.
-    pub(super) fn write(&mut self, taken: &mut Taken, now: Monotonic) -> Result<u64> {
+    pub(super) fn write(&mut self, taken: &mut PendingCommit, now: Monotonic) -> Result<u64> {
         let at = self.offset;
         self.unsettled = Some(at);
         if taken.frames > 0 {
@@ -221,7 +221,7 @@ impl Log {
         write_all(&*self.file, at, &bytes)
             .map_err(|error| write_error(format_args!("sealing {name} at offset {at}"), error))?;
         self.sync(now)?;
-        let sealed = Sealed {
+        let sealed = SealedSegment {
             number: self.segment,
             file: SegmentFile::new(self.segment, &self.handles),
             size: at + bytes.len() as u64,

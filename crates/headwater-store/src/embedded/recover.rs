@@ -14,8 +14,8 @@ use super::{
     handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     log::{Log, write_error},
-    scan::{Expected, Fault, Scan, scan},
-    segment::{Lists, Sealed},
+    scan::{Scan, ScanStart, SegmentFault, scan},
+    segment::{Lists, SealedSegment},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -46,14 +46,14 @@ pub(super) fn segments(files: &dyn Files) -> Result<Vec<u64>> {
 
 /// One segment's file and header.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedSegment {
     pub(super) number: u64,
     pub(super) file: Arc<dyn File>,
     pub(super) size: u64,
     pub(super) header: Option<SegmentHeader>,
 }
 
-impl Opened {
+impl OpenedSegment {
     pub(super) fn open(files: &dyn Files, number: u64) -> Result<Self> {
         let name = segment_name(number);
         let failed = |error| Error::io(format_args!("opening {name}"), error);
@@ -77,7 +77,7 @@ impl Opened {
 
     /// Reads all commits up to an offset.
     pub(super) fn scan(&self, until: u64, sealed: bool) -> Result<Scan> {
-        let expected = Expected {
+        let expected = ScanStart {
             segment: self.number,
             commit_before: self.header.map(|header| header.commit_before),
             generation: self.header.map_or(0, |header| header.generation),
@@ -87,7 +87,7 @@ impl Opened {
         let mut scan = scan(&*self.file, expected).map_err(|error| self.failed(error))?;
         if self.header.is_none() {
             let what = "the header of the segment is damaged";
-            let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
+            let fault = SegmentFault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
             scan.faults.insert(0, fault);
         }
         Ok(scan)
@@ -114,7 +114,7 @@ pub(super) fn recover(
     }
     let mut rebuild = Rebuild::default();
     for number in numbers {
-        read_sealed(&Opened::open(&**files, number)?, &handles, &mut rebuild)?;
+        read_sealed(&OpenedSegment::open(&**files, number)?, &handles, &mut rebuild)?;
     }
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
@@ -183,14 +183,14 @@ pub(super) fn note_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut
 
 enum Last {
     /// To be continued.
-    Active(Opened, Box<Scan>),
+    Active(OpenedSegment, Box<Scan>),
     /// Complete, or damaged from its beginning.
-    Sealed(Opened),
+    Sealed(OpenedSegment),
 }
 
 /// Opens the last segment.
 fn open_last(files: &dyn Files, number: u64) -> Result<Last> {
-    let opened = Opened::open(files, number)?;
+    let opened = OpenedSegment::open(files, number)?;
     if opened.whole_footer()?.is_some() {
         return Ok(Last::Sealed(opened));
     }
@@ -207,7 +207,7 @@ fn open_last(files: &dyn Files, number: u64) -> Result<Last> {
 ///
 /// Bytes read as valid may only have been in the page cache when the last process died. They are written
 /// again, because after a failed fsync the system may consider pages clean that are not durable.
-fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
+fn cut_off(opened: &OpenedSegment, unsure: u64, end: u64) -> Result<()> {
     const PIECE: u64 = 1 << 20;
     let cut = || -> io::Result<()> {
         if opened.size > end {
@@ -226,7 +226,7 @@ fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
 }
 
 /// Makes a footer and the marker before it durable. Returns the number of the marker.
-fn make_footer_durable(opened: &Opened) -> Result<u64> {
+fn make_footer_durable(opened: &OpenedSegment) -> Result<u64> {
     let before = opened.header.map_or(0, |header| header.commit_before);
     let Some((footer, _)) = opened.footer()? else { return Ok(before) };
     let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
@@ -235,20 +235,20 @@ fn make_footer_durable(opened: &Opened) -> Result<u64> {
 }
 
 /// The marker before a footer, if it is valid.
-fn marker_before(opened: &Opened, footer: &Footer) -> Result<Option<CommitHeader>> {
+fn marker_before(opened: &OpenedSegment, footer: &Footer) -> Result<Option<CommitHeader>> {
     let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
     let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
     Ok(CommitHeader::decode(&bytes, opened.number, at))
 }
 
-fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
+fn read_sealed(opened: &OpenedSegment, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
     rebuild.header(opened.header.as_ref());
     let number = opened.number;
     let (lists, tombstones, damaged) = match opened.footer()? {
         Some((footer, index)) => {
             if opened.header.is_none() {
                 let what = "the header of the segment is damaged";
-                let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
+                let fault = SegmentFault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
                 rebuild.faults(number, &[fault]);
             }
             // The segment may have been started by one process and sealed by another, whose next segment may
@@ -272,7 +272,7 @@ fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -
         }
     };
     let file = SegmentFile::new(number, handles);
-    rebuild.sealed.push(Sealed {
+    rebuild.sealed.push(SealedSegment {
         number,
         file,
         size: opened.size,
@@ -299,7 +299,7 @@ pub(super) fn counters_of(index: &SegmentIndex) -> Counters {
 }
 
 /// The public description of a fault.
-pub(super) fn damage(segment: u64, fault: &Fault) -> Damage {
+pub(super) fn damage(segment: u64, fault: &SegmentFault) -> Damage {
     Damage {
         file: segment_name(segment),
         offset: fault.offset,

@@ -32,7 +32,7 @@ pub(super) struct Scan {
     pub(super) commits: u64,
     pub(super) frames: u64,
     pub(super) records: u64,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<SegmentFault>,
     /// Journals that may have lost their end.
     pub(super) suspects: Suspects,
 }
@@ -71,7 +71,7 @@ impl Suspects {
 
 /// A place where a segment is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SegmentFault {
     pub(super) offset: u64,
     pub(super) bytes: u64,
     pub(super) what: &'static str,
@@ -81,7 +81,7 @@ pub(super) struct Fault {
 
 /// What is known about a segment before its commits are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected {
+pub(super) struct ScanStart {
     pub(super) segment: u64,
     /// The last commit before it, if its header has it.
     pub(super) commit_before: Option<u64>,
@@ -92,7 +92,7 @@ pub(super) struct Expected {
 }
 
 /// Reads the commits of a segment.
-pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
+pub(super) fn scan(file: &dyn File, expected: ScanStart) -> io::Result<Scan> {
     let mut scan = Scan {
         end: SEGMENT_HEADER as u64,
         commit: expected.commit_before.unwrap_or_default(),
@@ -124,7 +124,7 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
                 continue;
             }
         }
-        let later = Later::search(&mut window, &expected, at + 1, &scan, started)?;
+        let later = LaterCommits::search(&mut window, &expected, at + 1, &scan, started)?;
         let was_durable = later.durable > scan.commit || (!started && later.first.is_some());
         if !expected.sealed && !was_durable {
             break;
@@ -149,7 +149,7 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
     Ok(scan)
 }
 
-fn header_at(window: &mut Window<'_>, expected: &Expected, at: u64) -> io::Result<Option<CommitHeader>> {
+fn header_at(window: &mut Window<'_>, expected: &ScanStart, at: u64) -> io::Result<Option<CommitHeader>> {
     Ok(CommitHeader::decode(window.get(at, COMMIT_HEADER)?, expected.segment, at))
 }
 
@@ -223,13 +223,13 @@ impl Scan {
             }
             let journal = guess.and_then(|frame| frame.journal());
             let bytes = length.unwrap_or(rest.len()) as u64;
-            self.faults.push(Fault { offset, bytes, what: "a frame is damaged", journal });
+            self.faults.push(SegmentFault { offset, bytes, what: "a frame is damaged", journal });
             let Some(length) = length else { break };
             skip += length;
         }
         if self.faults.len() == before {
             let what = "the header of a commit is damaged";
-            self.faults.push(Fault { offset: at, bytes: COMMIT_HEADER as u64, what, journal: None });
+            self.faults.push(SegmentFault { offset: at, bytes: COMMIT_HEADER as u64, what, journal: None });
         }
         self.ends_with_marker = false;
         Ok(())
@@ -237,16 +237,16 @@ impl Scan {
 }
 
 /// The valid commits after a damaged place.
-struct Later {
+struct LaterCommits {
     first: Option<(u64, CommitHeader)>,
     /// The highest commit that one of them records as durable.
     durable: u64,
 }
 
-impl Later {
+impl LaterCommits {
     fn search(
         window: &mut Window<'_>,
-        expected: &Expected,
+        expected: &ScanStart,
         mut at: u64,
         scan: &Scan,
         started: bool,

@@ -19,13 +19,13 @@ use super::{
     handles::SegmentFile,
     index::{FrameAt, Frames, SegmentIndex, footer::Footer},
     journal::room_for,
-    scan::{Expected, scan},
+    scan::{ScanStart, scan},
 };
 use crate::{Error, ErrorKind, JournalId, ReadLimit, Record, Result};
 
 /// A complete segment.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedSegment {
     pub(super) number: u64,
     pub(super) file: Arc<SegmentFile>,
     /// The size of its file.
@@ -59,7 +59,7 @@ impl List {
     }
 }
 
-impl Sealed {
+impl SealedSegment {
     pub(super) fn is_damaged(&self) -> bool {
         self.damaged.load(Ordering::SeqCst)
     }
@@ -83,12 +83,12 @@ impl Sealed {
     }
 }
 
-impl Sealed {
+impl SealedSegment {
     /// The list of a journal's frames from a full scan, if the footer's list is damaged.
     fn scanned_list(&self, footer: &Footer, journal: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
         let until = u64::from(footer.lists);
         let expected =
-            Expected { segment: self.number, commit_before: None, generation: 0, until, sealed: true };
+            ScanStart { segment: self.number, commit_before: None, generation: 0, until, sealed: true };
         let index = scan(&*self.file, expected)?.index;
         let part = index.journals.get(&journal);
         Ok(part.map(|part| (part.list.first, part.list.encoded().to_vec())))
@@ -97,7 +97,7 @@ impl Sealed {
 
 /// The part of a journal to read from one segment.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct SegmentRead {
     pub(super) source: Source,
     pub(super) segment: u64,
     pub(super) name: JournalId,
@@ -114,7 +114,7 @@ pub(super) enum Source {
         file: Arc<dyn File>,
         frames: Vec<FrameAt>,
     },
-    Sealed(Arc<Sealed>),
+    Sealed(Arc<SealedSegment>),
 }
 
 /// The maximum size of one read of nearby frames.
@@ -122,7 +122,7 @@ const SPAN: u64 = 256 << 10;
 /// Gaps up to this size are read rather than skipped.
 const JUMP: u64 = 4 << 10;
 
-impl Reading {
+impl SegmentRead {
     /// Reads records into `records`, up to the limit. Damage is only an error if no record precedes it.
     pub(super) fn read(
         &self,
@@ -268,7 +268,7 @@ impl ValueAt {
     }
 }
 
-type CachedList = (Arc<Sealed>, u64, Arc<List>);
+type CachedList = (Arc<SealedSegment>, u64, Arc<List>);
 
 /// Recently read lists, so that a reader of many pages does not read its list for each page.
 #[derive(Debug, Default)]
@@ -280,7 +280,7 @@ impl ListCache {
     const LISTS: usize = 64;
     const BYTES: usize = 8 << 20;
 
-    fn get(&self, sealed: &Arc<Sealed>, journal: u64) -> io::Result<Arc<List>> {
+    fn get(&self, sealed: &Arc<SealedSegment>, journal: u64) -> io::Result<Arc<List>> {
         let lock = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |(segment, number, _): &CachedList| Arc::ptr_eq(segment, sealed) && *number == journal;
         if let Some((_, _, list)) = lock().iter().find(|entry| is_it(entry)) {

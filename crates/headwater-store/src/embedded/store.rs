@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::{
     Embedded,
-    core::{Claim, Core, Located, ReadStep, Restore, Trim, Waiting},
-    values::Stored,
+    core::{ClaimStep, Core, ReadStep, Restore, Trim, ValueLocation, Waiting},
+    values::StoredValue,
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
@@ -155,11 +155,11 @@ impl Embedded {
         }
     }
 
-    fn value(&self, key: &str, stored: &Stored, found: Located) -> Result<Value> {
-        let Stored { version, expires, .. } = *stored;
+    fn value(&self, key: &str, stored: &StoredValue, found: ValueLocation) -> Result<Value> {
+        let StoredValue { version, expires, .. } = *stored;
         let bytes = match found {
-            Located::Cached(bytes) => bytes,
-            Located::At(place) => {
+            ValueLocation::Cached(bytes) => bytes,
+            ValueLocation::At(place) => {
                 let bytes = place.read(key)?;
                 self.shared.core().values.cache(key, version, bytes.clone());
                 bytes
@@ -268,8 +268,8 @@ impl Store for Embedded {
             loop {
                 let claim = self.shared.core().claim(journal, owner, ttl, self.monotonic())?;
                 match claim {
-                    Claim::Given(lease, batch) => return self.wait_for(batch).await.map(|()| lease),
-                    Claim::Later(batch) => self.wait_for(batch).await?,
+                    ClaimStep::Given(lease, batch) => return self.wait_for(batch).await.map(|()| lease),
+                    ClaimStep::Later(batch) => self.wait_for(batch).await?,
                 }
             }
         })
@@ -362,7 +362,7 @@ impl Store for Embedded {
                 .map(|(key, stored, found)| {
                     let value = match self.value(&key, &stored, found) {
                         Err(error) if *error.kind() == ErrorKind::Corrupt => {
-                            let Stored { version, expires, .. } = stored;
+                            let StoredValue { version, expires, .. } = stored;
                             Value { bytes: Bytes::new(), version, expires, damaged: true }
                         }
                         value => value?,

@@ -9,12 +9,12 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    Embedded, Files, Options, Shared, Writer,
+    Embedded, EmbeddedShared, Files, Options, Writer,
     format::segment_name,
     handles::Handles,
     index::{SegmentIndex, ValuePart, footer::Footer},
     recover,
-    segment::{Lists, Sealed},
+    segment::{Lists, SealedSegment},
 };
 use crate::{Error, ErrorKind, Result, Swept};
 
@@ -22,7 +22,7 @@ mod rewrite;
 
 /// The live contents of a segment.
 #[derive(Debug, Default)]
-struct Wanted {
+struct LiveData {
     /// Journals with their first kept sequence and newest epoch.
     journals: HashMap<u64, (u64, u64)>,
     /// Keys with their current version.
@@ -34,7 +34,7 @@ struct Wanted {
     dead: u64,
 }
 
-impl Wanted {
+impl LiveData {
     fn join(&mut self, other: Self) {
         self.journals.extend(other.journals);
         self.values.extend(other.values);
@@ -110,7 +110,7 @@ impl Embedded {
     }
 }
 
-impl Shared {
+impl EmbeddedShared {
     /// Checks all segments with dead data, and merges small ones. Returns the freed bytes.
     fn reclaim(&self, worth: Worth) -> Result<u64> {
         let mut stale = {
@@ -158,18 +158,18 @@ impl Shared {
         Ok(freed)
     }
 
-    fn join(&self, neighbours: &[Arc<Sealed>]) -> Result<u64> {
+    fn join(&self, neighbours: &[Arc<SealedSegment>]) -> Result<u64> {
         // Deletions between the merged segments are kept: the deleted data may survive a crash.
-        let mut all = Wanted::default();
+        let mut all = LiveData::default();
         for sealed in neighbours {
             all.join(self.wanted(sealed, &read_index(sealed)?)?);
         }
         rewrite::rewrite(self, neighbours, &all)
     }
 
-    fn small_neighbours(&self) -> Option<Vec<Arc<Sealed>>> {
+    fn small_neighbours(&self) -> Option<Vec<Arc<SealedSegment>>> {
         let whole = self.options.segment_bytes;
-        let mut run: Vec<Arc<Sealed>> = Vec::new();
+        let mut run: Vec<Arc<SealedSegment>> = Vec::new();
         for sealed in self.core().sealed.values() {
             let size: u64 = run.iter().map(|sealed| sealed.size).sum();
             let joins = sealed.size <= whole / JOINED as u64
@@ -187,7 +187,7 @@ impl Shared {
         (run.len() >= JOINED).then_some(run)
     }
 
-    fn reclaim_segment(&self, sealed: &Arc<Sealed>, worth: Worth) -> Result<u64> {
+    fn reclaim_segment(&self, sealed: &Arc<SealedSegment>, worth: Worth) -> Result<u64> {
         if sealed.is_damaged() {
             return Ok(0);
         }
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {
+    fn remove_segment(&self, sealed: &Arc<SealedSegment>) -> Result<u64> {
         self.make_deaths_durable()?;
         let name = segment_name(sealed.number);
         sealed.file.pin().map_err(|error| Error::io(format_args!("opening {name}"), error))?;
@@ -239,9 +239,9 @@ impl Shared {
         cause
     }
 
-    fn wanted(&self, sealed: &Sealed, index: &SegmentIndex) -> Result<Wanted> {
-        let mut wanted = Wanted::default();
-        let mut older: BTreeMap<u64, Arc<Sealed>>;
+    fn wanted(&self, sealed: &SealedSegment, index: &SegmentIndex) -> Result<LiveData> {
+        let mut wanted = LiveData::default();
+        let mut older: BTreeMap<u64, Arc<SealedSegment>>;
         {
             let core = self.core();
             older = core
@@ -292,8 +292,8 @@ impl Shared {
     /// Keeps only deletions and removals that an older segment still needs.
     fn keep_needed_tombstones(
         &self,
-        wanted: &mut Wanted,
-        older: &mut BTreeMap<u64, Arc<Sealed>>,
+        wanted: &mut LiveData,
+        older: &mut BTreeMap<u64, Arc<SealedSegment>>,
     ) -> Result<()> {
         let deleted = std::mem::take(&mut wanted.deleted);
         let removed = std::mem::take(&mut wanted.removed);
@@ -332,7 +332,7 @@ fn set_aside(reclaimed: Result<u64>) -> Result<u64> {
     }
 }
 
-fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
+fn read_index(sealed: &SealedSegment) -> Result<SegmentIndex> {
     let name = segment_name(sealed.number);
     let footer = Footer::read(&*sealed.file, sealed.number)
         .map_err(|error| Error::io(format_args!("reading the footer of {name}"), error))?;
@@ -352,7 +352,7 @@ pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     let guard = recover::lock(&*files, "of the store")?;
     let handles = Handles::new(files.clone(), options.max_open_files);
     let (core, log) = recover::recover(&files, handles, &options)?;
-    let shared = Shared::new(core, log, options, files, guard);
+    let shared = EmbeddedShared::new(core, log, options, files, guard);
     let over = shared.core().let_go(shared.retention.now());
     let mut swept = Swept::default();
     if let Some((journals, values, _)) = over {

@@ -14,7 +14,7 @@ use crate::{Error, Expect, Result, Time, Watch};
 /// All values of a store.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    durable: BTreeMap<Arc<str>, Stored>,
+    durable: BTreeMap<Arc<str>, StoredValue>,
     /// The newest version of keys whose put or removal is not durable yet; `None` for a removal.
     pending: HashMap<Arc<str>, (u64, Option<Option<Time>>)>,
     /// Values with an expiry time, the earliest first.
@@ -25,7 +25,7 @@ pub(super) struct Values {
 
 /// A durable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredValue {
     pub(super) version: u64,
     pub(super) expires: Option<Time>,
     pub(super) segment: u64,
@@ -34,7 +34,7 @@ pub(super) struct Stored {
     pub(super) length: u32,
 }
 
-impl Stored {
+impl StoredValue {
     fn is_there(expires: Option<Time>, now: Time) -> bool {
         expires.is_none_or(|expires| now < expires)
     }
@@ -46,15 +46,15 @@ impl Values {
     }
 
     /// A visible value.
-    pub(super) fn get(&self, key: &str, now: Time) -> Option<Stored> {
-        self.durable.get(key).copied().filter(|stored| Stored::is_there(stored.expires, now))
+    pub(super) fn get(&self, key: &str, now: Time) -> Option<StoredValue> {
+        self.durable.get(key).copied().filter(|stored| StoredValue::is_there(stored.expires, now))
     }
 
     /// Checks an expectation against the newest version, durable or not. Returns that version.
     pub(super) fn check(&self, key: &str, expect: Expect, now: Time) -> Result<Option<u64>> {
         let current = match self.pending.get(key) {
             Some((_, None)) => None,
-            Some((version, Some(expires))) => Stored::is_there(*expires, now).then_some(*version),
+            Some((version, Some(expires))) => StoredValue::is_there(*expires, now).then_some(*version),
             None => self.get(key, now).map(|stored| stored.version),
         };
         match (expect, current) {
@@ -75,7 +75,12 @@ impl Values {
     }
 
     /// Makes a durable put visible.
-    pub(super) fn put(&mut self, key: &Arc<str>, stored: Stored, bytes: Option<&Bytes>) -> Option<Stored> {
+    pub(super) fn put(
+        &mut self,
+        key: &Arc<str>,
+        stored: StoredValue,
+        bytes: Option<&Bytes>,
+    ) -> Option<StoredValue> {
         self.settle_pending(key, stored.version);
         let before = self.drop_stored(key);
         if let Some(expires) = stored.expires {
@@ -90,7 +95,7 @@ impl Values {
     }
 
     /// Makes a durable removal visible.
-    pub(super) fn remove(&mut self, key: &str, version: u64) -> Option<Stored> {
+    pub(super) fn remove(&mut self, key: &str, version: u64) -> Option<StoredValue> {
         self.settle_pending(key, version);
         let before = self.drop_stored(key);
         self.watchers.tell(key);
@@ -103,7 +108,7 @@ impl Values {
         }
     }
 
-    fn drop_stored(&mut self, key: &str) -> Option<Stored> {
+    fn drop_stored(&mut self, key: &str) -> Option<StoredValue> {
         let stored = self.durable.remove(key)?;
         if let Some(expires) = stored.expires {
             self.expiring.remove(&(expires, stored.version));
@@ -133,7 +138,7 @@ impl Values {
         after: Option<&str>,
         limit: usize,
         now: Time,
-    ) -> Vec<(Arc<str>, Stored)> {
+    ) -> Vec<(Arc<str>, StoredValue)> {
         let start = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
@@ -141,7 +146,7 @@ impl Values {
         self.durable
             .range::<str, _>((start, Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(prefix))
-            .filter(|(_, stored)| Stored::is_there(stored.expires, now))
+            .filter(|(_, stored)| StoredValue::is_there(stored.expires, now))
             .take(limit)
             .map(|(key, stored)| (key.clone(), *stored))
             .collect()

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Shared, core::Core};
+use super::{EmbeddedShared, core::Core};
 use crate::{Error, Result};
 
 /// How long the log must be idle before it is marked as durable to its end.
@@ -17,7 +17,7 @@ const IDLE: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_micros(500);
 
 /// Starts the writer.
-pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
+pub(super) fn start(shared: &Arc<EmbeddedShared>) -> Result<thread::JoinHandle<()>> {
     let shared = shared.clone();
     thread::Builder::new()
         .name("headwater-store".to_owned())
@@ -25,7 +25,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
         .map_err(|error| Error::io("starting the store's writer", error))
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &EmbeddedShared) {
     while !shared.quit.load(Ordering::SeqCst) {
         if wait_for_work(shared) {
             // A failure has stopped the store, and all waiting callers have the error.
@@ -38,7 +38,7 @@ fn run(shared: &Shared) {
 }
 
 /// Waits until a commit should begin. `false` for housekeeping when there is nothing to write, or to stop.
-fn wait_for_work(shared: &Shared) -> bool {
+fn wait_for_work(shared: &EmbeddedShared) -> bool {
     let idle = {
         let log = shared.log();
         log.sync_after().or((!log.marked).then_some(IDLE))
@@ -79,7 +79,7 @@ fn wait_for_work(shared: &Shared) -> bool {
 }
 
 /// Waits until the callers that are gathering changes have called all of them.
-fn wait_for_gathering(shared: &Shared, mut core: MutexGuard<'_, Core>) {
+fn wait_for_gathering(shared: &EmbeddedShared, mut core: MutexGuard<'_, Core>) {
     let ends = Instant::now() + GATHER;
     while shared.gathering.load(Ordering::SeqCst) > 0 {
         let left = ends.saturating_duration_since(Instant::now());
@@ -92,7 +92,7 @@ fn wait_for_gathering(shared: &Shared, mut core: MutexGuard<'_, Core>) {
     }
 }
 
-fn keep_house(shared: &Shared) -> Result<()> {
+fn keep_house(shared: &EmbeddedShared) -> Result<()> {
     if shared.quit.load(Ordering::SeqCst) || shared.core().running().is_err() {
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn keep_house(shared: &Shared) -> Result<()> {
 }
 
 /// Writes everything that is left and marks the log as complete.
-fn close(shared: &Shared) {
+fn close(shared: &EmbeddedShared) {
     while let Ok(true) = shared.commit() {}
     if shared.core().running().is_err() {
         return;

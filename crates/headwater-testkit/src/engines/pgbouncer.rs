@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use super::{
     PostgresServer, fail,
-    folder::{Folder, on_path},
+    folder::{ServerFolder, on_path},
     process::{ServerProcess, free_port, log_file, until_started},
 };
 
@@ -17,7 +17,7 @@ const MISSING: &str = "pgbouncer is not on the PATH: install it (Debian: pgbounc
 pub struct PgBouncer {
     // The process is dropped before its folder.
     _process: ServerProcess,
-    _folder: Folder,
+    _folder: ServerFolder,
     port: u16,
 }
 
@@ -38,7 +38,7 @@ impl PgBouncer {
     fn launch(server: SocketAddr) -> Result<Self, String> {
         // Debian keeps it where only root looks by default.
         let program = on_path(&[NAME, "/usr/sbin/pgbouncer"]).ok_or(MISSING)?;
-        let folder = Folder::new().map_err(|error| format!("no temporary folder: {error}"))?;
+        let folder = ServerFolder::new().map_err(|error| format!("no temporary folder: {error}"))?;
         let mut starts = 0;
         let (process, port) = until_started(|| {
             starts += 1;
@@ -62,7 +62,7 @@ impl PgBouncer {
 }
 
 /// Fewer connections than one process of Headwater has, so that each is used by several.
-fn config(server: SocketAddr, port: u16, folder: &Folder) -> String {
+fn config(server: SocketAddr, port: u16, folder: &ServerFolder) -> String {
     format!(
         "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
          auth_type = scram-sha-256\nauth_file = {}/users.txt\npool_mode = transaction\ndefault_pool_size = 3\n",

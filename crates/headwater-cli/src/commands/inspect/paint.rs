@@ -7,9 +7,9 @@ use headwater_protocol::RunStatus;
 use serde_json::Value;
 
 use super::{
-    rows::{self, Piece, Row},
-    summary::Summary,
-    timeline::{Item, Timeline},
+    rows::{self, RowPiece, TimelineRow},
+    summary::StreamSummary,
+    timeline::{Timeline, TimelineItem},
 };
 use crate::{
     failure::Failure,
@@ -24,13 +24,13 @@ const LINES: usize = 2;
 /// Prints the timeline, then the summary.
 pub(super) fn print(
     timeline: &Timeline<'_>,
-    summary: &Summary,
+    summary: &StreamSummary,
     full: bool,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let stamps: Vec<_> = timeline.items.iter().map(|item| stamp(item, timeline.epoch)).collect();
     let first = stamps.iter().map(|stamp| width(stamp)).max().unwrap_or(0);
-    let page = Page { first, columns: style::terminal_width(), full };
+    let page = ColumnLayout { first, columns: style::terminal_width(), full };
     let mut last = "";
     for (item, stamp) in timeline.items.iter().zip(&stamps) {
         // Print a repeated time only once.
@@ -42,7 +42,7 @@ pub(super) fn print(
 }
 
 /// The time of an item: seconds since the first timestamp on the wire, or the record's number.
-fn stamp(item: &Item<'_>, epoch: Option<u64>) -> String {
+fn stamp(item: &TimelineItem<'_>, epoch: Option<u64>) -> String {
     match (item.record, epoch) {
         (Some(record), Some(epoch)) if record.time > 0 => {
             let elapsed = record.time.saturating_sub(epoch);
@@ -54,14 +54,14 @@ fn stamp(item: &Item<'_>, epoch: Option<u64>) -> String {
 }
 
 #[derive(Debug)]
-struct Page {
+struct ColumnLayout {
     /// The width of the first column.
     first: usize,
     columns: usize,
     full: bool,
 }
 
-impl Page {
+impl ColumnLayout {
     fn indent(&self) -> usize {
         self.first + 2 + 2 + WORD + 1
     }
@@ -70,17 +70,19 @@ impl Page {
         self.columns.saturating_sub(self.indent()).max(20)
     }
 
-    fn row(&self, stamp: &str, row: &Row, out: &mut impl Write) -> Result<(), Failure> {
-        let Row { sign, word, style, pieces } = row;
+    fn row(&self, stamp: &str, row: &TimelineRow, out: &mut impl Write) -> Result<(), Failure> {
+        let TimelineRow { sign, word, style, pieces } = row;
         let blanks = " ".repeat(self.first.saturating_sub(width(stamp)));
         let columns = if pieces.is_empty() { 0 } else { WORD };
         write!(out, "{blanks}{DIM}{stamp}{DIM:#}  {style}{sign} {word:columns$}{style:#}")?;
         let mut used = None;
         for piece in pieces {
             match piece {
-                Piece::Text(style, text) => self.lines(*style, &wrap(text, self.room()), &mut used, out)?,
-                Piece::Value(value) => self.lines(PLAIN, &self.value(value), &mut used, out)?,
-                Piece::Note(note) => {
+                RowPiece::Text(style, text) => {
+                    self.lines(*style, &wrap(text, self.room()), &mut used, out)?
+                }
+                RowPiece::Value(value) => self.lines(PLAIN, &self.value(value), &mut used, out)?,
+                RowPiece::Note(note) => {
                     let note = style::printable(note);
                     match used {
                         Some(at) if at + 2 + width(&note) <= self.room() => {
@@ -135,7 +137,7 @@ impl Page {
         lines
     }
 
-    fn summary(&self, summary: &Summary, out: &mut impl Write) -> Result<(), Failure> {
+    fn summary(&self, summary: &StreamSummary, out: &mut impl Write) -> Result<(), Failure> {
         let style = match summary.status {
             RunStatus::Finished => GREEN,
             RunStatus::Failed => RED,

@@ -9,28 +9,28 @@ use headwater_dialects::{Finding, Reader};
 use headwater_protocol::{Error, Framing, Place, Record, RunState, RunStatus};
 use serde::Serialize;
 
-use super::summary::Summary;
+use super::summary::StreamSummary;
 use crate::{
     failure::Failure,
-    walk::{Found, Walk, given_up},
+    walk::{StreamWalk, WalkItem, given_up},
 };
 
 /// A stream that has been read to its end.
 #[derive(Debug)]
-pub(super) struct Reading {
-    pub(super) entries: Vec<Entry>,
-    pub(super) summary: Summary,
+pub(super) struct StreamReading {
+    pub(super) entries: Vec<ReadingEntry>,
+    pub(super) summary: StreamSummary,
 }
 
 /// A record or problem and its frame. Only problems at the end of the stream have no frame.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ReadingEntry {
     pub(super) place: Option<Place>,
-    pub(super) what: What,
+    pub(super) what: EntryBody,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum EntryBody {
     Record(Box<Record>),
     Problem(Problem),
 }
@@ -47,19 +47,19 @@ pub(super) struct Problem {
     pub(super) fatal: bool,
 }
 
-impl Reading {
+impl StreamReading {
     pub(super) fn of(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Self {
         let mut state = RunState::with_rules(dialect.rules());
         let mut entries = Vec::new();
-        let mut walk = Walk::new(dialect, framing);
+        let mut walk = StreamWalk::new(dialect, framing);
         walk.through(stream, |place, found| match found {
-            Found::Record(record) => {
+            WalkItem::Record(record) => {
                 let refused = state.apply(&record).err();
-                entries.push(Entry { place, what: What::Record(record) });
-                entries.extend(refused.map(|error| Entry::unreadable(place, &error)));
+                entries.push(ReadingEntry { place, what: EntryBody::Record(record) });
+                entries.extend(refused.map(|error| ReadingEntry::unreadable(place, &error)));
             }
-            Found::Error(error) => {
-                entries.push(Entry::unreadable(place, &error));
+            WalkItem::Error(error) => {
+                entries.push(ReadingEntry::unreadable(place, &error));
                 if error.is_fatal() {
                     state.fail(given_up(&error));
                 }
@@ -72,7 +72,7 @@ impl Reading {
         merge(&mut entries, findings);
         entries.sort_by_key(|entry| entry.frame().unwrap_or(u64::MAX));
 
-        let summary = Summary::new(dialect, framing, &walk, &entries, &state, cut);
+        let summary = StreamSummary::new(dialect, framing, &walk, &entries, &state, cut);
         Self { entries, summary }
     }
 
@@ -89,10 +89,10 @@ impl Reading {
             #[serde(skip_serializing_if = "Option::is_none")]
             problem: Option<&'a Problem>,
         }
-        for Entry { place, what } in &self.entries {
+        for ReadingEntry { place, what } in &self.entries {
             let (record, problem) = match what {
-                What::Record(record) => (Some(&**record), None),
-                What::Problem(problem) => (None, Some(problem)),
+                EntryBody::Record(record) => (Some(&**record), None),
+                EntryBody::Problem(problem) => (None, Some(problem)),
             };
             let (frame, offset) = (place.map(|place| place.frame), place.map(|place| place.offset));
             serde_json::to_writer(&mut *out, &Line { frame, offset, record, problem })?;
@@ -106,11 +106,11 @@ impl Reading {
 
 /// Adds the findings of the linter. If both linter and decoder report a frame, the linter's message is kept
 /// with the decoder's severity.
-fn merge(entries: &mut Vec<Entry>, findings: Vec<Finding>) {
+fn merge(entries: &mut Vec<ReadingEntry>, findings: Vec<Finding>) {
     let judged: HashSet<Option<u64>> = findings.iter().map(|finding| finding.frame).collect();
     let mut unreadable: HashMap<Option<u64>, bool> = HashMap::new();
     entries.retain(|entry| match &entry.what {
-        What::Problem(problem) if judged.contains(&entry.frame()) => {
+        EntryBody::Problem(problem) if judged.contains(&entry.frame()) => {
             *unreadable.entry(entry.frame()).or_default() |= problem.fatal;
             false
         }
@@ -118,11 +118,11 @@ fn merge(entries: &mut Vec<Entry>, findings: Vec<Finding>) {
     });
     for finding in findings {
         let fatal = unreadable.remove(&finding.frame);
-        entries.push(Entry::found(finding, fatal));
+        entries.push(ReadingEntry::found(finding, fatal));
     }
 }
 
-impl Entry {
+impl ReadingEntry {
     fn unreadable(place: Option<Place>, error: &Error) -> Self {
         let problem = Problem {
             rule: error.kind().as_str(),
@@ -130,7 +130,7 @@ impl Entry {
             unreadable: true,
             fatal: error.is_fatal(),
         };
-        Self { place, what: What::Problem(problem) }
+        Self { place, what: EntryBody::Problem(problem) }
     }
 
     fn frame(&self) -> Option<u64> {
@@ -143,6 +143,6 @@ impl Entry {
         let message = format!("saw {seen}, expected {expected}");
         let place = frame.zip(offset).map(|(frame, offset)| Place { frame, offset });
         let problem = Problem { rule, message, unreadable: fatal.is_some(), fatal: fatal == Some(true) };
-        Self { place, what: What::Problem(problem) }
+        Self { place, what: EntryBody::Problem(problem) }
     }
 }

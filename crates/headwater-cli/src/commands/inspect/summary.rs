@@ -4,16 +4,16 @@ use headwater_dialects::Reader;
 use headwater_protocol::{ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
 use serde::Serialize;
 
-use super::reading::{Entry, What};
+use super::reading::{EntryBody, ReadingEntry};
 use crate::{
     style::{count, thousands},
-    walk::Walk,
+    walk::StreamWalk,
 };
 
 /// The last lines of `inspect`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Summary {
+pub(super) struct StreamSummary {
     dialect: &'static str,
     framing: Framing,
     pub(super) status: RunStatus,
@@ -40,25 +40,25 @@ pub(super) struct Summary {
     cut: bool,
 }
 
-impl Summary {
+impl StreamSummary {
     pub(super) fn new(
         dialect: &dyn Reader,
         framing: Framing,
-        walk: &Walk,
-        entries: &[Entry],
+        walk: &StreamWalk,
+        entries: &[ReadingEntry],
         state: &RunState,
         cut: bool,
     ) -> Self {
         let records = || {
             entries.iter().filter_map(|entry| match &entry.what {
-                What::Record(record) => Some(record),
-                What::Problem(_) => None,
+                EntryBody::Record(record) => Some(record),
+                EntryBody::Problem(_) => None,
             })
         };
         let problems = || {
             entries.iter().filter_map(|entry| match &entry.what {
-                What::Problem(problem) => Some(problem),
-                What::Record(_) => None,
+                EntryBody::Problem(problem) => Some(problem),
+                EntryBody::Record(_) => None,
             })
         };
         let times = || records().map(|record| record.time).filter(|time| *time > 0);

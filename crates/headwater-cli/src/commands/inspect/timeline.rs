@@ -9,22 +9,22 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::reading::{Entry, Problem, Reading, What};
+use super::reading::{EntryBody, Problem, ReadingEntry, StreamReading};
 
 /// The items of a stream, in the order in which they began.
 #[derive(Debug)]
 pub(super) struct Timeline<'a> {
-    pub(super) items: Vec<Item<'a>>,
+    pub(super) items: Vec<TimelineItem<'a>>,
     /// The first timestamp on the wire, in milliseconds since 1970.
     pub(super) epoch: Option<u64>,
 }
 
 /// One entry of the timeline.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(super) struct TimelineItem<'a> {
     pub(super) place: Option<Place>,
     pub(super) record: Option<&'a Record>,
-    pub(super) body: Body<'a>,
+    pub(super) body: ItemBody<'a>,
     /// The name of the tool that the event is about, if an earlier event gave it.
     pub(super) tool: Option<&'a str>,
     /// The attempt that produced it was retracted.
@@ -32,11 +32,11 @@ pub(super) struct Item<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Body<'a> {
-    Text(Block),
-    Input(Input<'a>),
+pub(super) enum ItemBody<'a> {
+    Text(BlockItem),
+    Input(InputItem<'a>),
     /// A structured object built from streamed updates.
-    Structured(Box<Object>),
+    Structured(Box<ObjectItem>),
     /// An event that came in one piece.
     Event(&'a Event),
     Problem(&'a Problem),
@@ -44,7 +44,7 @@ pub(super) enum Body<'a> {
 
 /// A block of text or reasoning.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct BlockItem {
     pub(super) kind: BlockKind,
     pub(super) text: String,
     pub(super) deltas: u64,
@@ -56,7 +56,7 @@ pub(super) struct Block {
 
 /// The input of a tool call.
 #[derive(Debug)]
-pub(super) struct Input<'a> {
+pub(super) struct InputItem<'a> {
     pub(super) call: &'a ToolCallId,
     pub(super) name: &'a str,
     pub(super) text: String,
@@ -68,7 +68,7 @@ pub(super) struct Input<'a> {
 
 /// A structured object built from streamed updates.
 #[derive(Debug, Default)]
-pub(super) struct Object {
+pub(super) struct ObjectItem {
     pub(super) stream: String,
     pub(super) state: Option<StructuredState>,
     /// How many updates of each operation were applied.
@@ -77,15 +77,15 @@ pub(super) struct Object {
 }
 
 impl<'a> Timeline<'a> {
-    pub(super) fn of(reading: &'a Reading) -> Self {
+    pub(super) fn of(reading: &'a StreamReading) -> Self {
         let mut layout = Layout::default();
-        for Entry { place, what } in &reading.entries {
+        for ReadingEntry { place, what } in &reading.entries {
             match what {
-                What::Record(record) => layout.record(*place, record),
-                What::Problem(problem) => layout.items.push(Item {
+                EntryBody::Record(record) => layout.record(*place, record),
+                EntryBody::Problem(problem) => layout.items.push(TimelineItem {
                     place: *place,
                     record: None,
-                    body: Body::Problem(problem),
+                    body: ItemBody::Problem(problem),
                     tool: None,
                     retracted: false,
                 }),
@@ -104,7 +104,7 @@ type BlockKey<'a> = (BlockKind, Option<&'a MessageId>, &'a PartId);
 /// The items so far and the indexes of those that may still grow.
 #[derive(Debug, Default)]
 struct Layout<'a> {
-    items: Vec<Item<'a>>,
+    items: Vec<TimelineItem<'a>>,
     blocks: HashMap<BlockKey<'a>, usize>,
     inputs: HashMap<&'a ToolCallId, usize>,
     objects: HashMap<&'a str, usize>,
@@ -151,20 +151,20 @@ impl<'a> Layout<'a> {
             Event::Structured(update) => self.update(place, record, update),
             Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
                 let known = self.objects.remove(stream.as_str());
-                if let Some(Body::Structured(object)) = known.and_then(|at| self.body(at)) {
+                if let Some(ItemBody::Structured(object)) = known.and_then(|at| self.body(at)) {
                     object.invalidated = true;
                 }
-                self.push(place, record, Body::Event(&record.event));
+                self.push(place, record, ItemBody::Event(&record.event));
             }
             Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 self.retract(attempt);
-                self.push(place, record, Body::Event(&record.event));
+                self.push(place, record, ItemBody::Event(&record.event));
             }
             // The next event shows that a message has ended.
             Event::MessageFinished { .. } | Event::AttemptFinished { .. } => {}
             event => {
                 let tool = called(event).and_then(|call| self.names.get(call)).copied();
-                let at = self.push(place, record, Body::Event(event));
+                let at = self.push(place, record, ItemBody::Event(event));
                 if let Some(item) = self.items.get_mut(at) {
                     item.tool = tool;
                 }
@@ -172,18 +172,18 @@ impl<'a> Layout<'a> {
         }
     }
 
-    fn push(&mut self, place: Option<Place>, record: &'a Record, body: Body<'a>) -> usize {
-        self.items.push(Item { place, record: Some(record), body, tool: None, retracted: false });
+    fn push(&mut self, place: Option<Place>, record: &'a Record, body: ItemBody<'a>) -> usize {
+        self.items.push(TimelineItem { place, record: Some(record), body, tool: None, retracted: false });
         self.items.len() - 1
     }
 
-    fn body(&mut self, at: usize) -> Option<&mut Body<'a>> {
+    fn body(&mut self, at: usize) -> Option<&mut ItemBody<'a>> {
         self.items.get_mut(at).map(|item| &mut item.body)
     }
 
     fn open(&mut self, place: Option<Place>, record: &'a Record, key: BlockKey<'a>) {
-        let block = Block { kind: key.0, last: record.time, ..Block::default() };
-        let at = self.push(place, record, Body::Text(block));
+        let block = BlockItem { kind: key.0, last: record.time, ..BlockItem::default() };
+        let at = self.push(place, record, ItemBody::Text(block));
         self.blocks.insert(key, at);
     }
 
@@ -192,7 +192,7 @@ impl<'a> Layout<'a> {
             self.open(place, record, key);
         }
         let at = self.blocks.get(&key).copied();
-        if let Some(Body::Text(block)) = at.and_then(|at| self.body(at)) {
+        if let Some(ItemBody::Text(block)) = at.and_then(|at| self.body(at)) {
             block.text.push_str(delta);
             block.deltas += 1;
             block.last = block.last.max(record.time);
@@ -201,7 +201,7 @@ impl<'a> Layout<'a> {
 
     fn close(&mut self, key: BlockKey<'a>) {
         let at = self.blocks.remove(&key);
-        if let Some(Body::Text(block)) = at.and_then(|at| self.body(at)) {
+        if let Some(ItemBody::Text(block)) = at.and_then(|at| self.body(at)) {
             block.ended = true;
         }
     }
@@ -213,12 +213,12 @@ impl<'a> Layout<'a> {
         record: &'a Record,
         call: &'a ToolCallId,
         name: &'a str,
-    ) -> Option<&mut Input<'a>> {
+    ) -> Option<&mut InputItem<'a>> {
         self.names.insert(call, name);
         let at = match self.inputs.get(call) {
             Some(at) => *at,
             None => {
-                let input = Input {
+                let input = InputItem {
                     call,
                     name,
                     text: String::new(),
@@ -227,13 +227,13 @@ impl<'a> Layout<'a> {
                     input: None,
                     error: None,
                 };
-                let at = self.push(place, record, Body::Input(input));
+                let at = self.push(place, record, ItemBody::Input(input));
                 self.inputs.insert(call, at);
                 at
             }
         };
         match self.body(at) {
-            Some(Body::Input(input)) => Some(input),
+            Some(ItemBody::Input(input)) => Some(input),
             _ => None,
         }
     }
@@ -242,13 +242,13 @@ impl<'a> Layout<'a> {
         let at = match self.objects.get(update.stream.as_str()) {
             Some(at) => *at,
             None => {
-                let object = Object { stream: update.stream.clone(), ..Object::default() };
-                let at = self.push(place, record, Body::Structured(Box::new(object)));
+                let object = ObjectItem { stream: update.stream.clone(), ..ObjectItem::default() };
+                let at = self.push(place, record, ItemBody::Structured(Box::new(object)));
                 self.objects.insert(&update.stream, at);
                 at
             }
         };
-        if let Some(Body::Structured(object)) = self.body(at) {
+        if let Some(ItemBody::Structured(object)) = self.body(at) {
             object.apply(update);
         }
     }
@@ -260,7 +260,7 @@ impl<'a> Layout<'a> {
             // Later events do not change the state of an executed tool.
             let happened = matches!(
                 item.body,
-                Body::Event(Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_))
+                ItemBody::Event(Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_))
             );
             item.retracted |= said && !happened;
         }
@@ -278,7 +278,7 @@ fn called(event: &Event) -> Option<&ToolCallId> {
     }
 }
 
-impl Object {
+impl ObjectItem {
     fn apply(&mut self, update: &StructuredUpdate) {
         // A refused update is listed as a problem and changes nothing.
         let accepted = match &mut self.state {
@@ -300,7 +300,7 @@ impl Object {
     }
 }
 
-impl Input<'_> {
+impl InputItem<'_> {
     /// The state of the call, by how much of its input has arrived.
     pub(super) fn state(&self) -> &'static str {
         match (self.error, self.available) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// A tool call requested by the model, or already executed by its provider.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct ToolUse {
     pub(super) id: String,
     pub(super) name: String,
     /// The input, or the raw text if it is not JSON.
@@ -21,8 +21,8 @@ pub(super) struct Call {
 
 /// One reply of the model.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
-    parts: BTreeMap<u32, Part>,
+pub(super) struct ModelTurn {
+    parts: BTreeMap<u32, TurnPart>,
     sources: Vec<Value>,
     warnings: Vec<Warning>,
     finish: Option<(FinishReason, Option<String>)>,
@@ -30,7 +30,7 @@ pub(super) struct Turn {
 }
 
 #[derive(Debug)]
-enum Part {
+enum TurnPart {
     Text {
         text: String,
         metadata: Option<Value>,
@@ -46,20 +46,20 @@ enum Part {
         provider_executed: bool,
         input: String,
     },
-    Call(Call),
+    Call(ToolUse),
 }
 
-impl Turn {
+impl ModelTurn {
     pub(super) fn hear(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::TextStart { part, metadata } => {
-                self.parts.insert(part, Part::Text { text: String::new(), metadata });
+                self.parts.insert(part, TurnPart::Text { text: String::new(), metadata });
             }
             ModelEvent::ReasoningStart { part, metadata } => {
-                self.parts.insert(part, Part::Reasoning { text: String::new(), metadata });
+                self.parts.insert(part, TurnPart::Reasoning { text: String::new(), metadata });
             }
             ModelEvent::TextDelta { part, delta } | ModelEvent::ReasoningDelta { part, delta } => {
-                if let Some(Part::Text { text, .. } | Part::Reasoning { text, .. }) =
+                if let Some(TurnPart::Text { text, .. } | TurnPart::Reasoning { text, .. }) =
                     self.parts.get_mut(&part)
                 {
                     text.push_str(&delta);
@@ -67,7 +67,7 @@ impl Turn {
             }
             ModelEvent::TextEnd { part, metadata: ended }
             | ModelEvent::ReasoningEnd { part, metadata: ended } => {
-                if let Some(Part::Text { metadata, .. } | Part::Reasoning { metadata, .. }) =
+                if let Some(TurnPart::Text { metadata, .. } | TurnPart::Reasoning { metadata, .. }) =
                     self.parts.get_mut(&part)
                 {
                     *metadata = ended.or(metadata.take());
@@ -76,16 +76,17 @@ impl Turn {
             ModelEvent::ToolCallStart { part, call, name, provider_executed, .. } => {
                 // Some providers give calls no ids; a result needs one to refer to its call.
                 let id = call.unwrap_or_else(|| format!("call_{part}"));
-                self.parts.insert(part, Part::Growing { id, name, provider_executed, input: String::new() });
+                self.parts
+                    .insert(part, TurnPart::Growing { id, name, provider_executed, input: String::new() });
             }
             ModelEvent::ToolCallDelta { part, delta } => {
-                if let Some(Part::Growing { input, .. }) = self.parts.get_mut(&part) {
+                if let Some(TurnPart::Growing { input, .. }) = self.parts.get_mut(&part) {
                     input.push_str(&delta);
                 }
             }
             ModelEvent::ToolCallEnd { part, metadata } => self.end_call(part, metadata),
             ModelEvent::ToolResult { part, output, is_error } => {
-                if let Some(Part::Call(call)) = self.parts.get_mut(&part) {
+                if let Some(TurnPart::Call(call)) = self.parts.get_mut(&part) {
                     call.output = Some((output, is_error));
                 }
             }
@@ -114,19 +115,19 @@ impl Turn {
     }
 
     fn end_call(&mut self, part: u32, metadata: Option<Value>) {
-        if let Some(Part::Growing { id, name, provider_executed, input }) = self.parts.remove(&part) {
+        if let Some(TurnPart::Growing { id, name, provider_executed, input }) = self.parts.remove(&part) {
             let input = serde_json::from_str(&input).map_err(|_| input);
             self.parts.insert(
                 part,
-                Part::Call(Call { id, name, input, provider_executed, metadata, output: None }),
+                TurnPart::Call(ToolUse { id, name, input, provider_executed, metadata, output: None }),
             );
         }
     }
 
     /// The complete calls.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.parts.values().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            TurnPart::Call(call) => Some(call),
             _ => None,
         })
     }
@@ -136,16 +137,16 @@ impl Turn {
         let mut content = Vec::new();
         for part in self.parts.values() {
             match part {
-                Part::Text { text, metadata } => {
+                TurnPart::Text { text, metadata } => {
                     let (text, provider_options) = (text.clone(), metadata.clone());
                     content.push(ContentPart::Text { text, provider_options });
                 }
-                Part::Reasoning { text, metadata } => {
+                TurnPart::Reasoning { text, metadata } => {
                     let (text, provider_options) = (text.clone(), metadata.clone());
                     content.push(ContentPart::Reasoning { text, provider_options });
                 }
-                Part::Growing { .. } => {}
-                Part::Call(call) => {
+                TurnPart::Growing { .. } => {}
+                TurnPart::Call(call) => {
                     content.push(ContentPart::ToolCall {
                         tool_call_id: call.id.as_str().into(),
                         tool_name: call.name.clone(),
@@ -175,10 +176,10 @@ impl Turn {
 
 /// The result of all turns. Texts and finish reason come from the last one.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct ReasonAnswer {
     pub(super) text: String,
     reasoning: String,
-    calls: Vec<Call>,
+    calls: Vec<ToolUse>,
     output: Option<Value>,
     finish: Option<(FinishReason, Option<String>)>,
     pub(super) usage: Usage,
@@ -187,19 +188,19 @@ pub(super) struct Answer {
     pub(super) error: Option<Value>,
 }
 
-impl Answer {
+impl ReasonAnswer {
     /// Adds a turn. Returns whether it has a call that no earlier turn had.
-    pub(super) fn add(&mut self, turn: Turn) -> bool {
-        let Turn { parts, sources, warnings, finish, usage } = turn;
+    pub(super) fn add(&mut self, turn: ModelTurn) -> bool {
+        let ModelTurn { parts, sources, warnings, finish, usage } = turn;
         self.text.clear();
         self.reasoning.clear();
         let before = self.calls.len();
         for part in parts.into_values() {
             match part {
-                Part::Text { text, .. } => self.text.push_str(&text),
-                Part::Reasoning { text, .. } => self.reasoning.push_str(&text),
-                Part::Growing { .. } => {}
-                Part::Call(call) => {
+                TurnPart::Text { text, .. } => self.text.push_str(&text),
+                TurnPart::Reasoning { text, .. } => self.reasoning.push_str(&text),
+                TurnPart::Growing { .. } => {}
+                TurnPart::Call(call) => {
                     let known = self.calls.iter().take(before).any(|known| known.id == call.id);
                     if !known {
                         self.calls.push(call);

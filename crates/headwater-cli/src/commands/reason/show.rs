@@ -6,7 +6,7 @@ use headwater_models::ModelEvent;
 use headwater_tools::ToolOutput;
 use serde_json::Value;
 
-use super::answer::{Answer, Call};
+use super::answer::{ReasonAnswer, ToolUse};
 use crate::style::{self, BOLD, CYAN, DIM, GREEN, RED, printable};
 
 /// The number of characters of a tool's output that are shown.
@@ -16,11 +16,11 @@ const SHOWN: usize = 300;
 pub(super) struct Show {
     quiet: bool,
     /// The kind of content on the current, unfinished line.
-    open: Open,
+    open: OpenLine,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenLine {
     Nothing,
     Text,
     Aside,
@@ -28,7 +28,7 @@ enum Open {
 
 impl Show {
     pub(super) fn new(quiet: bool) -> Self {
-        Self { quiet, open: Open::Nothing }
+        Self { quiet, open: OpenLine::Nothing }
     }
 
     pub(super) fn event(&mut self, event: &ModelEvent) -> io::Result<()> {
@@ -37,34 +37,34 @@ impl Show {
         }
         match event {
             ModelEvent::TextDelta { delta, .. } => {
-                self.line(Open::Text)?;
+                self.line(OpenLine::Text)?;
                 let mut out = anstream::stdout().lock();
                 write!(out, "{}", printable(delta))?;
                 out.flush()
             }
             ModelEvent::ReasoningDelta { delta, .. } => {
-                self.line(Open::Aside)?;
+                self.line(OpenLine::Aside)?;
                 aside(&format!("{DIM}{}{DIM:#}", printable(delta)))
             }
             ModelEvent::ToolCallStart { name, .. } => {
-                self.line(Open::Nothing)?;
-                self.open = Open::Aside;
+                self.line(OpenLine::Nothing)?;
+                self.open = OpenLine::Aside;
                 aside(&format!("{CYAN}→ {}{CYAN:#} ", printable(name)))
             }
             ModelEvent::ToolCallDelta { delta, .. } => {
-                self.open = Open::Aside;
+                self.open = OpenLine::Aside;
                 aside(&printable(delta))
             }
             ModelEvent::ToolCallEnd { .. } | ModelEvent::ReasoningEnd { .. } | ModelEvent::TextEnd { .. } => {
-                self.line(Open::Nothing)
+                self.line(OpenLine::Nothing)
             }
             ModelEvent::SourceUrl { url, title, .. } => {
-                self.line(Open::Nothing)?;
+                self.line(OpenLine::Nothing)?;
                 let title = title.as_deref().unwrap_or_default();
                 aside(&format!("{DIM}source: {} {}{DIM:#}\n", printable(title), printable(url)))
             }
             ModelEvent::File { media_type, url } => {
-                self.line(Open::Nothing)?;
+                self.line(OpenLine::Nothing)?;
                 let url = style::abbreviate(&printable(url), 80);
                 aside(&format!("{DIM}file: {} {url}{DIM:#}\n", printable(media_type)))
             }
@@ -73,11 +73,11 @@ impl Show {
     }
 
     /// Prints the result of a tool.
-    pub(super) fn result(&mut self, call: &Call, output: &ToolOutput) -> io::Result<()> {
+    pub(super) fn result(&mut self, call: &ToolUse, output: &ToolOutput) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
-        self.line(Open::Nothing)?;
+        self.line(OpenLine::Nothing)?;
         let text = match &output.output {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -90,11 +90,11 @@ impl Show {
     }
 
     /// Prints what is only known at the end: sources, usage, errors.
-    pub(super) fn end(&mut self, answer: &Answer) -> io::Result<()> {
+    pub(super) fn end(&mut self, answer: &ReasonAnswer) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
-        self.line(Open::Nothing)?;
+        self.line(OpenLine::Nothing)?;
         for warning in &answer.warnings {
             style::warning(&format!("{}: {}", warning.feature, warning.message));
         }
@@ -112,19 +112,19 @@ impl Show {
     }
 
     /// Ends the current line if a different kind of content follows.
-    fn line(&mut self, next: Open) -> io::Result<()> {
+    fn line(&mut self, next: OpenLine) -> io::Result<()> {
         let before = std::mem::replace(&mut self.open, next);
         if before == next {
             return Ok(());
         }
         match before {
-            Open::Nothing => Ok(()),
-            Open::Text => {
+            OpenLine::Nothing => Ok(()),
+            OpenLine::Text => {
                 let mut out = anstream::stdout().lock();
                 writeln!(out)?;
                 out.flush()
             }
-            Open::Aside => aside("\n"),
+            OpenLine::Aside => aside("\n"),
         }
     }
 }

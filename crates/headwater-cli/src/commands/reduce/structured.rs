@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 use super::Reduce;
 use crate::{
     failure::{Failure, Verdict},
-    input::Input,
+    input::StreamInput,
     recognise::recognise_framing,
     style,
 };
 
 /// Why a chunk was refused.
 #[derive(Debug, Serialize)]
-struct Refusal {
+struct ChunkRefusal {
     index: u64,
     error: String,
 }
 
 impl Reduce {
     pub(super) fn structured_state(&self) -> Result<Verdict, Failure> {
-        let mut input = Input::open(self.stream.file.as_deref())?;
+        let mut input = StreamInput::open(self.stream.file.as_deref())?;
         // Empty input is valid and produces no state.
         let framing = match (self.stream.framing, input.is_blank()?) {
             (Some(framing), _) => framing,
@@ -46,9 +46,9 @@ impl Reduce {
                 Ok(frame) => match chunks.read(&frame).and_then(|update| apply(&mut state, update)) {
                     Ok(()) if self.each => written = self.print(&state),
                     Ok(()) => {}
-                    Err(error) => refusal = Some(Refusal { index: frame.index, error }),
+                    Err(error) => refusal = Some(ChunkRefusal { index: frame.index, error }),
                 },
-                Err(error) => refusal = Some(Refusal { index: error.index(), error: error.to_string() }),
+                Err(error) => refusal = Some(ChunkRefusal { index: error.index(), error: error.to_string() }),
             }
         };
         input.for_each(|piece| {

@@ -19,21 +19,21 @@ const EVENTS: &str = "events.ndjson";
 
 /// The result of comparing the files of one run.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct GoldenResult {
     pub(super) run: String,
     pub(super) same: usize,
     pub(super) written: usize,
     pub(super) differences: Vec<String>,
 }
 
-impl Checked {
+impl GoldenResult {
     pub(super) fn to_json(&self) -> Value {
         json!({ "run": self.run, "same": self.same, "written": self.written, "differences": self.differences })
     }
 }
 
 /// Writes the missing files of a run and compares the existing ones.
-pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Checked, Failure> {
+pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<GoldenResult, Failure> {
     let place = folder.join(run.as_str());
     make_folder(&place).map_err(|error| writing(&place, &error))?;
     let mut events = String::new();
@@ -41,7 +41,7 @@ pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Che
         events.push_str(&serde_json::to_string(record)?);
         events.push('\n');
     }
-    let mut checked = Checked { run: run.to_string(), same: 0, written: 0, differences: Vec::new() };
+    let mut checked = GoldenResult { run: run.to_string(), same: 0, written: 0, differences: Vec::new() };
     compare(&place.join(EVENTS), events.as_bytes(), &mut checked)?;
     for (name, bytes) in encoded(records) {
         compare(&place.join(name), &bytes, &mut checked)?;
@@ -50,7 +50,7 @@ pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Che
 }
 
 /// Compares the files of every run in a folder with the output of today's encoders.
-pub(super) fn check_all(folder: &Path) -> Result<Vec<Checked>, Failure> {
+pub(super) fn check_all(folder: &Path) -> Result<Vec<GoldenResult>, Failure> {
     let shown = folder.display().to_string();
     let mut runs: Vec<PathBuf> = fs::read_dir(folder)
         .map_err(|error| Failure::reading(&shown, error))?
@@ -64,7 +64,7 @@ pub(super) fn check_all(folder: &Path) -> Result<Vec<Checked>, Failure> {
     runs.iter().map(|place| check(place)).collect()
 }
 
-fn check(place: &Path) -> Result<Checked, Failure> {
+fn check(place: &Path) -> Result<GoldenResult, Failure> {
     let path = place.join(EVENTS);
     let shown = path.display().to_string();
     let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&shown, error))?;
@@ -75,7 +75,7 @@ fn check(place: &Path) -> Result<Checked, Failure> {
         records.push(record);
     }
     let run = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut checked = Checked { run, same: 0, written: 0, differences: Vec::new() };
+    let mut checked = GoldenResult { run, same: 0, written: 0, differences: Vec::new() };
     for (name, bytes) in encoded(&records) {
         compare(&place.join(name), &bytes, &mut checked)?;
     }
@@ -114,7 +114,7 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Compares a file with the expected bytes, or writes it if it is missing.
-fn compare(path: &Path, bytes: &[u8], checked: &mut Checked) -> Result<(), Failure> {
+fn compare(path: &Path, bytes: &[u8], checked: &mut GoldenResult) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match fs::read(path) {
         Ok(before) if before == bytes => checked.same += 1,

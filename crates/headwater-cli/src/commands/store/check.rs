@@ -7,13 +7,13 @@ use headwater_store::{
     survey::{Depth, Survey},
 };
 
-use super::location::{Location, failed};
+use super::location::{StoreLocation, failed};
 use crate::{
     failure::{Failure, Verdict},
     style,
 };
 
-pub(super) async fn check(location: &Location) -> Result<Verdict, Failure> {
+pub(super) async fn check(location: &StoreLocation) -> Result<Verdict, Failure> {
     if location.is_folder() { check_folder(location.folder()?) } else { check_any(location).await }
 }
 
@@ -29,7 +29,7 @@ fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
 }
 
 /// Reads every journal and value through the store, as a server does.
-async fn check_any(location: &Location) -> Result<Verdict, Failure> {
+async fn check_any(location: &StoreLocation) -> Result<Verdict, Failure> {
     let store = location.open().await?;
     let survey = Survey::of(&*store, Depth::Everything)
         .await

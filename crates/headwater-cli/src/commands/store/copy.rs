@@ -10,7 +10,7 @@ use clap::Args;
 use headwater_store::copy::{CopyCounts, CopyOptions, CopyProgress, CopyReport, copy};
 use serde_json::{Value, json};
 
-use super::location::Location;
+use super::location::StoreLocation;
 use crate::{
     failure::{Failure, Verdict},
     style,
@@ -23,11 +23,11 @@ use crate::{
 /// downtime, copy while the server runs, stop it, copy with --update, and start it on the target. The exit
 /// code is 1 if something could not be copied.
 #[derive(Debug, Args)]
-pub(crate) struct Copy {
+pub(crate) struct CopyArgs {
     /// The store to read: a folder or a URL.
-    from: Location,
+    from: StoreLocation,
     /// The store to write, which must be empty: a folder or a URL.
-    to: Location,
+    to: StoreLocation,
     /// Update an earlier copy: copy what has changed and delete what the source no longer has.
     #[arg(long)]
     update: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Copy {
     json: bool,
 }
 
-impl Copy {
+impl CopyArgs {
     pub(super) async fn run(&self) -> Result<Verdict, Failure> {
         let Self { from, to, .. } = self;
         if from.is_same(to) {

@@ -10,16 +10,16 @@ use std::{
 use headwater_store::{Embedded, ErrorKind, Store};
 
 use crate::{
-    config::{Layers, Settings, StoreUrl},
+    config::{Layers, ServerSettings, StoreUrl},
     failure::Failure,
     serve::store::connect,
 };
 
 /// A persistent store: a folder, or a URL as in the setting `store`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Location(StoreUrl);
+pub(super) struct StoreLocation(StoreUrl);
 
-impl FromStr for Location {
+impl FromStr for StoreLocation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -32,7 +32,7 @@ impl FromStr for Location {
     }
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             StoreUrl::File(folder) => write!(f, "{}", folder.display()),
@@ -41,7 +41,7 @@ impl fmt::Display for Location {
     }
 }
 
-impl Location {
+impl StoreLocation {
     fn new(url: StoreUrl) -> Result<Self, String> {
         match url {
             StoreUrl::Memory(_) => {
@@ -58,7 +58,7 @@ impl Location {
         }
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let settings = Settings::of(&Layers::gather(Vec::new(), environment, None)?)?;
+        let settings = ServerSettings::of(&Layers::gather(Vec::new(), environment, None)?)?;
         Self::new(settings.store)
             .map_err(|why| Failure::new(format!("the settings keep runs in memory: {why}")))
     }

@@ -8,13 +8,13 @@ use headwater_store::{
 };
 use serde_json::{Value, json};
 
-use super::location::Location;
+use super::location::StoreLocation;
 use crate::{
     failure::{Failure, Verdict},
     style,
 };
 
-pub(super) async fn stats(location: &Location, json: bool) -> Result<Verdict, Failure> {
+pub(super) async fn stats(location: &StoreLocation, json: bool) -> Result<Verdict, Failure> {
     let store = location.open().await?;
     let survey = Survey::of(&*store, Depth::Counts)
         .await

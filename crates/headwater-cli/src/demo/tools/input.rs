@@ -2,7 +2,7 @@
 
 /// The tool calls that an input asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct RequestedTools {
     pub(super) cities: Vec<String>,
     pub(super) file: Option<String>,
     pub(super) location: bool,
@@ -24,7 +24,7 @@ const CITIES: [&str; 12] = [
     "Zurich",
 ];
 
-impl Wanted {
+impl RequestedTools {
     pub(super) fn in_input(input: &str) -> Self {
         let words: Vec<_> = input.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
         let is = |word: &&str, wanted: &str| word.eq_ignore_ascii_case(wanted);

@@ -10,12 +10,12 @@ use super::{
     COMMENT, Cost, Day, Intent, Itinerary, LOOK_UP, PLAN, Pace, SUMMARIZE, Trip, UNDERSTAND, Wish,
     cities::{City, HOME, Sight},
 };
-use crate::demo::improvised::{Asked, Words, as_json, literal, literal_json};
+use crate::demo::improvised::{DemoRequest, Words, as_json, literal, literal_json};
 
 /// The maximum length of a trip.
 const MAX_DAYS: u32 = 7;
 
-pub(super) fn answer(asked: &Asked<'_>) -> Rule {
+pub(super) fn answer(asked: &DemoRequest<'_>) -> Rule {
     let prompt = asked.input();
     match asked.system().as_str() {
         UNDERSTAND => Rule::always().json(literal_json(as_json(&understand(&prompt)))),
@@ -39,7 +39,7 @@ fn understand(prompt: &str) -> Wish {
     let (text, itinerary) = split(prompt);
     let words = Words::of(text);
     let before = itinerary.as_ref();
-    if before.is_some_and(|itinerary| Change::read(&words, itinerary).is_some()) {
+    if before.is_some_and(|itinerary| PlanChange::read(&words, itinerary).is_some()) {
         return Wish { intent: Intent::Change, trip: None };
     }
     let days = days(&words, before);
@@ -137,7 +137,7 @@ fn capitalized(word: &str) -> String {
 }
 
 /// Calls both tools at once, then reports their results.
-fn look_up(asked: &Asked<'_>, prompt: &str) -> Rule {
+fn look_up(asked: &DemoRequest<'_>, prompt: &str) -> Rule {
     let Ok(trip) = serde_json::from_str::<Trip>(prompt) else { return Rule::always() };
     let called = asked.called();
     let given = |tool: &str| {
@@ -184,7 +184,7 @@ fn plan(prompt: &str) -> (Itinerary, String) {
     // A change is only planned if there is an itinerary.
     let mut itinerary = itinerary
         .unwrap_or_else(|| planned(&Trip { city: text.to_owned(), days: 1, month: None, pace: None }));
-    let comment = match Change::read(&Words::of(text), &itinerary) {
+    let comment = match PlanChange::read(&Words::of(text), &itinerary) {
         Some(change) => change.make(&mut itinerary),
         None => "Nothing is changed.".to_owned(),
     };
@@ -257,14 +257,14 @@ fn sight_of(city: &City, day: &Day) -> Option<&'static Sight> {
 
 /// A change to an itinerary.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum PlanChange {
     Swap(u32, u32),
     /// Of one day, or of all.
     Pace(Pace, Option<u32>),
     Cheaper,
 }
 
-impl Change {
+impl PlanChange {
     fn read(words: &Words, itinerary: &Itinerary) -> Option<Self> {
         let exists = |number: &u32| (1..=itinerary.days.len() as u32).contains(number);
         let numbers: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).filter(exists).collect();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use headwater_protocol::{Error, ErrorKind, Role};
 
-use super::{Place, Reader};
+use super::{EventPlace, EventReader};
 use crate::{
     ag_ui::chunk::{Base, Chunk, TextMessageChunk, ToolCallChunk, ToolCallEnd, ToolCallStart},
     decode::Decoded,
@@ -14,21 +14,21 @@ use crate::{
 
 /// The open chunk streams: subagent, kind and id.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lanes(Vec<(Option<String>, Kind, String)>);
+pub(super) struct ChunkLanes(Vec<(Option<String>, LaneKind, String)>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum LaneKind {
     Text,
     Call,
     Thought,
 }
 
-impl Lanes {
+impl ChunkLanes {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn find(&self, kind: Kind, id: Option<&str>, tag: Option<&str>) -> Option<String> {
+    fn find(&self, kind: LaneKind, id: Option<&str>, tag: Option<&str>) -> Option<String> {
         let mut same = self.0.iter().filter(|(_, open, _)| *open == kind);
         let lane = match (id, tag) {
             (Some(id), _) => same.find(|(_, _, open)| open == id),
@@ -42,7 +42,7 @@ impl Lanes {
     }
 }
 
-impl Reader {
+impl EventReader {
     /// Closes the chunk streams that are ended by an event of this subagent, or of the agent itself.
     pub(super) fn leave_lanes(
         &mut self,
@@ -75,8 +75,8 @@ impl Reader {
         closed.into_iter().try_for_each(|(_, kind, id): (_, _, String)| self.close_lane(kind, &id, out))
     }
 
-    fn close_lane(&mut self, kind: Kind, id: &str, out: &mut Decoded) -> Result<(), Error> {
-        if kind == Kind::Call {
+    fn close_lane(&mut self, kind: LaneKind, id: &str, out: &mut Decoded) -> Result<(), Error> {
+        if kind == LaneKind::Call {
             let end = ToolCallEnd { tool_call_id: Cow::Borrowed(id), base: Base::default() };
             self.end_call(&end, out);
             return Ok(());
@@ -87,7 +87,7 @@ impl Reader {
     /// The stream that a chunk continues, or `None` for a new one, which must have an id.
     fn open_lane(
         &mut self,
-        kind: Kind,
+        kind: LaneKind,
         id: Option<&str>,
         base: &Base<'_>,
         out: &mut Decoded,
@@ -113,13 +113,13 @@ impl Reader {
         chunk: TextMessageChunk<'_>,
         out: &mut Decoded,
     ) -> Result<(), Error> {
-        let kind = if role == Role::Reasoning { Kind::Thought } else { Kind::Text };
+        let kind = if role == Role::Reasoning { LaneKind::Thought } else { LaneKind::Text };
         let (id, new) = self.open_lane(kind, chunk.message_id.as_deref(), &chunk.base, out)?;
         if new {
             let name = chunk.name.map(|name| name.into_owned().into());
             self.start_text(&id, role, name, &chunk.base, out);
         }
-        let place = Place::of(&chunk.base).in_message(id.as_str());
+        let place = EventPlace::of(&chunk.base).in_message(id.as_str());
         if let Some(delta) = chunk.delta {
             self.delta(&id, &delta, place.time, out)?;
         }
@@ -130,8 +130,8 @@ impl Reader {
     }
 
     pub(super) fn call_chunk(&mut self, chunk: ToolCallChunk<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let (id, new) = self.open_lane(Kind::Call, chunk.tool_call_id.as_deref(), &chunk.base, out)?;
-        let time = Place::of(&chunk.base).time;
+        let (id, new) = self.open_lane(LaneKind::Call, chunk.tool_call_id.as_deref(), &chunk.base, out)?;
+        let time = EventPlace::of(&chunk.base).time;
         if new {
             let start = ToolCallStart {
                 tool_call_id: Cow::Borrowed(&id),

@@ -6,13 +6,13 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::{Place, Reader, Text, out_of_place};
+use super::{EventPlace, EventReader, TextState, out_of_place};
 use crate::{
     ag_ui::chunk::{ActivityDelta, ActivitySnapshot, Base},
     decode::Decoded,
 };
 
-impl Reader {
+impl EventReader {
     /// Starts a text, as a message of its own or in an existing one.
     pub(super) fn start_text(
         &mut self,
@@ -24,9 +24,9 @@ impl Reader {
     ) {
         let role = *self.roles.entry(id.to_owned()).or_insert(role);
         let kind = if role == Role::Reasoning { BlockKind::Reasoning } else { BlockKind::Text };
-        let text = Text { kind, lost: role == Role::Activity };
+        let text = TextState { kind, lost: role == Role::Activity };
         if !text.lost {
-            let place = Place::of(base).in_message(id);
+            let place = EventPlace::of(base).in_message(id);
             self.emit(&place, MessageStarted { message: id.into(), role, author, ..Default::default() }, out);
             self.metadata(&place, base, out);
             self.emit(&place, BlockStarted::new(kind, id), out);
@@ -36,7 +36,7 @@ impl Reader {
     }
 
     /// Merges metadata into the message.
-    pub(super) fn metadata(&mut self, place: &Place, base: &Base<'_>, out: &mut Decoded) {
+    pub(super) fn metadata(&mut self, place: &EventPlace, base: &Base<'_>, out: &mut Decoded) {
         if let Some(metadata) = base.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
             self.emit(place, Event::MessageMetadata { metadata: Value::Object(metadata.clone()) }, out);
         }
@@ -48,7 +48,7 @@ impl Reader {
         if text.lost {
             return Ok(());
         }
-        let place = Place::of(base).in_message(id);
+        let place = EventPlace::of(base).in_message(id);
         self.emit(&place, BlockEnded::new(text.kind, id), out);
         self.metadata(&place, base, out);
         self.emit(&place, Event::MessageFinished { message: id.into() }, out);
@@ -57,7 +57,7 @@ impl Reader {
 
     pub(super) fn activity(&mut self, activity: ActivitySnapshot<'_>, out: &mut Decoded) {
         let id = &*activity.message_id;
-        let place = Place::of(&activity.base).in_message(id);
+        let place = EventPlace::of(&activity.base).in_message(id);
         if activity.replace == Some(false) && self.roles.contains_key(id) {
             return self.metadata(&place, &activity.base, out);
         }
@@ -80,7 +80,7 @@ impl Reader {
         if self.roles.get(id) != Some(&Role::Activity) {
             return Ok(());
         }
-        let place = Place::of(&delta.base).in_message(id);
+        let place = EventPlace::of(&delta.base).in_message(id);
         self.metadata(&place, &delta.base, out);
         let Some(content) = self.activities.get_mut(id) else { return Ok(()) };
         let wrong = |error: &dyn std::fmt::Display| {
@@ -96,7 +96,7 @@ impl Reader {
     }
 
     /// A complete message.
-    pub(super) fn whole_message(&mut self, place: &Place, message: &Message, out: &mut Decoded) {
+    pub(super) fn whole_message(&mut self, place: &EventPlace, message: &Message, out: &mut Decoded) {
         let place = place.clone().in_message(message.id.clone());
         for event in message.replay() {
             self.emit(&place, event, out);

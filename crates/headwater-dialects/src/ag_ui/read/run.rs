@@ -5,7 +5,7 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::{Place, Reader};
+use super::{EventPlace, EventReader};
 use crate::{
     ag_ui::{
         chunk::{Interrupt, Outcome, RunError, RunFinished, RunStarted, total},
@@ -15,9 +15,9 @@ use crate::{
     json::EmbeddedJson,
 };
 
-impl Reader {
+impl EventReader {
     pub(super) fn run_started(&mut self, started: &RunStarted<'_>, out: &mut Decoded) {
-        let place = Place::of(&started.base);
+        let place = EventPlace::of(&started.base);
         self.questions.clear();
         self.owed.clear();
         let run = headwater_protocol::RunStarted {
@@ -37,7 +37,7 @@ impl Reader {
     }
 
     pub(super) fn run_finished(&mut self, finished: RunFinished<'_>, out: &mut Decoded) {
-        let place = Place::of(&finished.base);
+        let place = EventPlace::of(&finished.base);
         let usage = finished.usage.as_deref().and_then(total);
         let reason = finished.base.tanstack("finishReason");
         let waiting = |tool_calls, usage| RunWaiting { tool_calls, usage, ..Default::default() }.into();
@@ -75,7 +75,7 @@ impl Reader {
                 ..ErrorInfo::default()
             }),
         };
-        self.emit(&Place::of(&failed.base), event, out);
+        self.emit(&EventPlace::of(&failed.base), event, out);
     }
 }
 

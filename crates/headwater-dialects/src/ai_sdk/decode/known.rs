@@ -7,14 +7,14 @@ use serde_json::Value;
 
 /// The client's state of its one message.
 #[derive(Debug, Default)]
-pub(in super::super) struct Known {
+pub(in super::super) struct ClientState {
     /// The message's id; empty if it has none yet.
     id: String,
     texts: HashMap<Box<str>, PartId>,
     reasonings: HashMap<Box<str>, PartId>,
     /// The block of the last chunk: most deltas belong to the same one.
     last: Option<(BlockKind, PartId)>,
-    calls: HashMap<Box<str>, Call>,
+    calls: HashMap<Box<str>, KnownCall>,
     approvals: HashMap<Box<str>, ToolCallId>,
     metadata: Metadata,
     step: u32,
@@ -24,7 +24,7 @@ pub(in super::super) struct Known {
 }
 
 #[derive(Debug)]
-struct Call {
+struct KnownCall {
     id: ToolCallId,
     name: String,
     dynamic: bool,
@@ -41,7 +41,7 @@ enum Metadata {
     Tree,
 }
 
-impl Known {
+impl ClientState {
     pub(super) fn conversation(&mut self, messages: &[Message]) {
         self.history = true;
         let Some(last) = messages.last().filter(|last| last.role == headwater_protocol::Role::Assistant)
@@ -127,7 +127,7 @@ impl Known {
         }
         let id = ToolCallId::from(call);
         let name = name.to_owned();
-        self.calls.insert(call.into(), Call { id: id.clone(), name, dynamic, partial, step });
+        self.calls.insert(call.into(), KnownCall { id: id.clone(), name, dynamic, partial, step });
         id
     }
 

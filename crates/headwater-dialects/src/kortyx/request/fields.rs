@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{Object, bad};
 use crate::json::kind_of;
 
-pub(super) struct Fields {
+pub(super) struct RequestFields {
     place: String,
     fields: Object,
 }
 
-impl Fields {
+impl RequestFields {
     pub(super) fn new(place: impl Into<String>, fields: Object) -> Self {
         Self { place: place.into(), fields }
     }

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{
     super::{chunk::*, lenient, message::read_parts},
-    Block, Decoder, id,
-    wire::{self, Delta},
+    BlockState, Decoder, id,
+    wire::{self, WireDelta},
 };
 use crate::{decode::Decoded, json::Tag};
 
@@ -20,10 +20,10 @@ use crate::{decode::Decoded, json::Tag};
 const NAMELESS: &str = "message-1";
 
 impl Decoder {
-    pub(super) fn apply_delta(&mut self, delta: Delta<'_>, out: &mut Decoded) {
+    pub(super) fn apply_delta(&mut self, delta: WireDelta<'_>, out: &mut Decoded) {
         match delta {
-            Delta::Block { kind, id, delta } => self.grow(kind, id, delta, out),
-            Delta::ToolInput { call, delta } => {
+            WireDelta::Block { kind, id, delta } => self.grow(kind, id, delta, out),
+            WireDelta::ToolInput { call, delta } => {
                 self.begin(out);
                 let call = self.call(call);
                 self.push(out, headwater_protocol::ToolInputDelta::new(call, delta.into_owned()));
@@ -82,7 +82,7 @@ impl Decoder {
             Chunk::TextEnd(block) => self.end_block(BlockKind::Text, &block, out),
             Chunk::ReasoningEnd(block) => self.end_block(BlockKind::Reasoning, &block, out),
             Chunk::ToolInputDelta(ToolInputDelta { tool_call_id: call, input_text_delta: delta }) => {
-                self.apply_delta(Delta::ToolInput { call, delta }, out);
+                self.apply_delta(WireDelta::ToolInput { call, delta }, out);
             }
             Chunk::Error(ErrorText { error_text }) => self.push(out, ErrorInfo::new(error_text)),
             chunk => {
@@ -179,7 +179,7 @@ impl Decoder {
         self.records += 1;
     }
 
-    fn blocks(&mut self, kind: BlockKind) -> &mut HashMap<Box<str>, Block> {
+    fn blocks(&mut self, kind: BlockKind) -> &mut HashMap<Box<str>, BlockState> {
         let [text, thoughts] = &mut self.open;
         match kind {
             BlockKind::Text => text,
@@ -197,7 +197,7 @@ impl Decoder {
     }
 
     fn open_block(&mut self, kind: BlockKind, id: &str) -> PartId {
-        let block = Block { kind, id: PartId::from(id), number: self.records };
+        let block = BlockState { kind, id: PartId::from(id), number: self.records };
         self.last = Some(block.clone());
         let id = block.id.clone();
         self.blocks(kind).insert(id.as_str().into(), block);
@@ -212,7 +212,7 @@ impl Decoder {
                 None => drop(self.open_block(kind, &id)),
             }
         }
-        let Some(Block { id, .. }) = self.last.clone() else {
+        let Some(BlockState { id, .. }) = self.last.clone() else {
             return;
         };
         self.push(out, headwater_protocol::BlockDelta::new(kind, id, delta));
@@ -220,7 +220,7 @@ impl Decoder {
 
     fn end_block(&mut self, kind: BlockKind, end: &BlockRef<'_>, out: &mut Decoded) {
         self.begin(out);
-        let Some(Block { id, .. }) = self.blocks(kind).remove(&*end.id) else {
+        let Some(BlockState { id, .. }) = self.blocks(kind).remove(&*end.id) else {
             return;
         };
         self.last = None;

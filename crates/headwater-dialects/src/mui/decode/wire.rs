@@ -10,14 +10,14 @@ use crate::json::{self, Text};
 
 /// The most frequent chunks.
 #[derive(Debug, PartialEq)]
-pub(super) enum Delta<'a> {
+pub(super) enum WireDelta<'a> {
     Block { kind: BlockKind, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
 }
 
 /// Matches an enveloped delta exactly as our encoder writes it, without a parser; anything else is left to
 /// the parser. Returns the event id, the sequence number and the delta.
-pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
+pub(super) fn as_written(json: &str) -> Option<(&str, i64, WireDelta<'_>)> {
     let (event_id, rest) = plain(json.strip_prefix(r#"{"eventId":""#)?)?;
     let (sequence, rest) = rest.strip_prefix(r#","sequence":"#)?.split_once(',')?;
     let is_number = sequence.bytes().all(|digit| digit.is_ascii_digit());
@@ -37,8 +37,8 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
     let Text(delta) = serde_json::from_str(text).ok()?;
     let id = Cow::Borrowed(id);
     let delta = match block {
-        Some(kind) => Delta::Block { kind, id, delta },
-        None => Delta::ToolInput { call: id, delta },
+        Some(kind) => WireDelta::Block { kind, id, delta },
+        None => WireDelta::ToolInput { call: id, delta },
     };
     Some((event_id, sequence.parse().ok()?, delta))
 }
@@ -53,7 +53,7 @@ fn plain(json: &str) -> Option<(&str, &str)> {
 /// Any frame.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Head<'a> {
+pub(super) struct FrameHead<'a> {
     #[serde(default, deserialize_with = "headwater_json::present")]
     pub(super) event_id: Option<Value>,
     #[serde(default, deserialize_with = "headwater_json::present")]

@@ -20,41 +20,41 @@ use super::{
         ApprovalRequested, Base, Chunk, Content, Done, Failure, Thinking, TokenUsage, ToolCall as Piece,
         ToolInputAvailable, ToolResult,
     },
-    Sink,
+    RecordSink,
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct PageState {
     message: Option<MessageId>,
     time: u64,
     segment: String,
     call_since_text: bool,
     /// The text that is the last part of the message.
-    text: Option<Text>,
+    text: Option<PageText>,
     /// It belongs to an earlier segment: the client overwrites it with the next one.
     is_stale: bool,
     texts: u32,
     thoughts: String,
     thinks: Option<PartId>,
-    calls: Vec<Call>,
+    calls: Vec<PageCall>,
     by_id: HashMap<ToolCallId, usize>,
     /// The calls that are not complete.
     open: Vec<usize>,
-    end: Option<End>,
+    end: Option<PageEnd>,
     has_failed: bool,
     /// The usage of the turns before the last one.
     used: Usage,
 }
 
 #[derive(Debug)]
-struct Text {
+struct PageText {
     id: PartId,
     /// If the client may still overwrite it, it is an attempt that can be retracted.
     attempt: Option<AttemptId>,
 }
 
 #[derive(Debug, Default)]
-struct Call {
+struct PageCall {
     tool: ToolCall,
     arguments: String,
     is_called: bool,
@@ -65,12 +65,12 @@ struct Call {
 }
 
 #[derive(Debug)]
-struct End {
+struct PageEnd {
     reason: Option<FinishReason>,
     usage: Option<Usage>,
 }
 
-impl Page {
+impl PageState {
     pub(super) fn time(&self) -> u64 {
         self.time
     }
@@ -79,7 +79,7 @@ impl Page {
         Origin { message: self.message.clone(), ..Origin::default() }
     }
 
-    pub(super) fn take(&mut self, sink: &mut Sink<'_>, chunk: Chunk<'_>) {
+    pub(super) fn take(&mut self, sink: &mut RecordSink<'_>, chunk: Chunk<'_>) {
         // An error ends the stream: the rest is not read.
         if self.has_failed {
             return;
@@ -107,7 +107,7 @@ impl Page {
     }
 
     /// The client creates a message for each response, with an id from the first chunk.
-    fn begin(&mut self, sink: &mut Sink<'_>, chunk: &Chunk<'_>) {
+    fn begin(&mut self, sink: &mut RecordSink<'_>, chunk: &Chunk<'_>) {
         if self.message.is_some() {
             return;
         }
@@ -119,7 +119,7 @@ impl Page {
         sink.say(MessageStarted { message, role: Role::Assistant, ..Default::default() });
     }
 
-    fn content(&mut self, sink: &mut Sink<'_>, chunk: &Content<'_>) {
+    fn content(&mut self, sink: &mut RecordSink<'_>, chunk: &Content<'_>) {
         self.complete(sink);
         let content = chunk.content.as_deref();
         // The client would append the word `undefined`; the documentation says that `content` counts.
@@ -149,7 +149,7 @@ impl Page {
         }
     }
 
-    fn show_text(&mut self, sink: &mut Sink<'_>, known: usize) {
+    fn show_text(&mut self, sink: &mut RecordSink<'_>, known: usize) {
         if std::mem::take(&mut self.is_stale)
             && let Some(attempt) = self.text.take().and_then(|text| text.attempt)
         {
@@ -166,7 +166,7 @@ impl Page {
                 let id = PartId::from(id);
                 sink.origin.attempt.clone_from(&attempt);
                 sink.say(BlockStarted::new(BlockKind::Text, id.clone()));
-                held.insert(Text { id, attempt })
+                held.insert(PageText { id, attempt })
             }
         };
         let delta = self.segment.get(from..).unwrap_or_default().to_owned();
@@ -176,16 +176,16 @@ impl Page {
     }
 
     /// Closes the text: another part follows.
-    fn close_text(&mut self, sink: &mut Sink<'_>) {
+    fn close_text(&mut self, sink: &mut RecordSink<'_>) {
         self.is_stale = false;
-        if let Some(Text { id, attempt }) = self.text.take() {
+        if let Some(PageText { id, attempt }) = self.text.take() {
             sink.origin.attempt = attempt;
             sink.say(BlockEnded::new(BlockKind::Text, id));
             sink.origin.attempt = None;
         }
     }
 
-    fn thinking(&mut self, sink: &mut Sink<'_>, chunk: &Thinking<'_>) {
+    fn thinking(&mut self, sink: &mut RecordSink<'_>, chunk: &Thinking<'_>) {
         let known = self.thoughts.len();
         match (chunk.delta.as_deref().filter(|delta| !delta.is_empty()), chunk.content.as_deref()) {
             (Some(delta), _) => self.thoughts.push_str(delta),
@@ -208,7 +208,7 @@ impl Page {
         }
     }
 
-    fn tool_call(&mut self, sink: &mut Sink<'_>, chunk: Piece<'_>) {
+    fn tool_call(&mut self, sink: &mut RecordSink<'_>, chunk: Piece<'_>) {
         self.call_since_text = true;
         let Some(piece) = chunk.tool_call else {
             return dies(sink, "a tool_call chunk needs `toolCall`");
@@ -247,19 +247,19 @@ impl Page {
     fn call(&mut self, id: &str) -> usize {
         let id = ToolCallId::from(id);
         *self.by_id.entry(id).or_insert_with_key(|id| {
-            self.calls.push(Call { tool: ToolCall::new(id.clone(), ""), ..Call::default() });
+            self.calls.push(PageCall { tool: ToolCall::new(id.clone(), ""), ..PageCall::default() });
             self.calls.len() - 1
         })
     }
 
     /// The call with this id, if it was streamed.
-    fn called(&mut self, id: Option<Cow<'_, str>>) -> Option<&mut Call> {
+    fn called(&mut self, id: Option<Cow<'_, str>>) -> Option<&mut PageCall> {
         let at = *self.by_id.get(&ToolCallId::from(id.unwrap_or_default().into_owned()))?;
         self.calls.get_mut(at).filter(|call| call.is_called)
     }
 
     /// Completes all calls.
-    fn complete(&mut self, sink: &mut Sink<'_>) {
+    fn complete(&mut self, sink: &mut RecordSink<'_>) {
         for at in self.open.drain(..) {
             if let Some(call) = self.calls.get_mut(at) {
                 call.is_complete = true;
@@ -268,7 +268,7 @@ impl Page {
         }
     }
 
-    fn tool_result(&mut self, sink: &mut Sink<'_>, chunk: ToolResult<'_>) {
+    fn tool_result(&mut self, sink: &mut RecordSink<'_>, chunk: ToolResult<'_>) {
         let at = self.call(&chunk.tool_call_id.unwrap_or_default());
         if self.calls.get(at).is_some_and(|call| call.output.is_none()) {
             self.close_text(sink);
@@ -278,7 +278,7 @@ impl Page {
         call.say_output(sink);
     }
 
-    fn approval(&mut self, sink: &mut Sink<'_>, chunk: ApprovalRequested<'_>) {
+    fn approval(&mut self, sink: &mut RecordSink<'_>, chunk: ApprovalRequested<'_>) {
         let Some(approval) = chunk.approval else {
             return dies(sink, "an approval-requested chunk needs `approval`");
         };
@@ -300,7 +300,7 @@ impl Page {
         call.say_output(sink);
     }
 
-    fn client_call(&mut self, sink: &mut Sink<'_>, chunk: ToolInputAvailable<'_>) {
+    fn client_call(&mut self, sink: &mut RecordSink<'_>, chunk: ToolInputAvailable<'_>) {
         let Some(call) = self.called(chunk.tool_call_id) else {
             return passed_over(sink, "tool-input-available");
         };
@@ -311,7 +311,7 @@ impl Page {
         }
     }
 
-    fn done(&mut self, sink: &mut Sink<'_>, chunk: &Done<'_>) {
+    fn done(&mut self, sink: &mut RecordSink<'_>, chunk: &Done<'_>) {
         self.complete(sink);
         let reason = chunk.finish_reason.as_deref().map(FinishReason::parse);
         let usage = chunk.usage.map(|usage| add(&self.used, usage));
@@ -321,10 +321,10 @@ impl Page {
             self.used = usage.clone();
             sink.say(Event::Usage(usage.clone()));
         }
-        self.end = Some(End { reason, usage });
+        self.end = Some(PageEnd { reason, usage });
     }
 
-    fn failed(&mut self, sink: &mut Sink<'_>, chunk: Failure<'_>) {
+    fn failed(&mut self, sink: &mut RecordSink<'_>, chunk: Failure<'_>) {
         let Some(error) = chunk.error else {
             return dies(sink, "an error chunk needs `error`");
         };
@@ -338,7 +338,7 @@ impl Page {
     }
 
     /// Only the end of the stream ends the run: the client reads on after `done`.
-    pub(super) fn end(&mut self, sink: &mut Sink<'_>) {
+    pub(super) fn end(&mut self, sink: &mut RecordSink<'_>) {
         self.complete(sink);
         self.close_text(sink);
         if let Some(id) = self.thinks.take() {
@@ -355,14 +355,14 @@ impl Page {
         let usage = self.end.as_mut().and_then(|end| end.usage.take());
         if !tool_calls.is_empty() || pending().any(|call| call.is_asked) {
             sink.say(RunWaiting { tool_calls, usage, ..Default::default() });
-        } else if let Some(End { reason, .. }) = self.end.take() {
+        } else if let Some(PageEnd { reason, .. }) = self.end.take() {
             sink.say(RunFinished { reason, usage, ..Default::default() });
         }
     }
 }
 
-impl Call {
-    fn say(&self, sink: &mut Sink<'_>, again: bool) {
+impl PageCall {
+    fn say(&self, sink: &mut RecordSink<'_>, again: bool) {
         let input = serde_json::from_str(&self.arguments).ok();
         if input.is_none() && again {
             // The streamed text was removed when the input was parsed.
@@ -377,7 +377,7 @@ impl Call {
     }
 
     /// Emits the output, which the client shows in any state of the call.
-    fn say_output(&self, sink: &mut Sink<'_>) {
+    fn say_output(&self, sink: &mut RecordSink<'_>) {
         let Some(output) = self.output.clone() else { return };
         sink.say(ToolOutput::new(self.tool.call.clone(), output));
     }
@@ -393,12 +393,12 @@ fn extend(held: &mut String, whole: &str) {
     }
 }
 
-fn dies(sink: &mut Sink<'_>, message: &str) {
+fn dies(sink: &mut RecordSink<'_>, message: &str) {
     sink.fail(Error::fatal(ErrorKind::Field, message));
 }
 
 /// Reports a chunk for an unknown call: the client runs its callbacks and shows nothing.
-fn passed_over(sink: &mut Sink<'_>, name: &str) {
+fn passed_over(sink: &mut RecordSink<'_>, name: &str) {
     let data = serde_json::from_str(sink.frame.data).unwrap_or(Value::Null);
     sink.say(UnknownEvent::new(name.to_owned(), data));
 }

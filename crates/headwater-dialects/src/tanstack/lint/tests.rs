@@ -90,7 +90,7 @@ fn what_the_clients_reader_trips_over_is_named() {
     assert_eq!(found_in(format!("data: {done}\r\n\r\n")), ["lf"]);
     assert!(found_in(format!("data: {done}\ndata: {done}\n\n")).contains(&"one-line"));
     assert_eq!(found(Framing::Ndjson, &format!("{done}\n[DONE]")), [("json", Some(1))]);
-    // Blank lines keep the connection open and disturb nobody.
+    // Blank lines keep the connection open and are ignored.
     assert_eq!(found(Framing::Sse, &format!("\n\ndata: {done}\n\n\n\ndata: [DONE]\n\n")), []);
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Batch, Core, Journal, Op};
 use crate::{
     Class, EpochStart, Error, ErrorKind, Expect, JournalId, Lease, Monotonic, Receipt, Result, Time,
-    embedded::{frame::Entry, journal::Held},
+    embedded::{frame::Entry, journal::HeldLease},
 };
 
 /// The maximum length of a journal name or key.
@@ -22,7 +22,7 @@ pub(super) const RECORD_OVERHEAD: usize = 96;
 
 /// The result of claiming a lease.
 #[derive(Debug)]
-pub(in crate::embedded) enum Claim {
+pub(in crate::embedded) enum ClaimStep {
     /// The lease, once the batch is durable.
     Given(Lease, Arc<Batch>),
     /// The journal is being deleted: retry after the batch.
@@ -152,7 +152,7 @@ impl Core {
         owner: &str,
         ttl: Duration,
         now: Monotonic,
-    ) -> Result<Claim> {
+    ) -> Result<ClaimStep> {
         self.running()?;
         check_name(name)?;
         let number = match self.names.get(name) {
@@ -161,10 +161,10 @@ impl Core {
         };
         let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
         if journal.deleting {
-            return Ok(Claim::Later(self.flush()?));
+            return Ok(ClaimStep::Later(self.flush()?));
         }
         if journal.restoring {
-            return Ok(Claim::Later(self.discard(number)));
+            return Ok(ClaimStep::Later(self.discard(number)));
         }
         if journal.closing || journal.closed.is_some() {
             return Err(Error::closed(name));
@@ -175,11 +175,11 @@ impl Core {
         self.counters.epoch += 1;
         let epoch = self.counters.epoch;
         let (owner, expires, first) = (Arc::<str>::from(owner), now.after(ttl), journal.last + 1);
-        journal.held = Some(Box::new(Held { epoch, owner: owner.clone(), expires, first }));
+        journal.held = Some(Box::new(HeldLease { epoch, owner: owner.clone(), expires, first }));
         journal.released = false;
         self.driven.insert(number);
         let batch = self.gather_op(Op::Claimed { journal: number, name: name.clone(), epoch, first });
-        Ok(Claim::Given(Lease { journal: name.clone(), epoch, owner, expires, first }, batch))
+        Ok(ClaimStep::Given(Lease { journal: name.clone(), epoch, owner, expires, first }, batch))
     }
 
     /// Adds a new journal, not visible yet.

@@ -10,8 +10,8 @@ use crate::{
     Error, JournalId, JournalInfo, Monotonic, ReadLimit, Record, Result, Tail,
     embedded::{
         journal::Journal,
-        segment::{Reading, Source, ValueAt},
-        values::Stored,
+        segment::{SegmentRead, Source, ValueAt},
+        values::StoredValue,
     },
     restore::page_of,
 };
@@ -22,7 +22,7 @@ pub(in crate::embedded) enum ReadStep {
     /// Everything to read was in memory.
     Done(Vec<Record>, Tail),
     /// The next records are in a segment.
-    Disk(Reading, Tail),
+    Disk(SegmentRead, Tail),
 }
 
 /// Whether a reader has to wait.
@@ -34,7 +34,7 @@ pub(in crate::embedded) enum Waiting {
 
 /// Where the bytes of a value are.
 #[derive(Debug)]
-pub(in crate::embedded) enum Located {
+pub(in crate::embedded) enum ValueLocation {
     Cached(Bytes),
     At(ValueAt),
 }
@@ -67,7 +67,7 @@ impl Core {
         Ok(ReadStep::Disk(self.reading(number, journal, from, limit), tail))
     }
 
-    fn reading(&self, number: u64, journal: &Journal, from: u64, limit: &ReadLimit) -> Reading {
+    fn reading(&self, number: u64, journal: &Journal, from: u64, limit: &ReadLimit) -> SegmentRead {
         let (piece, next) = journal.pieces_around(from);
         let next = next.map(|piece| piece.first);
         let recent = journal.recent.as_ref().map(|recent| recent.first());
@@ -92,7 +92,7 @@ impl Core {
             }
         };
         let until = until.min(journal.visible);
-        Reading { source, segment, name: journal.name.clone(), journal: number, from, until }
+        SegmentRead { source, segment, name: journal.name.clone(), journal: number, from, until }
     }
 
     /// Whether there is a record after a sequence, or the notification to wait for.
@@ -134,11 +134,11 @@ impl Core {
     }
 
     /// Where the bytes of a value are.
-    pub(in crate::embedded) fn locate(&self, stored: &Stored) -> Located {
+    pub(in crate::embedded) fn locate(&self, stored: &StoredValue) -> ValueLocation {
         if let Some(bytes) = self.values.cached(stored.version) {
-            return Located::Cached(bytes);
+            return ValueLocation::Cached(bytes);
         }
-        Located::At(ValueAt {
+        ValueLocation::At(ValueAt {
             file: match self.sealed.get(&stored.segment) {
                 Some(sealed) => sealed.file.clone(),
                 None => self.active.file.clone(),

@@ -6,7 +6,7 @@ use super::{Batch, Core, Op};
 use crate::{
     Time,
     embedded::{
-        disk::read_up_to, files::File, frame::Frame, index::FrameAt, journal::Piece, segment::Sealed,
+        disk::read_up_to, files::File, frame::Frame, index::FrameAt, journal::Piece, segment::SealedSegment,
     },
 };
 
@@ -113,7 +113,7 @@ impl Core {
     /// Replaces a segment, and older ones merged into it, with its rewritten version.
     pub(in crate::embedded) fn replace_segments(
         &mut self,
-        sealed: Arc<Sealed>,
+        sealed: Arc<SealedSegment>,
         gone: &[u64],
         journals: impl Iterator<Item = u64>,
         moved: &[(Arc<str>, u64, u32)],

@@ -9,7 +9,8 @@ use crate::{
         disk::{read_exact, read_up_to},
         files::File,
         format::{
-            COMMIT_HEADER, CommitHeader, Input, placed_sum, put_text, put_time, put_u32, put_u64, put_varint,
+            ByteInput, COMMIT_HEADER, CommitHeader, placed_sum, put_text, put_time, put_u32, put_u64,
+            put_varint,
         },
     },
 };
@@ -85,11 +86,11 @@ impl Footer {
             return Ok(None);
         }
         let summary = bytes.get((footer.summary - footer.directory) as usize..).unwrap_or_default();
-        Ok(decode_summary(Input(summary)).map(|index| (footer, index)))
+        Ok(decode_summary(ByteInput(summary)).map(|index| (footer, index)))
     }
 
     fn decode_trailer(bytes: &[u8], segment: u64, at: u64) -> Option<Self> {
-        let mut input = Input(bytes);
+        let mut input = ByteInput(bytes);
         let (magic, sum) = (input.take(4)?, input.u32()?);
         if magic != TRAILER_MAGIC || placed_sum(input.0, segment, at) != sum {
             return None;
@@ -175,7 +176,7 @@ struct Entry {
 
 impl Entry {
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes);
+        let mut input = ByteInput(bytes);
         let (journal, first, offset, length) = (input.u64()?, input.u64()?, input.u32()?, input.u32()?);
         let _frames = input.u32()?;
         Some(Self { journal, first, offset, length, sum: input.u32()? })
@@ -221,7 +222,7 @@ fn encode_summary(index: &SegmentIndex) -> Vec<u8> {
     out
 }
 
-fn decode_summary(mut input: Input<'_>) -> Option<SegmentIndex> {
+fn decode_summary(mut input: ByteInput<'_>) -> Option<SegmentIndex> {
     let mut index = SegmentIndex::default();
     for _ in 0..input.varint()? {
         let number = input.varint()?;

@@ -14,9 +14,9 @@ use crate::{
         format::{Counters, SegmentHeader, segment_name},
         index::{SegmentIndex, ValuePart},
         journal::{Journal, Piece},
-        scan::{Fault, Suspects},
-        segment::Sealed,
-        values::Stored,
+        scan::{SegmentFault, Suspects},
+        segment::SealedSegment,
+        values::StoredValue,
     },
 };
 
@@ -25,9 +25,9 @@ use crate::{
 pub(in crate::embedded) struct Rebuild {
     pub(in crate::embedded) counters: Counters,
     pub(in crate::embedded) generation: u32,
-    pub(in crate::embedded) sealed: Vec<Sealed>,
+    pub(in crate::embedded) sealed: Vec<SealedSegment>,
     pub(in crate::embedded) core_stale: Vec<u64>,
-    journals: BTreeMap<u64, Found>,
+    journals: BTreeMap<u64, FoundJournal>,
     values: HashMap<Arc<str>, (ValuePart, u64)>,
     /// Damage, with the journal's number if known.
     damages: Vec<(Damage, Option<u64>)>,
@@ -36,7 +36,7 @@ pub(in crate::embedded) struct Rebuild {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct FoundJournal {
     name: Option<JournalId>,
     epochs: Vec<EpochStart>,
     released: u64,
@@ -59,7 +59,7 @@ impl Rebuild {
         }
     }
 
-    pub(in crate::embedded) fn faults(&mut self, segment: u64, faults: &[Fault]) {
+    pub(in crate::embedded) fn faults(&mut self, segment: u64, faults: &[SegmentFault]) {
         self.damages.extend(faults.iter().map(|fault| (damage(segment, fault), fault.journal)));
     }
 
@@ -130,7 +130,7 @@ impl Rebuild {
         }
         for (key, (part, segment)) in std::mem::take(&mut self.values) {
             if let ValuePart::Put { version, expires, offset, length } = part {
-                core.values.put(&key, Stored { version, expires, segment, offset, length }, None);
+                core.values.put(&key, StoredValue { version, expires, segment, offset, length }, None);
             }
         }
         self.leap_if_damaged();
@@ -146,7 +146,7 @@ impl Rebuild {
         core
     }
 
-    fn add_journal(&mut self, number: u64, mut found: Found, core: &mut Core) {
+    fn add_journal(&mut self, number: u64, mut found: FoundJournal, core: &mut Core) {
         let since = found.segments.first().copied().unwrap_or_default();
         let name = found.name.clone();
         found.epochs.sort_unstable_by_key(|start| start.epoch);
@@ -220,7 +220,7 @@ impl Rebuild {
     }
 
     /// Removes a journal with an unfinished restore. With damage its end may have been lost: then it stays.
-    fn add_unfinished(&mut self, number: u64, found: Found, core: &mut Core) {
+    fn add_unfinished(&mut self, number: u64, found: FoundJournal, core: &mut Core) {
         let since = found.segments.first().copied().unwrap_or_default();
         match found.name {
             Some(name) if self.damages.is_empty() => core.discard_unfinished(number, name, since),

@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::Wanted;
+use super::LiveData;
 use crate::{
     Error, Result,
     embedded::{
-        Shared,
+        EmbeddedShared,
         disk::{Window, read_exact, write_all},
         files::File,
         format::{COMMIT_HEADER, CommitHeader, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name},
@@ -17,7 +17,7 @@ use crate::{
         handles::SegmentFile,
         index::{SegmentIndex, footer::Footer},
         log::write_error,
-        segment::{Lists, Sealed, corrupt},
+        segment::{Lists, SealedSegment, corrupt},
     },
 };
 
@@ -25,7 +25,11 @@ use crate::{
 const PIECE: usize = 1 << 20;
 
 /// Rewrites neighbours as one segment with the number of the last one. Returns the freed bytes.
-pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted) -> Result<u64> {
+pub(super) fn rewrite(
+    shared: &EmbeddedShared,
+    sources: &[Arc<SealedSegment>],
+    wanted: &LiveData,
+) -> Result<u64> {
     shared.make_deaths_durable()?;
     let Some((last, others)) = sources.split_last() else { return Ok(0) };
     let (name, new) = (segment_name(last.number), rewrite_name(last.number));
@@ -33,7 +37,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     // Readers may still use these files, whose names are about to be reassigned.
     sources.iter().try_for_each(|sealed| sealed.file.pin()).map_err(failed)?;
     let file: Arc<dyn File> = create(shared, &new).map(Arc::from).map_err(failed)?;
-    let mut copy = Copy {
+    let mut copy = SegmentCopy {
         segment: last.number,
         file: file.clone(),
         offset: SEGMENT_HEADER as u64,
@@ -56,7 +60,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
         file.sync().and_then(|()| shared.files.rename(&new, &name)).and_then(|()| shared.files.sync_names());
     swapped.map_err(|error| shared.fail(failed(error)))?;
     let tombstones = copy.index.has_tombstones();
-    let rewritten = Sealed {
+    let rewritten = SealedSegment {
         number: last.number,
         file: SegmentFile::new(last.number, &shared.handles),
         size,
@@ -80,7 +84,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     Ok(before.saturating_sub(size))
 }
 
-fn create(shared: &Shared, name: &str) -> io::Result<Box<dyn File>> {
+fn create(shared: &EmbeddedShared, name: &str) -> io::Result<Box<dyn File>> {
     match shared.files.create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             shared.files.remove(name)?;
@@ -91,7 +95,7 @@ fn create(shared: &Shared, name: &str) -> io::Result<Box<dyn File>> {
 }
 
 /// The new file while it is written.
-struct Copy {
+struct SegmentCopy {
     segment: u64,
     file: Arc<dyn File>,
     /// The offset of the next commit.
@@ -106,8 +110,13 @@ struct Copy {
     moved: Vec<(Arc<str>, u64, u32)>,
 }
 
-impl Copy {
-    fn run(&mut self, shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted) -> Result<(Footer, u64)> {
+impl SegmentCopy {
+    fn run(
+        &mut self,
+        shared: &EmbeddedShared,
+        sources: &[Arc<SealedSegment>],
+        wanted: &LiveData,
+    ) -> Result<(Footer, u64)> {
         let name = segment_name(self.segment);
         let writing = |error| write_error(format_args!("rewriting {name}"), error);
         if let Some(last) = sources.last() {
@@ -135,7 +144,7 @@ impl Copy {
     }
 
     /// Copies the live contents of one segment.
-    fn copy(&mut self, sealed: &Sealed, wanted: &Wanted) -> Result<()> {
+    fn copy(&mut self, sealed: &SealedSegment, wanted: &LiveData) -> Result<()> {
         let name = segment_name(sealed.number);
         let reading = |error| Error::io(format_args!("reading {name}"), error);
         let damaged = |at: u64| {
@@ -209,7 +218,7 @@ impl Copy {
         Ok(())
     }
 
-    fn name_journals(&mut self, shared: &Shared) {
+    fn name_journals(&mut self, shared: &EmbeddedShared) {
         let core = shared.core();
         for (number, part) in &mut self.index.journals {
             if part.name.is_none() {
@@ -219,7 +228,7 @@ impl Copy {
     }
 }
 
-impl Wanted {
+impl LiveData {
     fn wants(&self, frame: &Frame<'_>) -> bool {
         match *frame {
             Frame::Records(Records { journal, first, count, .. }) => {
