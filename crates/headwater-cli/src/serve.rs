@@ -311,7 +311,7 @@ async fn keep_reading(mut files: AgentFiles, server: Server, mut stopped: watch:
                     );
                 }
                 FileChange::Broken(why) => {
-                    tracing::error!("cannot reload the agent, the old version stays:\n{why}")
+                    tracing::error!("cannot reload the agent, the old version stays:\n{why}");
                 }
             }
         }

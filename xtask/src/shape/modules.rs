@@ -53,7 +53,7 @@ fn uses(source: &SourceCrate) -> Uses {
             let target = names.module_of(&absolute, 0);
             let shared = module.path.iter().zip(&target).take_while(|(a, b)| a == b).count();
             let (Some(from), Some(to)) = (module.path.get(shared), target.get(shared)) else { continue };
-            let parent = module.path[..shared].to_vec();
+            let parent: Vec<_> = module.path.iter().take(shared).cloned().collect();
             let example = format!("{}: {}", module.path.join("::"), absolute.join("::"));
             uses.entry(parent).or_default().entry((from.clone(), to.clone())).or_default().insert(example);
         }
@@ -90,8 +90,9 @@ impl Names {
 
     /// The module that defines what a path from the root leads to.
     fn module_of(&self, path: &[String], depth: usize) -> Vec<String> {
-        let deepest = (0..=path.len()).rev().find(|end| self.modules.contains(&path[..*end])).unwrap_or(0);
-        let module = path[..deepest].to_vec();
+        let is_module = |end: &usize| path.get(..*end).is_some_and(|path| self.modules.contains(path));
+        let deepest = (0..=path.len()).rev().find(is_module).unwrap_or(0);
+        let module: Vec<_> = path.iter().take(deepest).cloned().collect();
         let Some(name) = path.get(deepest) else { return module };
         match self.imports.get(&(module.clone(), name.clone())) {
             Some(elsewhere) if depth < 8 => {

@@ -79,7 +79,7 @@ impl ColumnLayout {
         for piece in pieces {
             match piece {
                 RowPiece::Text(style, text) => {
-                    self.lines(*style, &wrap(text, self.room()), &mut used, out)?
+                    self.lines(*style, &wrap(text, self.room()), &mut used, out)?;
                 }
                 RowPiece::Value(value) => self.lines(PLAIN, &self.value(value), &mut used, out)?,
                 RowPiece::Note(note) => {
