@@ -74,7 +74,7 @@ fn unknown_stream_lists_the_dialects() {
     assert_eq!(
         ran.stderr,
         "error: no dialect matches the first chunks of standard input: choose it with --dialect; \
-         there are native, kortyx, tanstack, mui, agents, ai-sdk, ag-ui, responses\n"
+         known dialects: native, kortyx, tanstack, mui, agents, ai-sdk, ag-ui, responses\n"
     );
 }
 

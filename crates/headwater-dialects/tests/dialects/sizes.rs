@@ -123,7 +123,8 @@ pub(crate) fn table() -> String {
 
 #[test]
 fn object_cost_per_byte_does_not_grow_with_size() {
-    let (small, large) = (object(OBJECTS[0] * 1_000), object(OBJECTS[4] * 1_000));
+    // Both grow for several seconds, so both are also sent for the time that passes.
+    let (small, large) = (object(OBJECTS[3] * 1_000), object(OBJECTS[4] * 1_000));
     for dialect in headwater_dialects::ALL {
         let (small, large) = (ratio(dialect, &small), ratio(dialect, &large));
         assert!(
@@ -131,6 +132,6 @@ fn object_cost_per_byte_does_not_grow_with_size() {
             "{}: {small:.2} for a small object, {large:.2} for a large one",
             dialect.name()
         );
-        assert!(large <= 8.0, "{}: {large:.2} bytes for each byte of the object", dialect.name());
+        assert!(large <= 6.0, "{}: {large:.2} bytes for each byte of the object", dialect.name());
     }
 }

@@ -72,7 +72,7 @@ fn records_are_read_back_the_same_from_memory_and_from_every_segment() {
 impl Place {
     fn open_again_is_refused(&self) -> bool {
         let error = headwater_store::Embedded::open(self.folder.path()).unwrap_err();
-        error.code() == "store.locked" && error.to_string().contains("used by another process")
+        error.code() == "store.locked" && error.to_string().contains("in use by another process")
     }
 }
 

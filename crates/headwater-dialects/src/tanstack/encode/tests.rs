@@ -414,7 +414,6 @@ fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
         "call s {}",
         "done tool_calls",
         r#"result s {"rows":[1]}"#,
-        r#"result s {"rows":[1,2]}"#,
         r#"result s {"rows":[1,2,3]}"#,
         r#"text "B" of """#,
         "done stop",
