@@ -195,6 +195,14 @@ impl Head {
         SessionKey::new(self.owner.as_deref(), &self.id)
     }
 
+    /// Makes the first queued message the active turn. Returns whether there was one.
+    pub(crate) fn activate_next(&mut self) -> bool {
+        let Some(next) = self.queue.pop_front() else { return false };
+        self.leave_waiting();
+        self.active = Some(next);
+        true
+    }
+
     /// Leaves the run that waits here behind.
     pub(crate) fn leave_waiting(&mut self) -> Vec<RequestId> {
         let Some(live) = self.live.take() else { return Vec::new() };

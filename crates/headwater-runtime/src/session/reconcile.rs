@@ -76,9 +76,9 @@ impl AgentInner {
                     continue;
                 }
             }
-            let Some(next) = head.queue.pop_front() else { return Ok(Some(loaded)) };
-            head.leave_waiting();
-            head.active = Some(next);
+            if !head.activate_next() {
+                return Ok(Some(loaded));
+            }
             self.swap(head, version).await?;
         }
     }
@@ -285,7 +285,7 @@ impl AgentInner {
         status: CheckpointStatus,
         progress: &Progress,
     ) -> Result<()> {
-        let (after, node) = self.after_turn(head.clone(), active, status, progress).await?;
+        let (mut after, node) = self.after_turn(head.clone(), active, status, progress).await?;
         if let Some(node) = node {
             match self.put_node(&node).await {
                 Err(error) if error.kind() == ErrorKind::Limit => {
@@ -302,6 +302,8 @@ impl AgentInner {
                 self.note_sweep(&head.tree).await?;
             }
         }
+        // In the same write: a reader must never find a session without an active turn while messages are queued.
+        after.activate_next();
         self.swap(after, version).await?;
         Ok(())
     }
