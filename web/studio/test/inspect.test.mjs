@@ -238,7 +238,8 @@ test('state: the cursor shows what was there, and forks from a checkpoint', asyn
   const rows = studio.page.locator('.state-view .snapshot tbody tr');
   await studio.page.locator('.state-view .status', { hasText: 'finished' }).waitFor();
   assert.equal(await rows.count(), 5);
-  await cursor.fill('8');
+  // Rows that were written in a row are read as one record, so this is a place before it.
+  await cursor.fill('5');
   await studio.page.locator('.state-view .status', { hasText: 'running' }).waitFor();
   const some = await rows.count();
   assert.ok(some < 5, `${some} rows`);
