@@ -47,7 +47,7 @@ pub(crate) fn merged(chunks: &[OwnedChunk]) -> Vec<OwnedChunk> {
     for chunk in chunks {
         match (out.last_mut(), chunk) {
             (Some(OwnedChunk::Text(path, text)), OwnedChunk::Text(next, delta)) if path == next => {
-                text.push_str(delta)
+                text.push_str(delta);
             }
             (Some(OwnedChunk::Append(path, all)), OwnedChunk::Append(next, items)) if path == next => {
                 all.extend_from_slice(items);
