@@ -169,7 +169,7 @@ fn mistakes_are_reported_with_a_remedy() {
     for (args, says) in [
         (vec!["reason", "--model", "openai:gpt-5.1", "Hi"], "openai: no API key: set OPENAI_API_KEY"),
         (vec!["reason", "--model", "openia:gpt-5.1", "Hi"], "did you mean `openai`?"),
-        (vec!["reason", "--model", "gpt-5.1", "Hi"], "write PROVIDER:MODEL"),
+        (vec!["reason", "--model", "gpt-5.1", "Hi"], "use PROVIDER:MODEL"),
         (vec!["reason", "--model", "openai-compatible:m", "Hi"], "set OPENAI_COMPATIBLE_BASE_URL"),
         (vec!["reason", "--model", "scripted:nothing.yaml", "Hi"], "there is no such file"),
         (vec!["reason", "--model", "scripted:echo", "--mcp", "'", "Hi"], "a quote is not closed"),
@@ -248,7 +248,7 @@ fn models_lists_missing_settings_and_never_shows_a_key() {
     };
     assert_eq!((&of("groq")["ready"], &of("groq")["key"]), (&json!(true), &json!(true)));
     assert_eq!(of("anthropic")["missing"], "no API key: set ANTHROPIC_API_KEY");
-    assert_eq!(of("openai-compatible")["missing"], "there is no address: set OPENAI_COMPATIBLE_BASE_URL");
+    assert_eq!(of("openai-compatible")["missing"], "no address: set OPENAI_COMPATIBLE_BASE_URL");
     assert_eq!(of("ollama")["baseUrl"], "http://127.0.0.1:9/v1");
     assert_eq!(of("scripted")["ready"], true);
 
