@@ -289,6 +289,37 @@ async fn nothing_moves_while_a_run_is_going() {
 }
 
 #[tokio::test]
+async fn queued_turn_is_active_as_soon_as_the_turn_before_it_has_ended() {
+    let go = Arc::new(tokio::sync::Semaphore::new(0));
+    let gate = go.clone();
+    let slow = move |_cx: Cx, _input: String| {
+        let gate = gate.clone();
+        async move {
+            drop(gate.acquire().await);
+            Ok(Next::message("done"))
+        }
+    };
+    let workflow =
+        Workflow::new("slow").node("slow", slow).edge(START, "slow").edge("slow", END).build().unwrap();
+    let agent = Agent::builder().workflow(workflow).store(Arc::new(Memory::new())).build().unwrap();
+    let session = agent.new_session(None).await.unwrap();
+    session.send("one").await.unwrap();
+    for text in ["two", "three", "four"] {
+        assert!(session.send(text).await.unwrap().queued);
+    }
+    go.add_permits(1);
+    loop {
+        let info = session.info().await.unwrap();
+        assert!(info.going.is_some() || info.queued == 0, "{} messages wait and none is active", info.queued);
+        if info.turns == 4 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(texts(&session).await, ["one", "done", "two", "done", "three", "done", "four", "done"]);
+}
+
+#[tokio::test]
 async fn what_waits_for_its_turn_goes_on_in_another_process() {
     let clock = Arc::new(headwater_store::ManualClock::at(1_000_000));
     let options = headwater_store::MemoryOptions { clock: clock.clone(), ..Default::default() };
