@@ -95,13 +95,22 @@ impl Stored {
         if !(200..300).contains(&reply.status) {
             return;
         }
-        let path = request.target.split('?').next().unwrap_or_default();
-        match path.strip_prefix("/v1/sessions/") {
-            Some(id) if request.method == "DELETE" && !id.contains('/') => {
-                self.deleted.insert(client::unescape(id));
-            }
-            _ => self.sessions.extend(reply.header("x-session-id").map(str::to_owned)),
+        match deleted_session(request) {
+            Some(id) => _ = self.deleted.insert(id),
+            None => self.sessions.extend(reply.header("x-session-id").map(str::to_owned)),
         }
+    }
+}
+
+/// The session that the request deletes: `/v1/sessions/{id}`, or `/v1/{dialect}/threads/{id}`, where the pages
+/// of some dialects do it.
+fn deleted_session(request: &generate::Request) -> Option<String> {
+    let path = request.target.split('?').next()?;
+    let parts: Vec<_> = path.split('/').skip(1).collect();
+    match parts[..] {
+        _ if request.method != "DELETE" => None,
+        ["v1", "sessions", id] | ["v1", _, "threads", id] => Some(client::unescape(id)),
+        _ => None,
     }
 }
 
