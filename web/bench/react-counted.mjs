@@ -1,6 +1,6 @@
 // React, whose state writes are counted: calls of setters, and of the listeners of external stores.
 //
-// What is called together, before anything else has a turn, is one write, however many hooks hear of it.
+// Calls made in the same task are one write, however many hooks hear of it.
 
 import * as React from 'react-itself';
 

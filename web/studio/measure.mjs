@@ -33,7 +33,7 @@ function isOpen({ tab, seq, total, word }) {
   if (tab === 'state') return seq ? text('.state-view .snapshot').trimEnd().endsWith(word) : !!document.querySelector('.state-view .status.finished');
   const columns = [...document.querySelectorAll('.dialect')];
   const framesIn = (column) => Number((column.querySelector('header').textContent.match(/([\d,]+) frames/)?.[1] ?? '').replaceAll(',', ''));
-  // The native column has all frames. The others show theirs, and go on reading.
+  // The native column has all frames. The others show theirs, and continue reading.
   return columns.length === 3 && framesIn(columns[0]) === total && columns.every((column) => (seq ? column.querySelector('li.now')?.textContent.includes(word) : framesIn(column) >= 60 && column.querySelector('li[data-at="59"]')));
 }
 

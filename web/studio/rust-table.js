@@ -23,9 +23,9 @@ export function rustTable() {
         const type = TYPES[extname(file)];
         if (!type) throw new Error(`${file} has no media type`);
         const fields = [`path: "${path}"`, `media_type: "${type}"`, `bytes: include_bytes!("${file}")`];
-        const line = `    File { ${fields.join(', ')} },`;
+        const line = `    StudioFile { ${fields.join(', ')} },`;
         // As rustfmt writes it.
-        return `${line.length <= 110 ? line : `    File {\n${fields.map((field) => `        ${field},\n`).join('')}    },`}\n`;
+        return `${line.length <= 110 ? line : `    StudioFile {\n${fields.map((field) => `        ${field},\n`).join('')}    },`}\n`;
       });
       writeFileSync(join(folder, 'files.rs'), `${HEAD}${rows.join('')}];\n`);
     },
@@ -36,11 +36,11 @@ const HEAD = `//! The files of the studio. Written by \`npm run build\` in \`web
 
 /// A file of the studio.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct StudioFile {
     pub(crate) path: &'static str,
     pub(crate) media_type: &'static str,
     pub(crate) bytes: &'static [u8],
 }
 
-pub(crate) const FILES: &[File] = &[
+pub(crate) const FILES: &[StudioFile] = &[
 `;

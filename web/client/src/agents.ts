@@ -29,7 +29,7 @@ export async function* readStream(source: StreamSource, options?: ReadOptions): 
 }
 
 /**
- * Opens a stream of events. Aborting the signal closes it; the run goes on.
+ * Opens a stream of events. Aborting the signal closes it; the run continues.
  *
  * @example
  * ```ts

@@ -29,7 +29,7 @@ export interface ReadOptions {
 const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 
 /**
- * Reads the JSON values of a stream, Server-Sent Events or NDJSON; which one is told from the bytes. `[DONE]` ends it.
+ * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// Structured objects: built up, update by update, while a run goes on. The rules and the texts of errors are those of
+// Structured objects: built up, update by update, while a run continues. The rules and the texts of errors are those of
 // the Kortyx reducer, but for metadata, which stays once it was given.
 
 import { copy } from './draft.js';

@@ -250,7 +250,7 @@ export interface Decision {
 
 /**
  * Sends a decision about a call. The client's own request is the same for yes and no, so it is sent before
- * `addToolApprovalResponse`, which then goes on with the run.
+ * `addToolApprovalResponse`, which then continues with the run.
  *
  * @example
  * ```ts

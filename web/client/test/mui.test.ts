@@ -71,7 +71,7 @@ async function reply(row: Row): Promise<readonly ChatMessage[]> {
   const reducer = new ChatMessageReducer({ messageId: 'local-1', envelopes });
   const refused = reduce(reducer, chunks);
   const broke = stream.some((item) => String(Object(item)['$end'] ?? '').startsWith('error'));
-  // The page comes back only if the stream ended in good order, too early, and had brought something.
+  // The page reconnects only if the stream ended in good order, too early, and had brought something.
   const again = row['spec'].reconnect;
   if (refused !== undefined || !again || broke || !reducer.isDisconnect || chunks.length === 0) return reducer.snapshot();
   const messages = reducer.snapshot();

@@ -139,7 +139,7 @@ describe('transport with a real server', { skip: !binary, timeout: 60_000 }, () 
       await server.start();
       const disturbed = await reading;
       assert.ok(connections > 2, 'it reconnected');
-      // Deltas that died with the process are told again in a new part: the profile cannot take anything back.
+      // Deltas lost with the process are sent again in a new part: the profile cannot retract.
       assert.ok(text(disturbed).endsWith(text(undisturbed).slice(-200)), text(disturbed).slice(-250));
     } finally {
       await server.stop();

@@ -13,7 +13,7 @@ export interface UseChat extends ChatSnapshot, Actions {
 }
 
 /**
- * A conversation with an agent. It is loaded when the component mounts, left when it unmounts, and its run goes on.
+ * A conversation with an agent. It is loaded when the component mounts, left when it unmounts, and its run continues.
  *
  * Another `url`, `agent` or `session` is another chat. Callbacks and tools may change with every render.
  *

@@ -55,7 +55,7 @@ test('exported run is done again by its scripts, without the models, and gives i
   execFileSync('tar', ['xf', 'run.tar'], { cwd: folder });
   const [run] = readdirSync(join(folder, 'golden'));
   const golden = join(folder, 'golden', run);
-  // Where text is taken back, AG-UI repeats the conversation, which is not part of the run.
+  // Where text is retracted, AG-UI repeats the conversation, which is not part of the run.
   const streams = readdirSync(golden).filter((name) => name.endsWith('.sse'));
   assert.deepEqual(streams.map((name) => name.split('.')[0]), ['agents', 'ai-sdk', 'kortyx', 'native', 'tanstack']);
   const told = execFileSync(BINARY, ['replay', '--golden', join(folder, 'golden')], { encoding: 'utf8' });

@@ -32,7 +32,7 @@ export function createChat(options: ChatOptions): Chat {
  * One session: its messages, the run that is active, and what can be done with them.
  *
  * Every method that asks the server for something gives a promise that rejects with a `HeadwaterError`. Errors are in
- * the snapshot and reported to `onError` too, so a promise that nobody looks at is no unhandled rejection.
+ * the snapshot and reported to `onError` too, so an ignored promise is not an unhandled rejection.
  */
 export class Chat {
   /** What the page shows. It changes at most once per `flushInterval`. */
@@ -132,7 +132,7 @@ export class Chat {
     return this.#change(() => this.#post(this.#run ? ['runs', this.#run, 'stop'] : this.#path('stop')));
   }
 
-  /** Stops reading. The run goes on, and `load` finds it again. */
+  /** Stops reading. The run continues, and `load` finds it again. */
   detach(): void {
     this.#leave();
     this.#status = 'ready';
@@ -281,7 +281,7 @@ export class Chat {
     let cursor: string | undefined;
     const request = () => ({
       headers: { 'last-event-id': cursor },
-      // A run that waits goes on when someone answers, perhaps in another tab.
+      // A waiting run continues when it is answered, perhaps in another tab.
       query: cursor || !after ? 'until=end' : `until=end&after=${after}`,
     });
     const onEvent = (event: StreamEvent) => {
@@ -308,7 +308,7 @@ export class Chat {
     try {
       this.#reducer.apply(record);
     } catch (error) {
-      // One update that does not fit; the run goes on.
+      // One update that does not fit; the run continues.
       this.#report(asError(error, 'stream.invalid', 'the update does not fit'));
     }
     const isWaiting = event.type === 'run-waiting';
@@ -349,7 +349,7 @@ export class Chat {
         throw known;
       })
       .finally(() => this.#store.flush());
-    // Whoever waits for it still gets the rejection.
+    // Callers that await it still get the rejection.
     done.catch(() => {});
     return done;
   }

@@ -21,7 +21,7 @@ export interface SessionOptions {
 
 /**
  * The session of a chat: the given one, the kept one, or a new one. Storage that is full or forbidden is reported, and
- * the chat goes on without it; a reload will not find the session then.
+ * the chat continues without it; a reload will not find the session then.
  */
 export function openSession(
   { session, storage, url, agent = '', storageKey = `headwater ${url} ${agent}` }: SessionOptions,

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from '../ai-sdk.js';
 
 /**
- * Passes on what is new of a stream of the AI SDK that is told again from its first chunk. The replay has the same parts
+ * Passes on the new chunks of an AI SDK stream that is replayed from its first chunk. The replay has the same parts
  * in the same order with the same ids, but in other pieces: a text of a thousand deltas is one.
  */
 export class ReplayFilter {

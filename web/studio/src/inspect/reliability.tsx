@@ -17,7 +17,7 @@ export interface Comparison {
 }
 
 /**
- * Compares what was delivered with a fresh read of the run. Deltas are compared as text: those that are ready together
+ * Compares the delivered events with a fresh read of the run. Deltas are compared as text: those that are ready together
  * arrive as one.
  */
 export function compare(delivered: readonly NativeRecord[], fresh: readonly NativeRecord[]): Comparison {
