@@ -70,7 +70,7 @@ async function follow(note) {
 async function read() {
   let records = 0;
   await follow((chunk) => {
-    // What was streamed before is one chunk, and empty here.
+    // The text streamed before is one chunk, and empty here.
     records += chunk.length / RECORD;
   });
   await ready();

@@ -2,12 +2,12 @@
 
 use axum::http::Request;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder, RawRequest, lint};
+use headwater_dialects::{DecodeOutput, Decoder, EncodeOptions, Encoder, RawRequest, lint};
 use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, InputLimits, Options, PartialValue};
 use headwater_models::{
     ModelEvent,
     scripted::Script,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use headwater_protocol::{
     FrameReader, Framing, RunState, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate,
@@ -27,7 +27,7 @@ pub fn decode(name: &str, bytes: &[u8]) {
     let framing = if cut & 1 == 0 { Framing::Sse } else { Framing::Ndjson };
     let cut = usize::from(cut).min(bytes.len());
     let mut decoder = Decoder::new(reader, framing);
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     decoder.feed(&bytes[..cut], &mut out);
     decoder.feed(&bytes[cut..], &mut out);
     decoder.finish(&mut out);
@@ -45,7 +45,7 @@ pub fn decode(name: &str, bytes: &[u8]) {
 
 /// Reads the bytes as every provider's answer, whole and byte by byte, and compares.
 pub fn wires(bytes: &[u8]) {
-    for wire in [Wire::RESPONSES, Wire::ANTHROPIC, Wire::GOOGLE, Wire::chat(&Dialect::OPENAI)] {
+    for wire in [Wire::RESPONSES, Wire::ANTHROPIC, Wire::GOOGLE, Wire::chat(&ChatQuirks::OPENAI)] {
         let settings = Settings::new("fuzz", "m");
         let read = |piece: usize| {
             let mut decoder = wire.decoder(&settings);
@@ -264,13 +264,23 @@ pub fn tokens(bytes: &[u8]) {
     }
 }
 
-/// Reads the bytes as the records of a run, each with its length before it: alone, one after the other, and as a whole.
+/// The lower half of the first byte of a snapshot, and the bytes of the checksum after it.
+const SNAPSHOT: (u8, usize) = (4, 8);
+
+/// Reads the bytes as the records of a run, each with its length in two bytes before it: alone, one after the other, and as a
+/// whole. A snapshot is given the checksum that fits it: no input would be found that has one.
 pub fn journal(bytes: &[u8]) {
     let (mut records, mut rest) = (Vec::new(), bytes);
-    while let Some((&length, after)) = rest.split_first() {
-        let (body, next) = after.split_at(usize::from(length).min(after.len()));
-        let (seq, body) = (records.len() as u64 + 1, body.to_vec().into());
-        records.push(Record { seq, epoch: 1, time: Time(1), class: Class::Fact, body });
+    while let Some((length, after)) = rest.split_first_chunk::<2>() {
+        let (body, next) = after.split_at(usize::from(u16::from_le_bytes(*length)).min(after.len()));
+        let (seq, mut body) = (records.len() as u64 + 1, body.to_vec());
+        let (kind, checksum) = SNAPSHOT;
+        if body.len() > 1 + checksum && body[0] & 15 == kind {
+            let summed = [&seq.to_le_bytes()[..], &body[1 + checksum..]].concat();
+            let digest = ring::digest::digest(&ring::digest::SHA256, &summed);
+            body[1..=checksum].copy_from_slice(&digest.as_ref()[..checksum]);
+        }
+        records.push(Record { seq, epoch: 1, time: Time(1), class: Class::Fact, body: body.into() });
         rest = next;
     }
     let mut reader = RecordReader::default();

@@ -1,12 +1,12 @@
-//! `cargo xtask attack`: tries to get past the server, and holds the table in `docs/security.md` to what was tried.
+//! `cargo xtask attack`: tries to get past the server, and holds the table in `docs/security.md` to its results.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::command::{Failure, cargo, run as finish};
-use crate::report::{Counts, Outcome};
+use crate::report::{Counts, SuiteOutcome};
 use crate::table::{Table, rows};
-use crate::{Optional, browser, root, test, vendors};
+use crate::{Optional, browser, root, suite, vendors};
 
 const TABLE: Table = Table {
     document: "docs/security.md",
@@ -32,13 +32,13 @@ const TABLE: Table = Table {
 };
 
 /// The part of `cargo xtask test`: some cases of each attack on the binary.
-pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
     let finished = finish(cargo(root, &["test", "--workspace", "--test", "attack"]))?;
-    let mut counts = test::count(&finished.output);
+    let mut counts = suite::count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 /// Fails if the table lacks a row that tests of the studio printed.
@@ -50,10 +50,10 @@ pub(crate) fn check_rows(root: &Path, output: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("{} has no {missing:?}: run `{}`", TABLE.document, TABLE.command)))
 }
 
-fn attack_page(root: &Path) -> Result<(Vec<String>, Outcome), Failure> {
-    let finished = finish(browser::tests(root, &["test/hostile.test.mjs".to_owned()])?)?;
+fn attack_page(root: &Path) -> Result<(Vec<String>, SuiteOutcome), Failure> {
+    let finished = finish(browser::tests(root, None, &["test/hostile.test.mjs".to_owned()])?)?;
     let counts = vendors::counted(&finished);
-    Ok((rows(&finished.output), Outcome { counts, notes: Vec::new(), output: finished.output }))
+    Ok((rows(&finished.output), SuiteOutcome { counts, notes: Vec::new(), output: finished.output }))
 }
 
 /// All attacks: prints the table, and compares it with the one in the document or writes it there.

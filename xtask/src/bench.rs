@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use crate::cluster::Engine;
+use crate::cluster::EngineChoice;
 use crate::command::{Failure, cargo, command, output_of};
 use crate::{Optional, root, vendors};
 use measurement::Measurement;
@@ -47,6 +47,8 @@ pub(crate) enum Subject {
     Models,
     /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
     Server,
+    /// Lists of runs with filters and text search on 100,000 runs
+    Operate,
     /// What a delta, a chat, a turn and a run cost: one table with the aims, from the server, runtime and store benches
     Engine,
     /// Reducers, renders, memory and sizes of the web clients, beside the vendors'
@@ -64,12 +66,13 @@ pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result
         Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
-        Subject::Redis => stores::run(&root, Engine::Redis, write, without),
-        Subject::Postgres => stores::run(&root, Engine::Postgres, write, without),
+        Subject::Redis => stores::run(&root, EngineChoice::Redis, write, without),
+        Subject::Postgres => stores::run(&root, EngineChoice::Postgres, write, without),
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
+        Subject::Operate => benches_of(&root, "headwater-server", &["operate"]),
         Subject::Engine => engine::run(&root, write, without),
         Subject::Web => web::run(&root, write, without),
     }
@@ -85,11 +88,11 @@ fn run_server(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
 }
 
 fn run_dialects(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
-    let streams = Streams::create()?;
+    let streams = StreamFolder::create()?;
 
     anstream::println!("== ours");
     let mut ours = cargo(root, &["bench", "-p", "headwater-dialects", "--bench", "dialects"]);
-    ours.env(Streams::VARIABLE, &streams.folder);
+    ours.env(StreamFolder::VARIABLE, &streams.folder);
     let mut measured = measurements(&output_of(ours)?);
     if measured.is_empty() {
         return Err(Failure::new("the bench of the dialects printed no measurements"));
@@ -127,12 +130,12 @@ fn benches_of(root: &Path, package: &str, benches: &[&str]) -> Result<ExitCode, 
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {
+fn measure_vendors(root: &Path, streams: &StreamFolder) -> Result<Vec<Measurement>, Failure> {
     let folder = root.join(vendors::FOLDER);
     vendors::install(&folder)?;
     let mut node = command(&folder, "node", &["bench.mjs"]);
     // What a server would run with: some of the packages check more in development.
-    node.env(Streams::VARIABLE, &streams.folder).env("NODE_ENV", "production");
+    node.env(StreamFolder::VARIABLE, &streams.folder).env("NODE_ENV", "production");
     Ok(measurements(&output_of(node)?))
 }
 
@@ -142,11 +145,11 @@ fn measurements(output: &str) -> Vec<Measurement> {
 
 /// The folder through which both benches measure the same bytes; it goes when the run ends.
 #[derive(Debug)]
-struct Streams {
+struct StreamFolder {
     folder: PathBuf,
 }
 
-impl Streams {
+impl StreamFolder {
     const VARIABLE: &str = "HEADWATER_BENCH_DIR";
 
     fn create() -> Result<Self, Failure> {
@@ -157,7 +160,7 @@ impl Streams {
     }
 }
 
-impl Drop for Streams {
+impl Drop for StreamFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::command::{Failure, cargo, command, run};
-use crate::report::{Counts, Outcome};
-use crate::{root, vendors, web};
+use crate::report::{Counts, SuiteOutcome};
+use crate::{root, vendors};
 
 /// Where the judges of a running server live.
 const FOLDER: &str = "conformance/clients";
+
+/// The npm workspace of our own packages.
+pub(crate) const WEB_FOLDER: &str = "web";
 
 /// How often each client repeats each scenario.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +22,7 @@ struct Repeats {
 }
 
 /// The part of `cargo xtask test`.
-pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Failure> {
     let mut judges = prepare(root, Repeats { cuts: 1, kills: 1 })?;
     if std::env::var_os("HEADWATER_SEED").is_none() {
         // The same faults in every test; `cargo xtask cuts` and `restarts` look for new ones.
@@ -37,7 +40,7 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure
     let notes = notes.map(str::to_owned).collect();
     // The cases that are well are hundreds of lines.
     let shown = finished.output.lines().filter(|line| !line.starts_with("ok "));
-    Ok(Outcome { counts, notes, output: shown.collect::<Vec<_>>().join("\n") })
+    Ok(SuiteOutcome { counts, notes, output: shown.collect::<Vec<_>>().join("\n") })
 }
 
 /// Every client and scenario so many times with cut connections.
@@ -76,8 +79,8 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
 pub(crate) fn install(root: &Path) -> Result<(), Failure> {
     vendors::install(&root.join(vendors::FOLDER))?;
     vendors::install(&root.join(FOLDER))?;
-    // The adapter of MUI X Chat is TypeScript, and bundled by what is installed there.
-    vendors::install(&root.join(web::FOLDER))
+    // The adapter of MUI X Chat is TypeScript, and is bundled with the tools installed there.
+    vendors::install(&root.join(WEB_FOLDER))
 }
 
 /// Builds the server as the tests have it, so that nothing is built again with other features, and gives its path.

@@ -8,9 +8,9 @@ use std::process::{Command, ExitCode};
 use clap::ValueEnum;
 
 use crate::command::{Failure, cargo, follow, run as finish};
-use crate::report::{Counts, Outcome};
+use crate::report::{Counts, SuiteOutcome};
 use crate::table::{self, Table};
-use crate::{Optional, clients, root, test, tools};
+use crate::{Optional, clients, root, suite, tools};
 
 /// The document and the command that writes its tables.
 const DOCUMENT: &str = "docs/reliability.md";
@@ -53,7 +53,7 @@ const FIGURES: Table = Table {
 
 /// An engine, as the names of tests have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
+pub(crate) enum EngineChoice {
     Redis,
     Postgres,
 }
@@ -63,7 +63,7 @@ pub(crate) enum Engine {
 pub(crate) struct Arguments {
     /// The engine, if not both
     #[arg(long)]
-    engine: Option<Engine>,
+    engine: Option<EngineChoice>,
     /// How often a driving node is killed on each engine
     #[arg(long, default_value_t = 1_000)]
     kills: u64,
@@ -88,18 +88,18 @@ pub(crate) struct Arguments {
 }
 
 /// The part of `cargo xtask test`: some kills, and each other fault once.
-pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<SuiteOutcome, Failure> {
     tools::ensure_engines(without)?;
     // Two at a time: more would take longer than their leases on a small machine.
     let mut tests = cargo(root, &["test", "--workspace", "--test", "cluster", "--", "--test-threads=2"]);
-    test::leave_out(&mut tests, without);
+    suite::leave_out(&mut tests, without);
     install_clients(root, &mut tests, without)?;
     let finished = finish(tests)?;
-    let mut counts = test::count(&finished.output);
+    let mut counts = suite::count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 /// The long form: prints progress and the tables, and writes them into the document on demand.
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     tests.env("HEADWATER_CLUSTER_PARALLEL", arguments.parallel.max(1).to_string());
     tests.env("HEADWATER_CLUSTER_SOAK", arguments.soak.to_string());
     tests.env("HEADWATER_CLUSTER_WRITE", "1");
-    test::leave_out(&mut tests, &arguments.without);
+    suite::leave_out(&mut tests, &arguments.without);
     install_clients(&root, &mut tests, &arguments.without)?;
     let finished = follow(tests, |line| {
         let shown =
@@ -153,7 +153,7 @@ fn record(root: &Path, output: &str) -> Result<(), Failure> {
     fs::write(&path, text).map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }
 
-/// The lines about each row of the tables: what a run printed last, or else what was recorded before.
+/// The lines about each row of the tables: those of the last run, or else the recorded ones.
 fn merge(output: &str, kept: &str) -> String {
     let mut merged = String::new();
     for (word, table) in [(table::ROW, &FAULTS), (table::FIGURES, &FIGURES)] {
@@ -172,7 +172,10 @@ impl Arguments {
     fn tests(&self, root: &Path) -> Result<Command, Failure> {
         let named = || env::var_os("HEADWATER_BINARY").map(PathBuf::from);
         let Some(binary) = self.binary.clone().or_else(named) else {
-            return Ok(cargo(root, &["test", "--release", "-p", "headwater-cli", "--test", "cluster", "--"]));
+            return Ok(cargo(
+                root,
+                &["test", "--release", "-p", "headwater-command", "--test", "cluster", "--"],
+            ));
         };
         let binary = fs::canonicalize(&binary).map_err(|error| {
             Failure::new(format!("cannot run {}: {error}: name a built `headwater`", binary.display()))
@@ -185,8 +188,8 @@ impl Arguments {
     /// The filters of the test program: a scenario is `kills::redis::name`.
     fn filter(&self) -> Vec<String> {
         let engine = self.engine.map(|engine| match engine {
-            Engine::Redis => ("redis::", "postgres::"),
-            Engine::Postgres => ("postgres::", "redis::"),
+            EngineChoice::Redis => ("redis::", "postgres::"),
+            EngineChoice::Postgres => ("postgres::", "redis::"),
         });
         let mut filter: Vec<String> = self.scenario.iter().cloned().collect();
         if let Some((_, other)) = engine {

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Why a task could not go on. The text says what to do about it.
+/// Why a task could not continue. The text says what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
@@ -24,7 +24,7 @@ impl fmt::Display for Failure {
 
 /// How a program ended, and all that it printed.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct CommandOutput {
     pub(crate) ok: bool,
     pub(crate) output: String,
 }
@@ -43,14 +43,14 @@ pub(crate) fn cargo(folder: &Path, args: &[&str]) -> Command {
 }
 
 /// Runs to the end; standard output and errors are kept together, in the order in which they were written.
-pub(crate) fn run(command: Command) -> Result<Finished, Failure> {
+pub(crate) fn run(command: Command) -> Result<CommandOutput, Failure> {
     follow(command, |_| {})
 }
 
 /// Does the same as [`run`], and has each line looked at as soon as it is there.
-pub(crate) fn follow(mut command: Command, mut line: impl FnMut(&str)) -> Result<Finished, Failure> {
+pub(crate) fn follow(mut command: Command, mut line: impl FnMut(&str)) -> Result<CommandOutput, Failure> {
     let described = describe(&command);
-    let mut attempt = || -> io::Result<Finished> {
+    let mut attempt = || -> io::Result<CommandOutput> {
         let (reader, writer) = io::pipe()?;
         let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
         // The command holds the pipe's other end: only without it does the output come to an end.
@@ -63,7 +63,7 @@ pub(crate) fn follow(mut command: Command, mut line: impl FnMut(&str)) -> Result
             bytes.clear();
         }
         let status = child.wait()?;
-        Ok(Finished { ok: status.success(), output })
+        Ok(CommandOutput { ok: status.success(), output })
     };
     attempt().map_err(|error| Failure::new(format!("cannot run `{described}`: {error}")))
 }

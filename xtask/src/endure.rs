@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::command::{Failure, cargo, run as finish};
-use crate::report::{Counts, Outcome};
+use crate::report::{Counts, SuiteOutcome};
 use crate::table::{self, Table};
-use crate::{root, test};
+use crate::{root, suite};
 
 const TABLE: Table = Table {
     document: "docs/reliability.md",
@@ -24,13 +24,13 @@ const TABLE: Table = Table {
 };
 
 /// The part of `cargo xtask test`: some cases of each.
-pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
     let finished = finish(cargo(root, &["test", "--workspace", "--test", "endure"]))?;
-    let mut counts = test::count(&finished.output);
+    let mut counts = suite::count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 /// All cases, one test after another: prints the table, and compares it with the one in the document or writes it there.
@@ -41,7 +41,7 @@ pub(crate) fn run(write: bool) -> Result<ExitCode, Failure> {
         "test",
         "--release",
         "-p",
-        "headwater-cli",
+        "headwater-command",
         "--test",
         "endure",
         "--",

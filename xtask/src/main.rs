@@ -6,18 +6,24 @@ mod browser;
 mod clients;
 mod cluster;
 mod command;
+mod docs;
+mod durable_streams;
 mod endure;
 mod garbage;
 mod mcp;
 mod models;
 mod native;
+mod packages;
 mod pages;
 #[cfg(test)]
 mod paths;
 mod recorded;
 mod report;
 mod responses;
+mod servers;
 mod shape;
+mod sizes;
+mod suite;
 mod table;
 mod test;
 mod tools;
@@ -111,17 +117,38 @@ enum Task {
         #[arg(default_value_t = 10)]
         times: u64,
     },
+    /// Cut the connections of the Rust client to a real server, and compare what its runs end with
+    ClientCuts {
+        /// How many runs to follow
+        #[arg(default_value_t = 1000)]
+        runs: u64,
+    },
     /// Kill the server under the vendors' clients, start it again, and compare what they end with
     Restarts {
         /// How often for each client and scenario
         #[arg(default_value_t = 2)]
         times: u64,
     },
+    /// Write the pages of `docs/` as a site, and check their links
+    Docs {
+        /// The folder of the site
+        #[arg(long, default_value = "target/site")]
+        out: PathBuf,
+    },
     /// Print figures about how the code reads, beside their limits
     Shape {
         /// Print all places that are over a limit, not only the first of each kind
         #[arg(long)]
         all: bool,
+    },
+    /// Count the crates that each set of features compiles, and measure a cold release build
+    Sizes {
+        /// Build the binary from nothing, which takes minutes, and print the CPU time and the size
+        #[arg(long)]
+        cold: bool,
+        /// Write the tables into docs/architecture.md
+        #[arg(long)]
+        write: bool,
     },
     /// Hold the dialects to their laws on generated runs that no test run has seen
     Laws {
@@ -146,10 +173,19 @@ enum Optional {
     Vendors,
 }
 
+/// `cargo xtask docs`.
+fn write_docs(out: &Path) -> Result<ExitCode, command::Failure> {
+    let pages = docs::build(&root(), &root().join(out))?;
+    anstream::println!("{pages} pages in {}: open index.html", out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
+        Task::Docs { out } => write_docs(&out),
         Task::Shape { all } => shape::run(all),
+        Task::Sizes { cold, write } => sizes::run(cold, write),
         Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
         Task::Bench { subject, write, without } => bench::run(subject, write, &without),
         Task::Attack { write, without } => attack::run(write, &without),
@@ -160,6 +196,7 @@ fn main() -> ExitCode {
         Task::Faults { seeds } => test::faults(seeds),
         Task::Kills { times } => test::kills(times),
         Task::Cuts { times } => clients::cuts(times),
+        Task::ClientCuts { runs } => servers::client_cuts(runs),
         Task::Restarts { times } => clients::restarts(times),
         Task::Laws { runs } => test::laws(runs),
     };

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::command::{Failure, cargo, run};
-use crate::report::{Counts, Outcome};
-use crate::{test, tools, vendors};
+use crate::report::{Counts, SuiteOutcome};
+use crate::{suite, tools, vendors};
 
 /// Where the servers' versions are pinned.
 const FOLDER: &str = "conformance/mcp";
@@ -19,7 +19,7 @@ const PYTHON: &str = "HEADWATER_MCP_PYTHON";
 pub(crate) const TESTS: &str = "mcp::vendors::";
 
 /// Runs our client's tests on servers that others wrote.
-pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
     let folder = root.join(FOLDER);
     vendors::install(&folder)?;
     let python = tools::install_python(&folder, &root.join("target/mcp-venv"))?;
@@ -27,9 +27,9 @@ pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--test", "tools", "--", TESTS]);
     tests.env(NODE, folder.join("node_modules")).env(PYTHON, python);
     let finished = run(tests)?;
-    let mut counts = test::count(&finished.output);
+    let mut counts = suite::count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }

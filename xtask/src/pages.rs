@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use crate::command::{Failure, command, run};
-use crate::report::Outcome;
+use crate::report::SuiteOutcome;
 use crate::{browser, clients, tools, vendors};
 
 /// Where the tests live.
 const FOLDER: &str = "conformance/pages";
 
 /// Runs the pages' tests.
-pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Failure> {
     let folder = root.join(FOLDER);
     let chromium = tools::chromium()?;
     vendors::install(&root.join(browser::DRIVER))?;
@@ -27,5 +27,5 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure
     if filter.is_some() {
         counts.skipped = 0;
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }

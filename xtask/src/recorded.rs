@@ -1,4 +1,4 @@
-//! The recorded data of the vendors' clients: which files the tests read, and which nobody looked at.
+//! The recorded data of the vendors' clients: which files the tests read, and which they did not.
 //!
 //! Tests append to the file that `HEADWATER_VECTORS_READ` names: a line `file` when they read a recorded file, and a line
 //! `file rows matched deviations` when they have judged it. `HEADWATER_VECTORS` is the folder that holds `vectors/<dialect>/*.jsonl` and
@@ -14,11 +14,11 @@ use crate::command::Failure;
 
 /// The recorded data, and the log that the tests write while they read it.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedData {
     folder: Option<PathBuf>,
     log: PathBuf,
     later: Vec<(String, String)>,
-    /// Whether a file that nobody read fails the run.
+    /// Whether an unread file fails the run.
     strict: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Reading {
     pub(crate) failure: Option<String>,
 }
 
-impl Recorded {
+impl RecordedData {
     const FOLDER: &str = "HEADWATER_VECTORS";
     const LOG: &str = "HEADWATER_VECTORS_READ";
 
@@ -200,7 +200,7 @@ mod tests {
         let path = folder.join("log");
         fs::write(&path, log).unwrap();
         let later = vec![("mui/later.jsonl".to_owned(), "not yet".to_owned())];
-        let reading = Recorded { folder: Some(folder.clone()), log: path, later, strict }.close();
+        let reading = RecordedData { folder: Some(folder.clone()), log: path, later, strict }.close();
         fs::remove_dir_all(folder).unwrap();
         reading
     }

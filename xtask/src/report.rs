@@ -44,7 +44,7 @@ impl fmt::Display for Counts {
 
 /// What a part gives back: its counts, and what there is to show.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct SuiteOutcome {
     pub(crate) counts: Counts,
     /// Lines that are worth reading even when all is well.
     pub(crate) notes: Vec<String>,
@@ -62,16 +62,16 @@ struct Line {
 
 /// The parts so far.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct SuiteReport {
     lines: Vec<Line>,
 }
 
-impl Report {
+impl SuiteReport {
     /// Runs one part and tells how it went. A part that cannot run has failed, and the next one is run all the same.
-    pub(crate) fn part(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome, Failure>) {
+    pub(crate) fn part(&mut self, name: &'static str, run: impl FnOnce() -> Result<SuiteOutcome, Failure>) {
         anstream::println!("\n{HEADING}== {name}{HEADING:#}");
         let start = Instant::now();
-        let outcome = run().unwrap_or_else(|failure| Outcome {
+        let outcome = run().unwrap_or_else(|failure| SuiteOutcome {
             counts: Counts::FAILED,
             notes: Vec::new(),
             output: failure.to_string(),
@@ -94,7 +94,7 @@ impl Report {
         &mut self,
         reason: Option<&str>,
         name: &'static str,
-        run: impl FnOnce() -> Result<Outcome, Failure>,
+        run: impl FnOnce() -> Result<SuiteOutcome, Failure>,
     ) {
         match reason {
             Some(why) => self.skip(name, why),

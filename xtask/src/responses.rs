@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::command::{Failure, command, run};
-use crate::report::Outcome;
+use crate::report::SuiteOutcome;
 use crate::{clients, tools, vendors};
 
 const FOLDER: &str = "conformance/responses";
 
 /// Runs the clients from npm, and those from PyPI.
-pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Failure> {
     let folder = root.join(FOLDER);
     vendors::install(&folder)?;
     let python = tools::install_python(&folder, &root.join("target/responses-venv"))?;
@@ -19,5 +19,5 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure
         node.arg("--test-name-pattern").arg(vendors::literal(filter));
     }
     let finished = run(node)?;
-    Ok(Outcome { counts: vendors::counted(&finished), notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts: vendors::counted(&finished), notes: Vec::new(), output: finished.output })
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::command::Failure;
+use crate::report::{Counts, SuiteOutcome};
 use crate::root;
 use source::SourceCrate;
 
@@ -19,12 +20,30 @@ const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 60;
 
 /// A figure beside its limit.
-struct Figure {
+struct ShapeFigure {
     name: &'static str,
     value: f64,
     limit: f64,
     /// Where to look, when it is over its limit.
     examples: Vec<String>,
+}
+
+/// The part of `cargo xtask test`: fails with the figures that miss their limits.
+pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
+    let figures = figures(root, &source::crates(root)?)?;
+    let (mut counts, mut output) = (Counts::default(), String::new());
+    for figure in &figures {
+        if figure.value <= figure.limit {
+            counts.add(Counts::PASSED);
+            continue;
+        }
+        counts.add(Counts::FAILED);
+        output = format!("{output}{}: {:.1}, at most {:.1}\n", figure.name, figure.value, figure.limit);
+        for example in &figure.examples {
+            output = format!("{output}    {example}\n");
+        }
+    }
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output })
 }
 
 pub(crate) fn run(all: bool) -> Result<ExitCode, Failure> {
@@ -54,7 +73,7 @@ pub(crate) fn run(all: bool) -> Result<ExitCode, Failure> {
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<Figure>, Failure> {
+fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Failure> {
     let definitions = names::definitions(crates);
     let shared = names::shared(&definitions);
     let mut by_count: Vec<_> = shared.iter().collect();
@@ -93,33 +112,38 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<Figure>, Failure> 
         format!("{}: \"{}\" in: {}", names::place(root, &one.file, one.line), one.phrase, one.text.trim())
     });
     Ok(vec![
-        Figure {
+        ShapeFigure {
             name: "type names that another type has (%)",
             value: names::share(&definitions),
             limit: 10.0,
             examples: shared_examples.collect(),
         },
-        Figure {
+        ShapeFigure {
             name: "participles as type names",
             value: participles.len() as f64,
             limit: 0.0,
             examples: participles,
         },
-        Figure {
+        ShapeFigure {
             name: "names of the standard library",
             value: shadows.len() as f64,
             limit: 0.0,
             examples: shadows,
         },
-        Figure { name: "circles of modules", value: circles.len() as f64, limit: 0.0, examples: circles },
-        Figure { name: "files over 600 lines", value: large.len() as f64, limit: 0.0, examples: large },
-        Figure {
+        ShapeFigure {
+            name: "circles of modules",
+            value: circles.len() as f64,
+            limit: 0.0,
+            examples: circles,
+        },
+        ShapeFigure { name: "files over 600 lines", value: large.len() as f64, limit: 0.0, examples: large },
+        ShapeFigure {
             name: "functions over 60 lines (%)",
             value: 100.0 * long.len() as f64 / functions.all.max(1) as f64,
             limit: 1.5,
             examples: long,
         },
-        Figure {
+        ShapeFigure {
             name: "phrases that readers stumble over",
             value: prose.len() as f64,
             limit: 0.0,
@@ -129,13 +153,13 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<Figure>, Failure> 
 }
 
 /// The functions of the workspace, and those that are long.
-struct Functions {
+struct FunctionSizes {
     all: usize,
     long: BTreeMap<String, usize>,
 }
 
-fn functions(root: &Path, crates: &[SourceCrate]) -> Functions {
-    let mut found = Functions { all: 0, long: BTreeMap::new() };
+fn functions(root: &Path, crates: &[SourceCrate]) -> FunctionSizes {
+    let mut found = FunctionSizes { all: 0, long: BTreeMap::new() };
     for (file, text) in crates.iter().flat_map(|source| &source.files) {
         for function in source::functions(text) {
             found.all += 1;

@@ -22,14 +22,14 @@ pub(crate) struct Table {
 
 /// The part of a document that a command writes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct DocumentBlock {
     pub(crate) document: &'static str,
     /// The command that writes it, as the document says.
     pub(crate) command: &'static str,
 }
 
 /// A block in the text of its document, and what is around it.
-struct Place<'a> {
+struct TablePosition<'a> {
     before: &'a str,
     begin: String,
     written: &'a str,
@@ -86,12 +86,12 @@ impl Table {
         Ok(rows.iter().filter(|row| !text.lines().any(|line| line == row.as_str())).cloned().collect())
     }
 
-    fn block(&self) -> Block {
-        Block { document: self.document, command: self.command }
+    fn block(&self) -> DocumentBlock {
+        DocumentBlock { document: self.document, command: self.command }
     }
 }
 
-impl Block {
+impl DocumentBlock {
     /// What the document has now.
     pub(crate) fn read(&self, root: &Path) -> Result<String, Failure> {
         let text = self.text(root)?;
@@ -101,13 +101,13 @@ impl Block {
     /// Replaces what the document has.
     pub(crate) fn write(&self, root: &Path, content: &str) -> Result<(), Failure> {
         let text = self.text(root)?;
-        let Place { before, begin, after, .. } = self.place(&text)?;
+        let TablePosition { before, begin, after, .. } = self.place(&text)?;
         let path = root.join(self.document);
         fs::write(&path, format!("{before}{begin}\n{}\n\n{END}{after}", content.trim()))
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
     }
 
-    fn place<'a>(&self, text: &'a str) -> Result<Place<'a>, Failure> {
+    fn place<'a>(&self, text: &'a str) -> Result<TablePosition<'a>, Failure> {
         let begin = format!("<!-- written by `{}` -->\n", self.command);
         let split = text.split_once(&begin).and_then(|(before, rest)| {
             let (written, after) = rest.split_once(END)?;
@@ -117,7 +117,7 @@ impl Block {
             let place = begin.trim();
             return Err(Failure::new(format!("{} has no place for the table: `{place}`", self.document)));
         };
-        Ok(Place { before, begin, written, after })
+        Ok(TablePosition { before, begin, written, after })
     }
 
     fn text(&self, root: &Path) -> Result<String, Failure> {

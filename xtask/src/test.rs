@@ -4,11 +4,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::command::{Failure, cargo, run as finish};
-use crate::recorded::Recorded;
-use crate::report::{Counts, Outcome, Report};
+use crate::recorded::RecordedData;
+use crate::report::{Counts, SuiteOutcome, SuiteReport};
+use crate::suite::{Suite, count, leave_out, left_out, long};
 use crate::{
-    Optional, attack, browser, clients, cluster, endure, garbage, mcp, models, native, pages, responses,
-    root, tools, vendors, web,
+    Optional, attack, browser, clients, cluster, docs, durable_streams, endure, garbage, mcp, models, native,
+    packages, pages, responses, root, servers, shape, sizes, tools, vendors, web,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -19,8 +20,8 @@ const SEED: &str = "PROPTEST_RNG_SEED";
 
 pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode, Failure> {
     let root = root();
-    let recorded = Recorded::from_environment(&root)?;
-    let mut report = Report::default();
+    let recorded = RecordedData::from_environment(&root)?;
+    let mut report = SuiteReport::default();
     let generated = root.join("target/generated-cases");
     // What an earlier run left would be judged again.
     let _ = std::fs::remove_dir_all(&generated);
@@ -33,7 +34,12 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(unnamed, "format of fuzz", || check(cargo(&root, &fuzz)));
     let fuzz = ["check", "--manifest-path", "fuzz/Cargo.toml", "--all-targets", "--target-dir", "target"];
     report.part_unless(unnamed, "fuzz targets", || check(cargo(&root, &fuzz)));
+    let examples = ["check", "--manifest-path", "examples/rust/Cargo.toml", "--target-dir", "target"];
+    report.part_unless(unnamed, "examples", || check(cargo(&root, &examples)));
+    report.part_unless(unnamed, "shape", || shape::test(&root));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
+    report.part_unless(unnamed, "docs", || docs::test(&root));
+    report.part_unless(unnamed, "packages", || packages::test(&root));
     report.part("rust tests", || {
         tools::ensure(tools::CURL)?;
         tools::ensure_engines(without)?;
@@ -48,14 +54,28 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-dialects", "--target", WASM]))
     });
+    report.part_unless(unnamed, "documentation", || {
+        let mut docs = cargo(&root, &["doc", "--workspace", "--no-deps"]);
+        docs.env("RUSTDOCFLAGS", "-D warnings");
+        check(docs)
+    });
+    report.part_unless(unnamed, "sizes", || sizes::test(&root));
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
+    report.part_unless(refused.or(unnamed), "servers", || servers::test(&root));
     report.part_unless(refused, "responses", || responses::test(&root, filter));
+    report.part_unless(refused, "durable streams", || durable_streams::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded, unseen.is_none()));
-    report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
+    report.part_unless(unseen.or(refused), "browser", || {
+        let outcome = browser::test(&root, filter)?;
+        if filter.is_none() && outcome.counts.failed == 0 {
+            attack::check_rows(&root, &outcome.output)?;
+        }
+        Ok(outcome)
+    });
     report.part_unless(unseen.or(refused), "pages", || pages::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");
     report.part_unless(refused.or(only), "requests to models", || models::test(&root));
@@ -71,21 +91,6 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     }
     let counts = report.close(&reading.notes, &left_out(without));
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// What the rust tests leave out, as `HEADWATER_WITHOUT` has it.
-pub(crate) fn left_out(without: &[Optional]) -> String {
-    let parts = [(Optional::Redis, "redis"), (Optional::Postgres, "postgres"), (Optional::Clocks, "clocks")];
-    let left_out = parts.iter().filter(|(part, _)| without.contains(part)).map(|(_, name)| *name);
-    left_out.collect::<Vec<_>>().join(",")
-}
-
-/// Has tests skip what needs a program that this machine lacks.
-pub(crate) fn leave_out(tests: &mut Command, without: &[Optional]) {
-    let parts = left_out(without);
-    if !parts.is_empty() {
-        tests.env("HEADWATER_WITHOUT", parts);
-    }
 }
 
 /// The long form of one test: so many generated inputs for each decoder.
@@ -133,57 +138,20 @@ pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
     ])
 }
 
-/// Tests of one crate that take a number from the environment.
-pub(crate) struct Suite<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) package: &'static str,
-    pub(crate) filter: &'static str,
-    pub(crate) settings: &'a [(&'static str, &'a str)],
-}
-
-/// What comes before the words with which a test tells what it did.
-pub(crate) const TOLD: &str = "told: ";
-
-pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
-    let mut counts = Counts::default();
-    let mut ok = true;
-    for suite in suites {
-        anstream::println!("== {}", suite.name);
-        let start = std::time::Instant::now();
-        let arguments =
-            ["test", "--release", "-p", suite.package, "--test", "*", suite.filter, "--", "--nocapture"];
-        let mut tests = cargo(&root(), &arguments);
-        tests.envs(suite.settings.iter().copied());
-        let finished = finish(tests)?;
-        if !finished.ok {
-            anstream::print!("{}", finished.output);
-        }
-        for line in finished.output.lines().filter_map(|line| Some(line.split_once(TOLD)?.1)) {
-            anstream::println!("   {line}");
-        }
-        let verdict = if finished.ok { "ok" } else { "FAILED" };
-        anstream::println!("   {verdict} in {:.1} s", start.elapsed().as_secs_f64());
-        ok &= finished.ok;
-        counts.add(count(&finished.output));
-    }
-    anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
-    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
 /// A part that either holds or does not.
-fn check(command: Command) -> Result<Outcome, Failure> {
+fn check(command: Command) -> Result<SuiteOutcome, Failure> {
     let finished = finish(command)?;
     let counts = if finished.ok { Counts::PASSED } else { Counts::FAILED };
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 fn rust_tests(
     root: &Path,
     generated: &Path,
     filter: Option<&str>,
-    recorded: &Recorded,
+    recorded: &RecordedData,
     without: &[Optional],
-) -> Result<Outcome, Failure> {
+) -> Result<SuiteOutcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
     tests.args(filter).env(vendors::GENERATED, generated);
     // Generated cases are the same in every run, so that a change is judged by what it changed. `cargo xtask laws`
@@ -199,52 +167,5 @@ fn rust_tests(
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
-}
-
-/// Sums the lines `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-pub(crate) fn count(output: &str) -> Counts {
-    let mut counts = Counts::default();
-    for line in output.lines() {
-        let Some((_, results)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
-        else {
-            continue;
-        };
-        for result in results.split("; ") {
-            let Some((number, what)) = result.split_once(' ') else {
-                continue;
-            };
-            let Ok(number) = number.parse::<u64>() else {
-                continue;
-            };
-            match what {
-                "passed" => counts.passed += number,
-                "failed" => counts.failed += number,
-                "ignored" => counts.skipped += number,
-                _ => {}
-            }
-        }
-    }
-    counts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_result_lines_of_all_crates_are_summed() {
-        let output = "\
-running 3 tests
-test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
-test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.20s
-error: test failed, to rerun pass `-p x --lib`
-";
-        assert_eq!(count(output), Counts { passed: 8, failed: 2, skipped: 1 });
-    }
-
-    #[test]
-    fn output_without_result_lines_counts_nothing() {
-        assert_eq!(count("error: could not compile `x`"), Counts::default());
-    }
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output })
 }

@@ -1,5 +1,5 @@
 //! The programs that some parts need besides cargo. What is on the PATH is used; as root on Debian a missing one is
-//! installed; elsewhere the message names it and how to go on without it.
+//! installed; elsewhere the message names it and how to continue without it.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::command::{Failure, command, run};
 
 /// One program, and where it comes from.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct RequiredTool {
     /// Its name on the PATH.
     program: &'static str,
     /// The Debian package that holds it.
@@ -19,7 +19,7 @@ pub(crate) struct Tool {
     probe: &'static [&'static str],
     /// The oldest major version that will do.
     oldest: Option<u32>,
-    /// The part of `--without` that goes on without it.
+    /// The part of `--without` that continues without it.
     part: Option<&'static str>,
     /// Where it is when it is not on the PATH: in such a folder of each version.
     versions: Option<&'static str>,
@@ -27,46 +27,51 @@ pub(crate) struct Tool {
     service: bool,
 }
 
-impl Tool {
+impl RequiredTool {
     const fn new(program: &'static str, package: &'static str) -> Self {
         Self { program, package, probe: VERSION, oldest: None, part: None, versions: None, service: false }
     }
 }
 
 /// What runs the lines of the README.
-pub(crate) const CURL: &[Tool] = &[Tool::new("curl", "curl")];
+pub(crate) const CURL: &[RequiredTool] = &[RequiredTool::new("curl", "curl")];
 
 /// What the vendors' clients run on.
-pub(crate) const NODE: &[Tool] = &[
-    Tool { oldest: Some(20), part: Some("vendors,browser"), ..Tool::new("node", "nodejs") },
-    Tool { part: Some("vendors,browser"), ..Tool::new("npm", "npm") },
+pub(crate) const NODE: &[RequiredTool] = &[
+    RequiredTool { oldest: Some(20), part: Some("vendors,browser"), ..RequiredTool::new("node", "nodejs") },
+    RequiredTool { part: Some("vendors,browser"), ..RequiredTool::new("npm", "npm") },
 ];
 
 /// What packages from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
-pub(crate) const PYTHON: &[Tool] = &[Tool {
+pub(crate) const PYTHON: &[RequiredTool] = &[RequiredTool {
     probe: &["-c", "import ensurepip, venv"],
     part: Some("vendors"),
-    ..Tool::new("python3", "python3-venv")
+    ..RequiredTool::new("python3", "python3-venv")
 }];
 
 /// The servers that the stores for several machines are tested on.
-const REDIS: &[Tool] =
-    &[Tool { part: Some("redis"), service: true, ..Tool::new("redis-server", "redis-server") }];
-const POSTGRES: &[Tool] = &[
-    Tool {
+const REDIS: &[RequiredTool] = &[RequiredTool {
+    part: Some("redis"),
+    service: true,
+    ..RequiredTool::new("redis-server", "redis-server")
+}];
+const POSTGRES: &[RequiredTool] = &[
+    RequiredTool {
         part: Some("postgres"),
         versions: Some("/usr/lib/postgresql"),
         service: true,
-        ..Tool::new("postgres", "postgresql")
+        ..RequiredTool::new("postgres", "postgresql")
     },
-    Tool { part: Some("postgres"), service: true, ..Tool::new("pgbouncer", "pgbouncer") },
+    RequiredTool { part: Some("postgres"), service: true, ..RequiredTool::new("pgbouncer", "pgbouncer") },
 ];
 
 /// What gives a node another time of day.
-const FAKETIME: &[Tool] = &[Tool { part: Some("clocks"), ..Tool::new("faketime", "faketime") }];
+const FAKETIME: &[RequiredTool] =
+    &[RequiredTool { part: Some("clocks"), ..RequiredTool::new("faketime", "faketime") }];
 
 /// What shows the page.
-const CHROMIUM: Tool = Tool { part: Some("browser"), ..Tool::new("chromium", "chromium") };
+const CHROMIUM: RequiredTool =
+    RequiredTool { part: Some("browser"), ..RequiredTool::new("chromium", "chromium") };
 
 /// Other names of the same program.
 const CHROMIUMS: [&str; 3] = [CHROMIUM.program, "chromium-browser", "google-chrome"];
@@ -74,8 +79,8 @@ const CHROMIUMS: [&str; 3] = [CHROMIUM.program, "chromium-browser", "google-chro
 const VERSION: &[&str] = &["--version"];
 
 /// Makes sure that every one of `tools` can be run.
-pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
-    tools.iter().try_for_each(Tool::ensure)
+pub(crate) fn ensure(tools: &[RequiredTool]) -> Result<(), Failure> {
+    tools.iter().try_for_each(RequiredTool::ensure)
 }
 
 /// Makes sure of everything that the tests need, but for the parts that are left out.
@@ -165,7 +170,7 @@ pub(crate) fn install_python(folder: &Path, venv: &Path) -> Result<PathBuf, Fail
     Ok(python)
 }
 
-impl Tool {
+impl RequiredTool {
     fn ensure(&self) -> Result<(), Failure> {
         if self.version().is_none() && may_install() {
             self.install()?;
@@ -272,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_named_with_the_way_around_it() {
-        let tool = Tool { part: Some("vendors"), ..Tool::new("no-such-program", "nothing") };
+        let tool = RequiredTool { part: Some("vendors"), ..RequiredTool::new("no-such-program", "nothing") };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();
         assert!(text.contains("no-such-program") && text.contains("--without vendors"), "{text}");

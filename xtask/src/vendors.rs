@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::command::{Failure, Finished, command, run};
-use crate::report::{Counts, Outcome};
+use crate::command::{CommandOutput, Failure, command, run};
+use crate::report::{Counts, SuiteOutcome};
 use crate::tools;
 
 /// Where the vendors' packages live.
@@ -33,7 +33,7 @@ pub(crate) fn install(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Has the vendors' clients judge our streams.
-pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Failure> {
     let folder = root.join(FOLDER);
     install(&folder)?;
     let mut node = command(&folder, "node", &["--test", "--test-reporter=tap"]);
@@ -49,7 +49,7 @@ pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Resul
     }
     let notes = finished.output.lines().filter_map(|line| line.strip_prefix("# cases: "));
     let notes = notes.map(|note| format!("cases: {note}")).collect();
-    Ok(Outcome { counts, notes, output: finished.output })
+    Ok(SuiteOutcome { counts, notes, output: finished.output })
 }
 
 /// The filter of the Rust tests is plain text, and Node's is a pattern.
@@ -61,7 +61,7 @@ pub(crate) fn literal(filter: &str) -> String {
 }
 
 /// What a run of Node's tests counted; one that died before it could count has failed.
-pub(crate) fn counted(finished: &Finished) -> Counts {
+pub(crate) fn counted(finished: &CommandOutput) -> Counts {
     let mut counts = count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);

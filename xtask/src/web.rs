@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use crate::command::{Failure, command, run};
-use crate::recorded::Recorded;
-use crate::report::{Counts, Outcome};
+use crate::recorded::RecordedData;
+use crate::report::{Counts, SuiteOutcome};
 use crate::{clients, tools, vendors};
 
-/// Where the packages live.
-pub(crate) const FOLDER: &str = "web";
-
 /// The scripts of `web/package.json` that run tests; the others hold or do not.
-const TESTS: [&str; 4] = ["test:client", "test:mui", "test:react", "test:react-18"];
+const TESTS: [&str; 5] = ["test:client", "test:mui", "test:react", "test:react-18", "test:npm"];
 
 /// Checks, tests and measures the packages; in a real browser too, unless there is to be none.
-pub(crate) fn test(root: &Path, recorded: &Recorded, browser: bool) -> Result<Outcome, Failure> {
-    let folder = root.join(FOLDER);
+pub(crate) fn test(root: &Path, recorded: &RecordedData, browser: bool) -> Result<SuiteOutcome, Failure> {
+    let folder = root.join(clients::WEB_FOLDER);
     let chromium = browser.then(tools::chromium).transpose()?;
     vendors::install(&folder)?;
     let binary = clients::build(root)?;
@@ -37,5 +34,5 @@ pub(crate) fn test(root: &Path, recorded: &Recorded, browser: bool) -> Result<Ou
     }
     let notes = output.lines().filter_map(|line| line.strip_prefix("# vectors: "));
     let notes = notes.filter(|note| note.contains(" rows, ")).map(|note| format!("web: {note}")).collect();
-    Ok(Outcome { counts, notes, output })
+    Ok(SuiteOutcome { counts, notes, output })
 }

@@ -8,7 +8,7 @@ export default [
     dead: { text: 'The first model begins to answer, gets as far as this, and' },
     expect: {
       text: [
-        'The first model died in the middle of its sentence. What it had said was taken back, and this is the second ' +
+        'The first model died in the middle of its sentence. Its text was retracted, and this is the second ' +
           'model, which answers in full. You said: go on',
       ],
     },

@@ -5,15 +5,15 @@ use std::{fmt, sync::Arc};
 use headwater_runtime::{Agent, AgentFile, FileOptions};
 use headwater_store::Store;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 type Make = Box<dyn Fn(Arc<dyn Store>) -> headwater_runtime::Result<Agent> + Send + Sync>;
 
 /// The agents that a program defines in code. Each is built once the store for its runs is known.
 #[derive(Default)]
-pub struct Agents(Vec<(String, Make)>);
+pub struct ProgramAgents(Vec<(String, Make)>);
 
-impl Agents {
+impl ProgramAgents {
     /// An empty list: only agents from files are served.
     #[must_use]
     pub fn new() -> Self {
@@ -37,19 +37,22 @@ impl Agents {
     }
 
     /// Builds the agent with this name; `None` if the program defines no such agent.
-    pub(crate) fn make(&self, name: &str, store: Arc<dyn Store>) -> Option<Result<Agent, Failure>> {
+    pub(crate) fn make(&self, name: &str, store: Arc<dyn Store>) -> Option<Result<Agent, CommandFailure>> {
         let (_, make) = self.0.iter().find(|(known, _)| known == name)?;
-        Some(make(store).map_err(|error| Failure::new(format!("agent `{name}` cannot be made: {error}"))))
+        Some(
+            make(store)
+                .map_err(|error| CommandFailure::new(format!("agent `{name}` cannot be made: {error}"))),
+        )
     }
 }
 
 /// Builds the agent of a file for a command that never calls a model, so no API key is needed.
-pub(crate) fn of_file(file: &AgentFile, store: Arc<dyn Store>) -> Result<Agent, Failure> {
+pub(crate) fn of_file(file: &AgentFile, store: Arc<dyn Store>) -> Result<Agent, CommandFailure> {
     let models = headwater_models::Models::new().without_keys();
-    file.build(FileOptions::new(store).models(models)).map_err(|error| Failure::new(error.to_string()))
+    file.build(FileOptions::new(store).models(models)).map_err(|error| CommandFailure::new(error.to_string()))
 }
 
-impl fmt::Debug for Agents {
+impl fmt::Debug for ProgramAgents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.names()).finish()
     }

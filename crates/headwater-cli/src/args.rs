@@ -9,7 +9,7 @@ use clap::{
 use headwater_dialects::{Dialect, Reader};
 use headwater_protocol::Framing;
 
-use crate::{failure::Failure, input::StreamInput, recognise::Stream};
+use crate::{dialect_detection::Stream, failure::CommandFailure, input::StreamInput};
 
 /// The input stream and how to read it.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct StreamArgs {
 
 impl StreamArgs {
     /// Opens the stream and detects the dialect and framing that were not given.
-    pub(crate) fn open(&self) -> Result<Stream, Failure> {
+    pub(crate) fn open(&self) -> Result<Stream, CommandFailure> {
         Stream::recognise(StreamInput::open(self.file.as_deref())?, self.dialect, self.framing)
     }
 }
@@ -37,7 +37,8 @@ impl StreamArgs {
 pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
     let names = headwater_dialects::ALL.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        headwater_dialects::find(&name).ok_or_else(|| Failure::new(format!("unknown dialect `{name}`")))
+        headwater_dialects::find(&name)
+            .ok_or_else(|| CommandFailure::new(format!("unknown dialect `{name}`")))
     })
 }
 
@@ -45,7 +46,8 @@ pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
 pub(crate) fn reader() -> impl TypedValueParser<Value = &'static dyn Reader> {
     let names = headwater_dialects::READERS.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        headwater_dialects::reader(&name).ok_or_else(|| Failure::new(format!("unknown dialect `{name}`")))
+        headwater_dialects::reader(&name)
+            .ok_or_else(|| CommandFailure::new(format!("unknown dialect `{name}`")))
     })
 }
 

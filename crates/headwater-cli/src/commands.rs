@@ -5,6 +5,7 @@ mod config;
 mod convert;
 mod dialects;
 mod extract;
+mod health;
 mod inspect;
 mod lint;
 mod models;
@@ -19,47 +20,49 @@ mod store;
 use clap::Subcommand;
 
 use crate::{
-    Agents,
-    failure::{Failure, Verdict},
+    ProgramAgents,
+    failure::{CommandFailure, ExitVerdict},
 };
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve agents to chat pages, in every dialect.
-    Serve(serve::Serve),
+    Serve(serve::ServeCommand),
     /// Show a stream in readable form.
-    Inspect(inspect::Inspect),
+    Inspect(inspect::InspectCommand),
     /// Convert a stream to another dialect.
-    Convert(convert::Convert),
+    Convert(convert::ConvertCommand),
     /// Print the final state of a stream as one JSON object.
-    Reduce(reduce::Reduce),
+    Reduce(reduce::ReduceCommand),
     /// Check a stream against the rules of its dialect.
-    Lint(lint::Lint),
+    Lint(lint::LintCommand),
     /// Extract fields from a JSON document while it arrives.
-    Extract(extract::Extract),
+    Extract(extract::ExtractCommand),
     /// List the dialects and the events they support.
-    Dialects(dialects::Dialects),
+    Dialects(dialects::DialectsCommand),
     /// Call a model and stream its answer.
-    Reason(reason::Reason),
+    Reason(reason::ReasonCommand),
     /// List the model providers and whether each one can be used.
-    Models(models::Models),
+    Models(models::ModelsCommand),
     /// Replay a recorded run with today's code and report the first difference.
-    Replay(replay::Replay),
+    Replay(replay::ReplayCommand),
     /// Check agent files and draw their workflows.
-    Check(check::Check),
+    Check(check::CheckCommand),
     /// Write a starter agent file.
-    New(new::New),
+    New(new::NewCommand),
     /// Print the JSON Schema of agent files, for editors.
-    Schema(schema::Schema),
+    Schema(schema::SchemaCommand),
     /// Check a store, count its contents, copy it to another store, or delete a run.
     Store(store::StoreCommand),
     /// Print the settings of the server and where each value comes from.
-    Config(config::Config),
+    Config(config::ConfigCommand),
+    /// Ask a running server whether it can serve.
+    Health(health::HealthCommand),
 }
 
 impl Command {
-    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match self {
             Self::Serve(command) => command.run(agents),
             Self::Inspect(command) => command.run(),
@@ -76,6 +79,7 @@ impl Command {
             Self::Schema(command) => command.run(),
             Self::Store(command) => command.run(),
             Self::Config(command) => command.run(),
+            Self::Health(command) => command.run(),
         }
     }
 }

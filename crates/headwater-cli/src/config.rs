@@ -7,11 +7,15 @@ mod file;
 pub(crate) mod flags;
 mod keys;
 mod layers;
+mod operate;
 mod parse;
+mod read;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod value;
 
 pub(crate) use keys::{KEYS, SettingKey};
-pub(crate) use layers::{Layers, Value};
-pub(crate) use settings::{Jwt, LogFormat, OnFailure, ServerSettings, StoreUrl};
+pub(crate) use layers::Layers;
+pub(crate) use settings::{JwtSettings, LogFormat, OnFailure, ServerSettings, StoreUrl};
+pub(crate) use value::SettingValue;

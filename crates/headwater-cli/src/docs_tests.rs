@@ -58,6 +58,18 @@ fn exists(command: &Command, names: &[&str]) -> bool {
     }
 }
 
+/// The name of a command, as clap makes it from a variant.
+fn kebab_case(variant: &str) -> String {
+    let mut name = String::new();
+    for letter in variant.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
 #[test]
 fn documented_commands_exist() {
     let headwater = crate::Cli::command();
@@ -67,7 +79,7 @@ fn documented_commands_exist() {
         .lines()
         .filter_map(|line| line.strip_prefix("    ")?.split([' ', ',', '(']).next())
         .filter(|name| name.starts_with(|first: char| first.is_ascii_uppercase()))
-        .map(str::to_lowercase)
+        .map(kebab_case)
         .collect();
     assert!(tasks.contains(&"test".to_owned()), "{tasks:?}");
     let mut seen = 0;

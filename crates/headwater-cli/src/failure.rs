@@ -4,14 +4,14 @@ use std::{fmt, io};
 
 /// The verdict about a stream or store; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ExitVerdict {
     /// Nothing is wrong.
     Sound,
     /// It is truncated, breaks a rule, or cannot be read by its own clients.
     AtFault,
 }
 
-impl Verdict {
+impl ExitVerdict {
     pub(crate) fn at_fault_if(fault: bool) -> Self {
         if fault { Self::AtFault } else { Self::Sound }
     }
@@ -19,13 +19,13 @@ impl Verdict {
 
 /// Why a command could not run: wrong usage, unreadable input, or output that cannot be written.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     message: String,
     source: Option<io::Error>,
     exit_code: u8,
 }
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), source: None, exit_code: 2 }
     }
@@ -56,26 +56,26 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {
+impl std::error::Error for CommandFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|error| error as _)
     }
 }
 
-/// Errors without a file name come from writing; reads use [`Failure::reading`].
-impl From<io::Error> for Failure {
+/// Errors without a file name come from writing; reads use [`CommandFailure::reading`].
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
         Self { message: format!("cannot write the output: {error}"), source: Some(error), exit_code: 2 }
     }
 }
 
-impl From<serde_json::Error> for Failure {
+impl From<serde_json::Error> for CommandFailure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()
     }

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use crate::{failure::Failure, style};
+use crate::{failure::CommandFailure, style};
 use array::ArrayLines;
 
 const PIECE: usize = 64 * 1024;
@@ -23,25 +23,25 @@ pub(crate) struct StreamInput {
 }
 
 /// Reads a whole document that is not a stream of chunks.
-pub(crate) fn read_document(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_document(file: Option<&Path>) -> Result<Vec<u8>, CommandFailure> {
     StreamInput::open_plain(file)?.read_all()
 }
 
 impl StreamInput {
     /// Opens a stream of chunks and detects whether it is a single JSON array.
-    pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn open(file: Option<&Path>) -> Result<Self, CommandFailure> {
         let mut input = Self::open_plain(file)?;
         input.look_for_array()?;
         Ok(input)
     }
 
     /// Opens a file, or standard input.
-    fn open_plain(file: Option<&Path>) -> Result<Self, Failure> {
+    fn open_plain(file: Option<&Path>) -> Result<Self, CommandFailure> {
         let file = file.filter(|path| *path != Path::new("-"));
         let (reader, name): (Box<dyn Read>, _) = match file {
             Some(path) => {
                 let name = path.display().to_string();
-                let file = File::open(path).map_err(|error| Failure::reading(&name, error))?;
+                let file = File::open(path).map_err(|error| CommandFailure::reading(&name, error))?;
                 (Box::new(file), name)
             }
             None => {
@@ -66,14 +66,15 @@ impl StreamInput {
     }
 
     /// Reads one more piece into the head; `false` at the end.
-    pub(crate) fn read_ahead(&mut self) -> Result<bool, Failure> {
+    pub(crate) fn read_ahead(&mut self) -> Result<bool, CommandFailure> {
         if self.ended {
             return Ok(false);
         }
         let known = self.head.len();
         self.head.resize(known + PIECE, 0);
         let piece = self.head.get_mut(known..).unwrap_or_default();
-        let read = read(&mut *self.reader, piece).map_err(|error| Failure::reading(&self.name, error))?;
+        let read =
+            read(&mut *self.reader, piece).map_err(|error| CommandFailure::reading(&self.name, error))?;
         if let (Some(array), Some(piece)) = (&mut self.array, piece.get_mut(..read)) {
             array.rewrite(piece);
         }
@@ -83,7 +84,7 @@ impl StreamInput {
     }
 
     /// Whether the input is only white space.
-    pub(crate) fn is_blank(&mut self) -> Result<bool, Failure> {
+    pub(crate) fn is_blank(&mut self) -> Result<bool, CommandFailure> {
         while self.head.trim_ascii().is_empty() {
             if !self.read_ahead()? {
                 return Ok(true);
@@ -95,8 +96,8 @@ impl StreamInput {
     /// Calls the function for every piece, the head first.
     pub(crate) fn for_each(
         mut self,
-        mut sink: impl FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut sink: impl FnMut(&[u8]) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         while !self.head.is_empty() || !self.ended {
             sink(&self.head)?;
             self.head.clear();
@@ -106,13 +107,13 @@ impl StreamInput {
     }
 
     /// Reads everything.
-    pub(crate) fn read_all(mut self) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn read_all(mut self) -> Result<Vec<u8>, CommandFailure> {
         while self.read_ahead()? {}
         Ok(self.head)
     }
 
     /// If the input is a JSON array of chunks, reads it as one chunk per line.
-    fn look_for_array(&mut self) -> Result<(), Failure> {
+    fn look_for_array(&mut self) -> Result<(), CommandFailure> {
         let is_array = loop {
             match begins_array(&self.head) {
                 Some(is_array) => break is_array,

@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! use std::process::ExitCode;
-//! use headwater_cli::Agents;
+//! use headwater_cli::ProgramAgents;
 //! use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
 //!
 //! async fn greet(_cx: Cx, name: String) -> NodeResult {
@@ -13,7 +13,7 @@
 //! }
 //!
 //! fn main() -> ExitCode {
-//!     headwater_cli::main(Agents::new().add("hello", |store| {
+//!     headwater_cli::main(ProgramAgents::new().add("hello", |store| {
 //!         let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
 //!         Agent::builder().name("hello").workflow(hello).store(store).build()
 //!     }))
@@ -24,24 +24,24 @@ mod agents;
 mod args;
 mod commands;
 mod config;
+mod decode_walk;
 mod demo;
+mod dialect_detection;
 #[cfg(test)]
 mod docs_tests;
 mod failure;
 mod input;
-mod recognise;
 mod serve;
 mod style;
-mod walk;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use agents::Agents;
+pub use agents::ProgramAgents;
 
 use commands::Command;
-use failure::Verdict;
+use failure::ExitVerdict;
 
 /// Serve AI agents to chat UIs; inspect, check and convert their streams; validate agent files.
 #[derive(Debug, Parser)]
@@ -56,7 +56,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-A command reads FILE, or standard input if there is none or it is `-`: Server-Sent Events, JSON lines, \
+A command reads FILE, or standard input if FILE is missing or `-`: Server-Sent Events, JSON lines, \
 or one JSON array of chunks; extract reads one JSON document; check reads the files that describe agents.
 
 Exit codes:
@@ -72,7 +72,7 @@ Exit codes:
 /// Runs the command line of this process, with the program's agents and those of files. Returns the exit
 /// code.
 #[must_use]
-pub fn main(agents: Agents) -> ExitCode {
+pub fn main(agents: ProgramAgents) -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -83,8 +83,8 @@ pub fn main(agents: Agents) -> ExitCode {
     };
     cli.color.apply();
     match cli.command.run(&agents) {
-        Ok(Verdict::Sound) => ExitCode::SUCCESS,
-        Ok(Verdict::AtFault) => ExitCode::from(1),
+        Ok(ExitVerdict::Sound) => ExitCode::SUCCESS,
+        Ok(ExitVerdict::AtFault) => ExitCode::from(1),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             style::error(&failure);

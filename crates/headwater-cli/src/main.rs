@@ -11,5 +11,5 @@ fn main() -> ExitCode {
     // an idle reader would need half as much memory again.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
-    headwater_cli::main(headwater_cli::Agents::new())
+    headwater_cli::main(headwater_cli::ProgramAgents::new())
 }

@@ -12,13 +12,15 @@ mod studio;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod webhooks;
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions, FileVisibility};
 use headwater_server::{
-    Agents, ApiKeys, ClientPolicy, Connections, Limits, Metrics, Options, Server, Several, Visibility,
+    Agents, ApiKeys, AuthenticatorChain, ClientPolicy, Connections, DurableStreams, Limits, Metrics,
+    OpenAccess, Options, Server, StreamOptions, Visibility,
 };
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
@@ -26,9 +28,9 @@ use tokio::{sync::watch, task::JoinSet};
 use crate::{
     config::{OnFailure, ServerSettings, StoreUrl},
     demo,
-    failure::Failure,
+    failure::CommandFailure,
 };
-use agents::{AgentFiles, FileChange, LoadedAgent};
+use agents::{AgentFileChange, AgentFiles, LoadedAgent};
 
 /// How long the store may take to hand over the runs that did not end in time.
 const HANDING_OVER: Duration = Duration::from_secs(5);
@@ -43,13 +45,16 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) async fn serve(
     settings: &ServerSettings,
     models: Models,
-    program: &crate::Agents,
-) -> Result<(), Failure> {
-    let options = server_options(settings).await?;
+    program: &crate::ProgramAgents,
+) -> Result<(), CommandFailure> {
+    let mut options = server_options(settings).await?;
     let (listener, address) = listen::listen(settings).await?;
     descriptors::raise();
     let opened = store::open(settings).await?;
     let store = opened.store();
+    if settings.durable_streams.enabled {
+        options = options.durable_streams(durable_streams(settings, store.clone()));
+    }
     let noted = store::Serving::note(settings, address.to_string());
     let ServedAgents { agents, files, default } = agents(settings, models, program, &store)?;
     let is_demo = files.is_none() && program.names().next().is_none();
@@ -104,7 +109,7 @@ pub(crate) async fn serve(
         () = &mut serving => {}
         cause = store.stopped(), if settings.store_on_failure == OnFailure::Exit => {
             tracing::error!(code = cause.code(), %cause, "the store has stopped: exiting so that a supervisor restarts the server");
-            failure = Some(Failure::temporary(format!(
+            failure = Some(CommandFailure::temporary(format!(
                 "the store has stopped: {cause}; its runs continue when the server is restarted"
             )));
         }
@@ -149,7 +154,7 @@ pub(crate) async fn serve(
     // Make everything that clients have seen durable, whatever the fsync policy.
     let flushed = store.flush().await;
     drop(noted);
-    flushed.map_err(|error| Failure::temporary(format!("cannot flush the store: {error}")))
+    flushed.map_err(|error| CommandFailure::temporary(format!("cannot flush the store: {error}")))
 }
 
 /// The agents to serve.
@@ -164,14 +169,16 @@ struct ServedAgents {
 fn agents(
     settings: &ServerSettings,
     models: Models,
-    program: &crate::Agents,
+    program: &crate::ProgramAgents,
     store: &Arc<dyn Store>,
-) -> Result<ServedAgents, Failure> {
+) -> Result<ServedAgents, CommandFailure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
     if settings.store.is_shared() {
         options.version_wait = settings.version_wait;
     }
+    options.prices = settings.prices.clone();
+    options.notices = !settings.webhooks.is_empty();
     let mut default = None;
     let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
         let files = AgentFiles::load(&settings.agents, store, models, options)?;
@@ -189,7 +196,7 @@ fn agents(
         (program.names().filter_map(made).collect::<Result<_, _>>()?, None)
     } else {
         let demo = demo::agents(store, &options, settings.demo_pace)
-            .map_err(|error| Failure::new(format!("cannot build the demo agents: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot build the demo agents: {error}")))?;
         default = Some(demo::DEFAULT.to_owned());
         // The demo hides nothing from its user.
         let visibility = Visibility { errors: true, state: true, ..Visibility::default() };
@@ -199,7 +206,7 @@ fn agents(
         if !agents.iter().any(|(name, ..)| name == wanted) {
             let known: Vec<_> = agents.iter().map(|(name, ..)| name.as_str()).collect();
             let known = known.join(", ");
-            return Err(Failure::new(format!(
+            return Err(CommandFailure::new(format!(
                 "`default_agent`: unknown agent `{wanted}`: known agents: {known}"
             )));
         }
@@ -212,8 +219,9 @@ fn agents(
 type Named = (String, Agent, Visibility);
 
 fn visibility(loaded: &LoadedAgent) -> Visibility {
-    let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, state, .. } = loaded.file.visibility();
-    Visibility { reasoning, tool_inputs, tool_outputs, errors, state }
+    let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, input_previews, state, .. } =
+        loaded.file.visibility();
+    Visibility { reasoning, tool_inputs, tool_outputs, errors, input_previews, state }
 }
 
 fn client_policy(loaded: &LoadedAgent) -> ClientPolicy {
@@ -226,7 +234,16 @@ fn client_policy(loaded: &LoadedAgent) -> ClientPolicy {
     }
 }
 
-async fn server_options(settings: &ServerSettings) -> Result<Options, Failure> {
+/// The streams of callers' own.
+fn durable_streams(settings: &ServerSettings, store: Arc<dyn Store>) -> DurableStreams {
+    let mut options = StreamOptions::default();
+    options.webhooks = settings.durable_streams.webhooks;
+    options.long_poll = settings.durable_streams.long_poll;
+    options.heartbeat = settings.heartbeat;
+    DurableStreams::new(store, options)
+}
+
+async fn server_options(settings: &ServerSettings) -> Result<Options, CommandFailure> {
     let mut limits = Limits::default();
     limits.body = settings.limits.body;
     limits.depth = settings.limits.depth;
@@ -258,17 +275,28 @@ async fn server_options(settings: &ServerSettings) -> Result<Options, Failure> {
     if settings.metrics {
         options.metrics = Metrics::install();
     }
-    let mut either = Several::new();
+    options.webhooks = webhooks::of(settings)?;
+    let mut either = AuthenticatorChain::new();
     if !settings.api_keys.is_empty() {
         let keys = settings.api_keys.iter();
-        either = either.or(keys.fold(ApiKeys::new(), |keys, (name, key)| keys.add(name.as_str(), &key.0)));
+        either = either.or(keys.fold(ApiKeys::new(), |keys, (name, key)| {
+            match settings.operators.contains(name) {
+                true => keys.add_operator(name.as_str(), &key.0),
+                false => keys.add(name.as_str(), &key.0),
+            }
+        }));
     }
     if let Some(jwt) = &settings.jwt {
         for tokens in tokens::checkers(jwt).await? {
             either = either.or(tokens);
         }
     }
-    Ok(if listen::has_keys(settings) { options.authenticator(either) } else { options })
+    let everyone_operates = settings.operators.iter().any(|name| name == OpenAccess::PRINCIPAL);
+    Ok(match listen::has_keys(settings) {
+        true => options.authenticator(either),
+        false if everyone_operates => options.authenticator(OpenAccess::operator()),
+        false => options,
+    })
 }
 
 /// Reloads agent files when they change.
@@ -297,20 +325,20 @@ async fn keep_reading(mut files: AgentFiles, server: Server, mut stopped: watch:
         for change in changes {
             match change {
                 // Apply the change before it is logged, so that the log line is true.
-                FileChange::Loaded(loaded) => {
+                AgentFileChange::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
                     server.agents().set_client_policy(name, client_policy(&loaded));
                     server.agents().set(name, loaded.agent.clone(), visibility(&loaded));
                     tracing::info!(agent = name, %file, "agent reloaded: new runs use it, waiting runs keep their version");
                 }
-                FileChange::Removed(name) => {
+                AgentFileChange::Removed(name) => {
                     server.agents().retire(&name);
                     tracing::info!(
                         agent = name,
                         "agent file deleted: it accepts no new turns and finishes its active runs"
                     );
                 }
-                FileChange::Broken(why) => {
+                AgentFileChange::Broken(why) => {
                     tracing::error!("cannot reload the agent, the old version stays:\n{why}");
                 }
             }
@@ -328,15 +356,15 @@ struct StopSignals {
 
 #[cfg(unix)]
 impl StopSignals {
-    fn watch() -> Result<Self, Failure> {
+    fn watch() -> Result<Self, CommandFailure> {
         use tokio::signal::unix::{SignalKind, signal};
-        let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
+        let failed = |error| CommandFailure::new(format!("cannot wait for signals: {error}"));
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt()).map_err(failed)? })
     }
 
     /// Waits for the next signal and returns its name.
-    async fn next(&mut self) -> Result<&'static str, Failure> {
+    async fn next(&mut self) -> Result<&'static str, CommandFailure> {
         Ok(tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -350,13 +378,13 @@ struct StopSignals;
 #[cfg(not(unix))]
 impl StopSignals {
     #[expect(clippy::unnecessary_wraps, reason = "signals can fail elsewhere")]
-    fn watch() -> Result<Self, Failure> {
+    fn watch() -> Result<Self, CommandFailure> {
         Ok(Self)
     }
 
-    async fn next(&mut self) -> Result<&'static str, Failure> {
+    async fn next(&mut self) -> Result<&'static str, CommandFailure> {
         let pressed = tokio::signal::ctrl_c().await;
-        pressed.map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
+        pressed.map_err(|error| CommandFailure::new(format!("cannot wait for signals: {error}")))?;
         Ok("Ctrl-C")
     }
 }

@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use headwater_dialects::{Decoded, Decoder, Dialect, EncodeOptions, Encoder, Reader};
+use headwater_dialects::{DecodeOutput, Decoder, Dialect, EncodeOptions, Encoder, Reader};
 use headwater_protocol::{
     BlockDelta, BlockEnded, BlockKind, BlockStarted, Event, FinishReason, Frame, FrameReader, Framing,
     MessageStarted, Origin, Record, Role, RunFinished, RunStarted, RunState, StructuredOp, StructuredUpdate,
@@ -42,7 +42,7 @@ fn main() {
         for kind in [Kind::Text, Kind::Append, Kind::Tool] {
             let bench = Bench { dialect, kind, stream: kind.name().to_owned() };
             let body = bench.compare(SAME_AS_VENDORS);
-            // The vendors' clients pass over what is carried to ours, so there is nothing to compare with.
+            // The vendors' clients skip our extensions, so there is nothing to compare with.
             if let Some(folder) = folder.as_ref().filter(|_| !matches!(kind, Kind::Append)) {
                 let path = folder.join(format!("{}.{}.sse", dialect.name(), kind.name()));
                 std::fs::write(path, body).expect("the folder for the streams can be written");
@@ -160,7 +160,7 @@ impl Bench {
 
     /// Encodes a run of `size` events, handing out the bytes in batches as a server would.
     ///
-    /// The middle of the run is a window of records that comes again and again: what is measured is the
+    /// The middle of the run is a window of records that comes again and again: this measures the
     /// encoder, not the memory that a million records take.
     fn encode(&self, size: usize, sink: &mut dyn FnMut(&[u8])) {
         let window: Vec<_> = (0..size.min(1_000)).map(|n| record(n, self.kind.body(n))).collect();
@@ -205,7 +205,7 @@ impl Bench {
 
     fn decode(&self, body: &[u8], mut sink: impl FnMut(&[Record])) {
         let mut decoder = Decoder::new(self.reader(), Framing::Sse);
-        let mut out = Decoded::default();
+        let mut out = DecodeOutput::default();
         for piece in body.chunks(16 * 1024) {
             decoder.feed(piece, &mut out);
             sink(&out.records);

@@ -14,39 +14,39 @@
 //! same way, followed by the start events of everything that is still open.
 
 mod chunk;
+mod client_request;
 mod copilotkit;
 mod decode;
 mod encode;
+mod event_order;
 mod ids;
 mod interrupts;
 mod lint;
 mod messages;
-mod order;
 mod read;
 mod request;
 #[cfg(test)]
 mod tests;
 
-pub(super) use messages::denial;
-
 use headwater_protocol::{Error, EventKind, Frame, Framing, Message, Part, Rules, Tail, ToolState};
 use serde_json::{Value, json};
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
-    dialect::{
-        CursorSupport, Dialect, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route, ServerNames,
-        Support,
-    },
-    documents::{AgentEntry, HistoryPage, SessionList},
+    denial::denial,
+    dialect::{Dialect, Route, Support},
+    documents::{AgentEntry, ConversationPage, SessionList},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    names::{ReaderNames, ServerNames},
+    profile::{CursorSupport, KeepAlive, Profile, Reentry, Retraction},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
 
 /// The AG-UI dialect.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AgUi;
 
 const LEGACY: Profile = Profile {
@@ -161,11 +161,14 @@ impl Dialect for AgUi {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::new(options))
+        Box::new(encode::AgUiEncoder::new(options))
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-        request::parse(request)
+        match copilotkit::parse(request)? {
+            Some(chat) => Ok(chat),
+            None => request::parse(request),
+        }
     }
 
     fn page_message(&self, message: &Message) -> Value {
@@ -181,7 +184,7 @@ impl Dialect for AgUi {
         true
     }
 
-    fn history(&self, page: &HistoryPage<'_>) -> Value {
+    fn history(&self, page: &ConversationPage<'_>) -> Value {
         history(page)
     }
 }
@@ -213,13 +216,17 @@ impl Reader for AgUi {
         Box::<lint::AgUiLinter>::default()
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
+    }
+
+    fn client_request(&self, request: &ClientRequest<'_>) -> Result<Value, Error> {
+        Ok(client_request::write(request))
     }
 }
 
 /// A conversation as a TanStack page loads it, with the active run and its open questions.
-fn history(page: &HistoryPage<'_>) -> Value {
+fn history(page: &ConversationPage<'_>) -> Value {
     let messages: Vec<_> = page.messages.iter().map(page_message).collect();
     let active = page.run.map(|run| json!({ "runId": run }));
     let interrupts = page

@@ -14,15 +14,16 @@ mod lint;
 mod request;
 
 use headwater_protocol::{Error, EventKind, Frame, Rules, Tail};
+use serde_json::{Value, json};
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
-    dialect::{
-        CursorSupport, Dialect, KeepAlive, Operations, Profile, ReaderNames, Route, RouteBase, ServerNames,
-        Support,
-    },
+    dialect::{Dialect, Operations, Route, RouteBase, Support},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    names::{ReaderNames, ServerNames},
+    profile::{CursorSupport, KeepAlive, Profile},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -51,12 +52,12 @@ const NAMES: [&str; 14] = [
 /// use headwater_dialects::{EncodeOptions, Encoder};
 /// use headwater_protocol::{Event, Record};
 ///
-/// let mut encoder = Encoder::new(&headwater_dialects::agents::Agents, &EncodeOptions::default());
+/// let mut encoder = Encoder::new(&headwater_dialects::agents::AgentsDialect, &EncodeOptions::default());
 /// encoder.record(&Record::new(0, Event::RunCancelled { reason: None }));
 /// assert!(encoder.bytes().starts_with(b"event: meta\ndata: {"));
 /// ```
-#[derive(Debug, Clone, Copy)]
-pub struct Agents;
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AgentsDialect;
 
 static PROFILES: [Profile; 1] = [Profile {
     name: "default",
@@ -72,7 +73,7 @@ const ONBOARDING: Route = Route {
     operations: Operations::new("readOnboarding", "onboard"),
 };
 
-impl Dialect for Agents {
+impl Dialect for AgentsDialect {
     fn name(&self) -> &'static str {
         "agents"
     }
@@ -143,7 +144,7 @@ impl Dialect for Agents {
     }
 }
 
-impl Reader for Agents {
+impl Reader for AgentsDialect {
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match frame.event {
             // Names that other dialects use as well.
@@ -170,7 +171,16 @@ impl Reader for Agents {
         Box::<lint::AgentsLinter>::default()
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
+    }
+
+    fn client_request(&self, request: &ClientRequest<'_>) -> Result<Value, Error> {
+        let messages: Vec<_> = request.messages.iter().map(|message| self.page_message(message)).collect();
+        let mut body = json!({ "sessionId": request.session, "messages": messages });
+        if let (false, Value::Object(fields)) = (request.answers.is_empty(), &mut body) {
+            fields.insert("answers".to_owned(), json!(request.answers));
+        }
+        Ok(body)
     }
 }

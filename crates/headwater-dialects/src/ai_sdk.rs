@@ -22,12 +22,15 @@ use std::borrow::Cow;
 
 use chunk::Chunk;
 use headwater_protocol::{Error, EventKind, Frame, Rules, ToolScope};
+use serde_json::{Value, json};
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
+    dialect::{Dialect, Support},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    profile::{CursorSupport, KeepAlive, Profile, Retraction},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -39,7 +42,7 @@ use crate::{
 ///
 /// assert_eq!(AiSdk.default_profile().name, "strict");
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AiSdk;
 
 const STRICT: Profile = Profile {
@@ -123,7 +126,7 @@ impl Dialect for AiSdk {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::new(options))
+        Box::new(encode::AiSdkEncoder::new(options))
     }
 
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
@@ -172,7 +175,13 @@ impl Reader for AiSdk {
         Box::new(lint::AiSdkLinter::default())
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
+    }
+
+    fn client_request(&self, request: &ClientRequest<'_>) -> Result<Value, Error> {
+        request.without_answers(self.name())?;
+        let messages: Vec<_> = request.messages.iter().map(|message| self.page_message(message)).collect();
+        Ok(json!({ "id": request.session, "messages": messages, "trigger": "submit-message" }))
     }
 }

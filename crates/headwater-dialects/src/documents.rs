@@ -7,11 +7,11 @@ use headwater_protocol::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::dialect::ReaderNames;
+use crate::names::ReaderNames;
 
 /// A page of a conversation, the newest message last.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct HistoryPage<'a> {
+pub struct ConversationPage<'a> {
     /// The messages of this page.
     pub messages: &'a [Message],
     /// The position where the page before this one ends, if there is one.
@@ -184,7 +184,7 @@ pub struct ErrorReply<'a> {
     pub known: &'a [String],
 }
 
-pub(crate) fn history(page: &HistoryPage<'_>, write: impl Fn(&Message) -> Value) -> Value {
+pub(crate) fn history(page: &ConversationPage<'_>, write: impl Fn(&Message) -> Value) -> Value {
     let messages: Vec<_> = page.messages.iter().map(write).collect();
     match page.before {
         None => json!({ "messages": messages, "hasMore": false }),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// A string that borrows from the frame unless it has escapes.
 #[derive(Deserialize)]
-pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub(crate) struct JsonText<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// The type of a chunk; other fields are ignored.
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error
 /// Parses an optional string that borrows from the frame unless it has escapes; inside an `Option` serde
 /// would copy it.
 pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
-    Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
+    Ok(Option::<JsonText<'a>>::deserialize(from)?.map(|JsonText(text)| text))
 }
 
 /// Parses JSON as a tree.

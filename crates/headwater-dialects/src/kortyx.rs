@@ -25,12 +25,14 @@ use serde_json::{Map, Value};
 use whole_answer::BufferedAnswer;
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
-    dialect::{Dialect, KeepAlive, Operations, Profile, Route, RouteBase, Support},
+    dialect::{Dialect, Operations, Route, RouteBase, Support},
     documents::{self, CheckpointReply, WholeAnswer},
     encode::{Encode, EncodeOptions},
     json,
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    profile::{KeepAlive, Profile},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -54,7 +56,7 @@ const PROFILES: &[Profile] = &[Profile {
 }];
 
 /// The Kortyx dialect.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Kortyx;
 
 impl Dialect for Kortyx {
@@ -99,7 +101,7 @@ impl Dialect for Kortyx {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::new(options))
+        Box::new(encode::KortyxEncoder::new(options))
     }
 
     fn routes(&self) -> &'static [Route] {
@@ -173,8 +175,14 @@ impl Reader for Kortyx {
         Box::new(lint::KortyxLinter::default())
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
+    }
+
+    fn client_request(&self, request: &ClientRequest<'_>) -> Result<Value, Error> {
+        request.without_answers(self.name())?;
+        let messages: Vec<_> = request.messages.iter().map(|message| self.page_message(message)).collect();
+        Ok(serde_json::json!({ "sessionId": request.session, "messages": messages }))
     }
 }
 

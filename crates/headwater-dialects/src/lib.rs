@@ -6,16 +6,18 @@
 //!   encodes a run in it.
 //! - [`Reader`] is a protocol as its clients read it. [`Decoder`] decodes a stream of any sender, and
 //!   [`lint()`] checks one.
+//! - `axum` (feature `axum`) answers the requests of chat UIs from a stream of your own, in an axum
+//!   application.
 //! - [`find`] and [`reader`] look them up by name; [`ALL`] and [`READERS`] list them.
 //!
 //! ```
-//! use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder};
+//! use headwater_dialects::{DecodeOutput, Decoder, EncodeOptions, Encoder};
 //! use headwater_protocol::Framing;
 //!
 //! // Decode a Kortyx stream …
 //! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
 //! let mut decoder = Decoder::new(headwater_dialects::reader("kortyx").unwrap(), Framing::Sse);
-//! let mut decoded = Decoded::default();
+//! let mut decoded = DecodeOutput::default();
 //! decoder.feed(body, &mut decoded);
 //! decoder.finish(&mut decoded);
 //!
@@ -32,67 +34,77 @@
 pub mod ag_ui;
 pub mod agents;
 pub mod ai_sdk;
+mod attempt_buffer;
+#[cfg(feature = "axum")]
+pub mod axum;
 mod chunk;
+mod client_request;
 mod decode;
+mod decoder;
+mod denial;
 mod dialect;
 mod documents;
 mod encode;
-mod growing;
-mod hold;
+mod encoder;
+mod growing_objects;
 mod json;
 pub mod kortyx;
 mod lint;
+mod lint_stream;
 pub mod mui;
+mod names;
 pub mod native;
+mod profile;
 mod reader;
 mod request;
 pub mod responses;
 pub mod tanstack;
 pub mod ui_message;
 
-pub use decode::{Decode, Decoded, Decoder};
-pub use dialect::{
-    AnswerFlow, ContentMode, CursorSupport, Dialect, KeepAlive, Operations, Profile, ReaderNames, Reentry,
-    Retraction, Route, RouteBase, ServerNames, Support,
-};
+pub use client_request::ClientRequest;
+pub use decode::{Decode, DecodeOutput};
+pub use decoder::Decoder;
+pub use dialect::{AnswerFlow, Dialect, Operations, Route, RouteBase, Support};
 pub use documents::{
-    AgentEntry, CheckpointEntry, CheckpointReply, ErrorReply, HistoryPage, PendingKind, PendingQuestion,
+    AgentEntry, CheckpointEntry, CheckpointReply, ConversationPage, ErrorReply, PendingKind, PendingQuestion,
     SessionEntry, SessionList, WholeAnswer,
 };
-pub use encode::{Encode, EncodeOptions, Encoder};
-pub use lint::{Finding, Findings, Lint, Rule, lint};
+pub use encode::{Encode, EncodeOptions};
+pub use encoder::Encoder;
+pub use lint::{Finding, Findings, Lint, LintRule};
+pub use lint_stream::lint;
+pub use names::{ReaderNames, ServerNames};
+pub use profile::{ContentMode, CursorSupport, KeepAlive, Profile, Reentry, Retraction};
 pub use reader::Reader;
 pub use request::{
     Action, AnswerRef, ApprovalAnswer, ChatRequest, CheckpointAction, InterruptAnswer, RawRequest,
     RequestCursor, ToolResult,
 };
 
-/// All wires of a run: the native one first, then the dialects.
-pub static ALL: [&dyn Dialect; 8] = [
-    &native::Native,
-    &kortyx::Kortyx,
-    &tanstack::TanStack,
-    &mui::Mui,
-    &agents::Agents,
-    &ai_sdk::AiSdk,
-    &ag_ui::AgUi,
-    &responses::Responses,
-];
+/// Lists each wire once, for both tables.
+macro_rules! wires {
+    ($($wire:expr,)*) => {
+        /// All wires of a run: the native one first, then the dialects.
+        pub static ALL: [&dyn Dialect; [$(stringify!($wire)),*].len()] = [$(&$wire,)*];
+
+        /// The readers of the same wires, in the same order.
+        pub static READERS: [&dyn Reader; ALL.len()] = [$(&$wire,)*];
+    };
+}
+
+wires! {
+    native::Native,
+    kortyx::Kortyx,
+    tanstack::TanStack,
+    mui::Mui,
+    agents::AgentsDialect,
+    ai_sdk::AiSdk,
+    ag_ui::AgUi,
+    responses::Responses,
+}
 
 /// The native wire.
 pub static NATIVE: &dyn Dialect = &native::Native;
-
-/// The readers of the same wires, in the same order.
-pub static READERS: [&dyn Reader; ALL.len()] = [
-    &native::Native,
-    &kortyx::Kortyx,
-    &tanstack::TanStack,
-    &mui::Mui,
-    &agents::Agents,
-    &ai_sdk::AiSdk,
-    &ag_ui::AgUi,
-    &responses::Responses,
-];
 
 /// The dialects of other projects' chat clients. Each has a chat route; the native wire has its own routes.
 pub static CHAT: &[&dyn Dialect] = match ALL.split_first() {

@@ -1,11 +1,9 @@
-//! Checks whether a stream follows the rules of its dialect.
+//! What a dialect implements to check streams for its rules.
 
 use std::fmt;
 
-use headwater_protocol::{Frame, FrameReader, Framing, Place};
+use headwater_protocol::{Frame, Framing, Place};
 use serde::Serialize;
-
-use crate::reader::Reader;
 
 /// A dialect's own linter, which gets whole frames.
 pub trait Lint: fmt::Debug + Send {
@@ -21,7 +19,7 @@ pub trait Lint: fmt::Debug + Send {
 
 /// A rule of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub struct LintRule {
     /// The name, as used in findings.
     pub name: &'static str,
     /// What the rule requires.
@@ -32,11 +30,11 @@ pub struct Rule {
 /// one.
 macro_rules! rules {
     ($($($rule:ident = )? $name:literal: $demands:literal,)*) => {
-        $($(const $rule: $crate::lint::Rule = $crate::lint::Rule { name: $name, demands: $demands };)?)*
+        $($(const $rule: $crate::lint::LintRule = $crate::lint::LintRule { name: $name, demands: $demands };)?)*
 
         /// The rules of the linter.
-        pub(super) static RULES: &[$crate::lint::Rule] =
-            &[$($crate::lint::Rule { name: $name, demands: $demands }),*];
+        pub(super) static RULES: &[$crate::lint::LintRule] =
+            &[$($crate::lint::LintRule { name: $name, demands: $demands }),*];
     };
 }
 
@@ -55,7 +53,7 @@ pub struct Finding {
     pub offset: Option<u64>,
     /// What was found.
     pub seen: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
 }
 
@@ -72,8 +70,8 @@ impl fmt::Display for Finding {
 /// The findings so far, and the position of the next one.
 #[derive(Debug, Default)]
 pub struct Findings {
-    found: Vec<Finding>,
-    place: Option<Place>,
+    pub(crate) found: Vec<Finding>,
+    pub(crate) place: Option<Place>,
 }
 
 impl Findings {
@@ -87,40 +85,4 @@ impl Findings {
             expected: expected.into(),
         });
     }
-}
-
-/// Checks a whole stream.
-///
-/// ```
-/// use headwater_dialects::lint;
-/// use headwater_protocol::Framing;
-///
-/// let kortyx = headwater_dialects::reader("kortyx").unwrap();
-/// let findings = lint(kortyx, Framing::Sse, b"data: {\"type\":\"done\"}\n\ndata: {\"type\":\"status\",\"message\":\"late\"}\n\n");
-/// assert!(findings.iter().any(|finding| finding.rule == "nothing-after-done"));
-/// ```
-#[must_use]
-pub fn lint(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> {
-    let mut linter = dialect.linter();
-    linter.stream(framing, stream);
-    let mut findings = Findings::default();
-    let mut reader = FrameReader::new(framing).with_tail(dialect.tail());
-    let mut check = |frame: Result<Frame<'_>, headwater_protocol::FramingError>| match frame {
-        Ok(frame) => {
-            findings.place = Some(Place { frame: frame.index, offset: frame.offset });
-            linter.frame(&frame, &mut findings);
-        }
-        Err(error) => {
-            let error = headwater_protocol::Error::from(error);
-            findings.place = error.place();
-            findings.add("framing", error.message(), "a frame within the limits");
-        }
-    };
-    reader.push(stream, &mut check);
-    reader.finish(&mut check);
-    findings.place = None;
-    linter.end(&mut findings);
-    let known = |finding: &Finding| dialect.lint_rules().iter().any(|rule| rule.name == finding.rule);
-    debug_assert!(findings.found.iter().all(|finding| finding.rule == "framing" || known(finding)));
-    findings.found
 }

@@ -25,7 +25,7 @@ mod lint;
 mod message;
 mod request;
 
-pub use decode::Decoder;
+pub use decode::MuiDecoder;
 pub use message::UiMessage;
 
 use headwater_protocol::{Error, EventKind, Frame, Framing, Rules, ToolScope};
@@ -35,15 +35,16 @@ use chunk::is_known;
 
 use crate::{
     decode::Decode,
-    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
+    dialect::{AnswerFlow, Dialect, Support},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    profile::{CursorSupport, KeepAlive, Profile, Retraction},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
 
 /// The MUI X Chat dialect.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Mui;
 
 const PROFILES: &[Profile] = &[Profile {
@@ -109,7 +110,7 @@ impl Dialect for Mui {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::new(options))
+        Box::new(encode::MuiEncoder::new(options))
     }
 
     /// The adapter sends a stop request.
@@ -161,7 +162,7 @@ impl Reader for Mui {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(Decoder::new())
+        Box::new(MuiDecoder::new())
     }
 
     fn rules(&self) -> Rules {
@@ -183,7 +184,7 @@ impl Reader for Mui {
         Box::new(lint::MuiLinter::default())
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
     }
 }

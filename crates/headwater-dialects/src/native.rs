@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
+    dialect::{Dialect, Support},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    profile::{CursorSupport, KeepAlive, Profile, Retraction},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -30,7 +31,7 @@ use crate::{
 ///     b"event: message\ndata: {\"seq\":3,\"event\":{\"type\":\"message\",\"content\":\"Hi\"}}\n\n",
 /// );
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Native;
 
 static PROFILES: [Profile; 1] = [Profile {
@@ -119,7 +120,7 @@ impl Reader for Native {
         Box::<lint::NativeLinter>::default()
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
     }
 }

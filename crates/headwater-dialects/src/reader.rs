@@ -1,22 +1,24 @@
 //! Decoding of a dialect's streams, from any sender.
 
-use headwater_protocol::{Frame, Rules, Tail};
+use headwater_protocol::{Error, ErrorKind, Frame, Rules, Tail};
+use serde_json::Value;
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
     dialect::Dialect,
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
 };
 
 /// A dialect as its clients read it: how its frames are recognised, decoded, checked and reduced.
 ///
 /// ```
-/// use headwater_dialects::{Decoded, Decoder};
+/// use headwater_dialects::{DecodeOutput, Decoder};
 /// use headwater_protocol::{Framing, RunState};
 ///
 /// let reader = headwater_dialects::reader("kortyx").unwrap();
 /// let mut decoder = Decoder::new(reader, Framing::Ndjson);
-/// let mut decoded = Decoded::default();
+/// let mut decoded = DecodeOutput::default();
 /// decoder.feed(b"{\"type\":\"message\",\"content\":\"Hi\"}\n", &mut decoded);
 /// let mut state = RunState::with_rules(reader.rules());
 /// decoded.records.iter().for_each(|record| state.apply(record).unwrap());
@@ -43,5 +45,24 @@ pub trait Reader: Dialect {
     fn linter(&self) -> Box<dyn Lint>;
 
     /// The rules of its linter.
-    fn lint_rules(&self) -> &'static [Rule];
+    fn lint_rules(&self) -> &'static [LintRule];
+
+    /// The body that its own client sends to the chat route.
+    ///
+    /// ```
+    /// use headwater_dialects::ClientRequest;
+    /// use headwater_protocol::{Message, Role};
+    ///
+    /// let messages = [Message::text("m1", Role::User, "Hi")];
+    /// let request = ClientRequest { session: "s1", messages: &messages, ..ClientRequest::default() };
+    /// let body = headwater_dialects::reader("ai-sdk").unwrap().client_request(&request).unwrap();
+    /// assert_eq!(body["messages"][0]["parts"][0]["text"], "Hi");
+    /// ```
+    ///
+    /// # Errors
+    /// If the dialect has no way to send it.
+    fn client_request(&self, _request: &ClientRequest<'_>) -> Result<Value, Error> {
+        let message = format!("requests in the {} dialect are not written: use another one", self.name());
+        Err(Error::new(ErrorKind::Request, message))
+    }
 }

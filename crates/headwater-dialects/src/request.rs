@@ -7,7 +7,7 @@ use headwater_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::dialect::{ContentMode, Profile};
+use crate::profile::{ContentMode, Profile};
 
 /// An HTTP request.
 ///
@@ -56,33 +56,18 @@ impl<'a> RawRequest<'a> {
     pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.target.split_once('?')?;
         let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        pairs.into_iter().find(|(key, _)| percent_decode(key) == name).map(|(_, value)| percent_decode(value))
+        pairs.into_iter().find(|(key, _)| form_decode(key) == name).map(|(_, value)| form_decode(value))
     }
 }
 
-/// Decodes `%41` and `+`; invalid escapes stay.
+/// Decodes `%41` in a path, where a plus is not a space; invalid escapes stay.
 pub(crate) fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let escape = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            (b'+', _) => {
-                bytes.push(b' ');
-                rest = after;
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Decodes `%41` and `+` in a query.
+fn form_decode(text: &str) -> String {
+    percent_decode(&text.replace('+', " "))
 }
 
 /// A request of a page.

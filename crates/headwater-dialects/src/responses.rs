@@ -25,19 +25,19 @@ mod item;
 mod lint;
 mod name;
 mod request;
+mod whole_answer;
 
 use headwater_protocol::{Error, EventKind, Frame};
 use serde_json::Value;
 
 use crate::{
     decode::Decode,
-    dialect::{
-        AnswerFlow, CursorSupport, Dialect, KeepAlive, Operations, Profile, ReaderNames, Route, RouteBase,
-        ServerNames, Support,
-    },
+    dialect::{AnswerFlow, Dialect, Operations, Route, RouteBase, Support},
     documents::{ErrorReply, WholeAnswer},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    names::{ReaderNames, ServerNames},
+    profile::{CursorSupport, KeepAlive, Profile},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -55,7 +55,7 @@ const END: &str = "[DONE]";
 /// encoder.record(&Record::new(0, Event::Message { content: "Hi".into() }));
 /// assert!(encoder.bytes().starts_with(b"event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,"));
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Responses;
 
 const PROFILES: &[Profile] = &[Profile {
@@ -173,7 +173,7 @@ impl Dialect for Responses {
     }
 
     fn whole_answer(&self, answer: &WholeAnswer<'_>) -> Value {
-        document::whole_answer(answer)
+        whole_answer::whole_answer(answer)
     }
 
     fn error_document(&self, error: &ErrorReply<'_>) -> Option<Value> {
@@ -195,7 +195,7 @@ impl Reader for Responses {
         Box::<lint::ResponsesLinter>::default()
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
     }
 }

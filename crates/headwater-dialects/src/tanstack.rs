@@ -34,9 +34,10 @@ use chunk::Chunk;
 
 use crate::{
     decode::Decode,
-    dialect::{AnswerFlow, Dialect, KeepAlive, Profile, Support},
+    dialect::{AnswerFlow, Dialect, Support},
     encode::{Encode, EncodeOptions},
-    lint::{Lint, Rule},
+    lint::{Lint, LintRule},
+    profile::{KeepAlive, Profile},
     reader::Reader,
     request::{ChatRequest, RawRequest},
 };
@@ -67,7 +68,7 @@ static PROFILES: [Profile; 2] = [
 static CLIENT_TOOLS: &Profile = &PROFILES[1];
 
 /// The dialect of TanStack AI 0.0.1 to 0.2.2.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct TanStack;
 
 impl Dialect for TanStack {
@@ -108,7 +109,7 @@ impl Dialect for TanStack {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::new(options))
+        Box::new(encode::TanstackEncoder::new(options))
     }
 
     fn chat_profile(&self, asks: bool) -> &'static Profile {
@@ -168,7 +169,7 @@ impl Reader for TanStack {
         Box::<lint::TanStackLinter>::default()
     }
 
-    fn lint_rules(&self) -> &'static [Rule] {
+    fn lint_rules(&self) -> &'static [LintRule] {
         lint::RULES
     }
 }

@@ -16,11 +16,11 @@ pub(crate) struct Builder {
     text: Option<String>,
     /// The finished value, or the folded value so far.
     root: Option<Value>,
-    fold: Fold,
+    fold: FoldState,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Fold {
+enum FoldState {
     #[default]
     Apart,
     /// Everything is in `root`; `text` if that includes an unfinished string.
@@ -79,8 +79,8 @@ impl Builder {
 
     /// The value so far.
     pub(crate) fn fold(&mut self) -> Option<&Value> {
-        if self.fold == Fold::Apart && (self.text.is_some() || !self.open.is_empty()) {
-            self.fold = Fold::Folded { text: self.text.is_some() };
+        if self.fold == FoldState::Apart && (self.text.is_some() || !self.open.is_empty()) {
+            self.fold = FoldState::Folded { text: self.text.is_some() };
             let mut inner = self.text.take().map(Value::String);
             for open in self.open.iter_mut().rev() {
                 inner = Some(open.with(inner));
@@ -92,14 +92,14 @@ impl Builder {
 
     #[inline]
     fn unfold(&mut self) {
-        if let Fold::Folded { text } = self.fold {
+        if let FoldState::Folded { text } = self.fold {
             self.take_apart(text);
         }
     }
 
     #[cold]
     fn take_apart(&mut self, text: bool) {
-        self.fold = Fold::Apart;
+        self.fold = FoldState::Apart;
         let mut value = self.root.take();
         let mut left = self.open.len() + usize::from(text);
         for open in &mut self.open {

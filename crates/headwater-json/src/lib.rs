@@ -52,11 +52,11 @@ mod error;
 mod extract;
 mod fields;
 mod limits;
+mod nullable;
 mod options;
 mod parser;
 mod partial;
 mod path;
-mod present;
 mod surrogate;
 mod visit;
 
@@ -65,11 +65,15 @@ pub use completion::Completion;
 pub use error::{Error, ErrorKind};
 pub use extract::Extractor;
 pub use fields::{FieldError, FieldErrorKind, FieldKind, Fields, FieldsBuilder};
-pub use limits::{InputLimits, LimitExceeded, LimitKind};
+pub use limits::{InputLimits, LimitError, LimitKind};
+pub use nullable::present;
 pub use options::{LeadIn, Limits, Options, Trailing};
 pub use parser::Parser;
 pub use partial::PartialValue;
 pub use path::Segment;
-pub use present::present;
 pub use surrogate::{FrameText, Surrogates, without_halves};
 pub use visit::Visitor;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/json.md")]
+struct Guide;

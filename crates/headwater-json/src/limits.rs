@@ -31,7 +31,7 @@ const RESERVED_KEY: &str = "$serde_json::private::RawValue";
 ///
 /// let refused = limits.check_value(&serde_json::json!({"a": [[1]]})).unwrap_err();
 /// assert_eq!(refused.to_string(), "nested deeper than 2 levels, at /a/0");
-/// # Ok::<(), headwater_json::LimitExceeded>(())
+/// # Ok::<(), headwater_json::LimitError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -66,7 +66,7 @@ impl Default for InputLimits {
 /// assert_eq!((refused.limit(), refused.to_string().as_str()), (3, "more than 3 values, at byte 7"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitExceeded {
+pub struct LimitError {
     kind: LimitKind,
     limit: usize,
     place: LimitLocation,
@@ -119,7 +119,7 @@ impl LimitKind {
     }
 }
 
-impl LimitExceeded {
+impl LimitError {
     /// The exceeded limit.
     pub fn kind(&self) -> LimitKind {
         self.kind
@@ -146,7 +146,7 @@ impl LimitExceeded {
     }
 }
 
-impl fmt::Display for LimitExceeded {
+impl fmt::Display for LimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.limit;
         match self.kind {
@@ -179,7 +179,7 @@ impl fmt::Display for LimitExceeded {
     }
 }
 
-impl std::error::Error for LimitExceeded {}
+impl std::error::Error for LimitError {}
 
 impl InputLimits {
     /// Checks a JSON text without parsing it. The verdict is meaningless for invalid JSON, which the parser
@@ -187,7 +187,7 @@ impl InputLimits {
     ///
     /// # Errors
     /// The first exceeded limit and its byte offset.
-    pub fn check(&self, json: &[u8]) -> Result<(), LimitExceeded> {
+    pub fn check(&self, json: &[u8]) -> Result<(), LimitError> {
         self.count(json).map(drop)
     }
 
@@ -201,13 +201,13 @@ impl InputLimits {
     ///
     /// # Errors
     /// The first exceeded limit and its byte offset.
-    pub fn count(&self, json: &[u8]) -> Result<usize, LimitExceeded> {
+    pub fn count(&self, json: &[u8]) -> Result<usize, LimitError> {
         let mut tally = Tally::new(self);
         let mut depth = 0_usize;
         let mut at = 0;
         while let Some(&byte) = json.get(at) {
             let placed = |kind_and_limit: (LimitKind, usize)| {
-                LimitExceeded::offset(kind_and_limit.0, kind_and_limit.1, at)
+                LimitError::offset(kind_and_limit.0, kind_and_limit.1, at)
             };
             match byte {
                 b'{' | b'[' => {
@@ -248,7 +248,7 @@ impl InputLimits {
     ///
     /// # Errors
     /// The first exceeded limit and its path.
-    pub fn check_value(&self, value: &Value) -> Result<(), LimitExceeded> {
+    pub fn check_value(&self, value: &Value) -> Result<(), LimitError> {
         Tally::new(self).walk(value, 0)
     }
 
@@ -256,7 +256,7 @@ impl InputLimits {
     ///
     /// # Errors
     /// The first exceeded limit and its path.
-    pub fn check_object(&self, object: &Map<String, Value>) -> Result<(), LimitExceeded> {
+    pub fn check_object(&self, object: &Map<String, Value>) -> Result<(), LimitError> {
         Tally::new(self).object(object, 0)
     }
 }
@@ -302,7 +302,7 @@ impl<'a> Tally<'a> {
     }
 
     /// The recursion is bounded by the depth limit.
-    fn walk(&mut self, value: &Value, depth: usize) -> Result<(), LimitExceeded> {
+    fn walk(&mut self, value: &Value, depth: usize) -> Result<(), LimitError> {
         match value {
             Value::Object(object) => self.object(object, depth),
             Value::Array(items) => {
@@ -317,7 +317,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn object(&mut self, object: &Map<String, Value>, depth: usize) -> Result<(), LimitExceeded> {
+    fn object(&mut self, object: &Map<String, Value>, depth: usize) -> Result<(), LimitError> {
         self.container(depth + 1).map_err(here)?;
         for (key, value) in object {
             if key == RESERVED_KEY {
@@ -341,8 +341,8 @@ fn within(kind: LimitKind, count: usize, limit: usize) -> CountResult {
     if count > limit { Err((kind, limit)) } else { Ok(()) }
 }
 
-fn here((kind, limit): (LimitKind, usize)) -> LimitExceeded {
-    LimitExceeded::here(kind, limit)
+fn here((kind, limit): (LimitKind, usize)) -> LimitError {
+    LimitError::here(kind, limit)
 }
 
 fn is_space(byte: u8) -> bool {

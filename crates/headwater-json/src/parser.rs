@@ -3,7 +3,7 @@
 //! Between pieces it keeps only the expected token, one flag per open container, and the unfinished key,
 //! number or escape. Within a piece, keys, numbers and strings are borrowed.
 
-mod lead;
+mod leading_prose;
 pub(crate) mod number;
 mod run;
 mod scan;
@@ -13,7 +13,7 @@ use crate::completion::Completion;
 use crate::error::{Error, ErrorKind, ParseFault};
 use crate::options::{LeadIn, Options};
 use crate::visit::Visitor;
-use lead::Lead;
+use leading_prose::Lead;
 use number::Digits;
 use string::Escape;
 
@@ -313,7 +313,7 @@ impl Parser {
         matches!(self.expect, ParseState::End { .. }) && self.failed.is_none()
     }
 
-    /// Number of bytes read; with [`Trailing::Ignore`], up to the piece in which the value ended.
+    /// Number of bytes read; with [`Trailing::Ignore`](crate::Trailing::Ignore), up to the piece in which the value ended.
     ///
     /// ```
     /// use headwater_json::Parser;

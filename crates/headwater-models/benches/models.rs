@@ -15,7 +15,7 @@ use futures_core::Stream as _;
 use headwater_models::{
     Model, ModelRequest,
     scripted::{Rule, Script, ScriptedModel},
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn main() {
     report("a whole call of a script of one word", 1000, || (0..1000).for_each(|_| ask(&short)));
     for (name, wire, stream) in [
         ("openai", Wire::RESPONSES, responses()),
-        ("openai-chat", Wire::chat(&Dialect::OPENAI), chat()),
+        ("openai-chat", Wire::chat(&ChatQuirks::OPENAI), chat()),
         ("anthropic", Wire::ANTHROPIC, anthropic()),
         ("google", Wire::GOOGLE, google()),
     ] {

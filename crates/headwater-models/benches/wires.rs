@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use headwater_models::wire::{Dialect, Settings, Wire};
+use headwater_models::wire::{ChatQuirks, Settings, Wire};
 use headwater_protocol::SseReader;
 use serde_json::{Value, json};
 
@@ -77,13 +77,13 @@ fn main() {
 fn wire_of(api: &str) -> Option<(&'static str, Wire)> {
     Some(match api {
         "openai-responses" => ("openai", Wire::RESPONSES),
-        "openai-chat" => ("openai-chat", Wire::chat(&Dialect::OPENAI)),
+        "openai-chat" => ("openai-chat", Wire::chat(&ChatQuirks::OPENAI)),
         "anthropic-messages" => ("anthropic", Wire::ANTHROPIC),
         "gemini-generate" => ("google", Wire::GOOGLE),
-        "deepseek-chat" => ("deepseek", Wire::chat(&Dialect::DEEPSEEK)),
-        "groq-chat" => ("groq", Wire::chat(&Dialect::GROQ)),
-        "mistral-chat" => ("mistral", Wire::chat(&Dialect::MISTRAL)),
-        "openai-compatible-chat" => ("openai-compatible", Wire::chat(&Dialect::COMPATIBLE)),
+        "deepseek-chat" => ("deepseek", Wire::chat(&ChatQuirks::DEEPSEEK)),
+        "groq-chat" => ("groq", Wire::chat(&ChatQuirks::GROQ)),
+        "mistral-chat" => ("mistral", Wire::chat(&ChatQuirks::MISTRAL)),
+        "openai-compatible-chat" => ("openai-compatible", Wire::chat(&ChatQuirks::COMPATIBLE)),
         _ => return None,
     })
 }

@@ -6,17 +6,18 @@
 mod answer;
 mod cassette;
 mod provider;
+mod reply;
 mod transport;
 
 use std::{fmt, sync::Arc};
 
 use headwater_protocol::Secrets;
 
-use crate::{Model, ModelRequest, ModelStream, wire::Settings};
+use crate::{Model, ModelErrorKind, ModelKey, ModelRequest, ModelStream, wire::Settings};
 use answer::AnswerStream;
 
 pub use cassette::{Player, Recorder};
-pub use provider::{Key, Provider};
+pub use provider::{ApiKey, Provider};
 pub use transport::{Retries, Timeouts, Transport};
 
 /// A provider's model, called over HTTP.
@@ -47,6 +48,14 @@ impl HttpModel {
     }
 }
 
+impl Provider {
+    /// One of the provider's models.
+    #[must_use]
+    pub fn model(&self, model: impl Into<String>, transport: &Transport) -> HttpModel {
+        HttpModel::new(self.clone(), Settings::new(self.options(), model), transport.clone())
+    }
+}
+
 impl Model for HttpModel {
     fn name(&self) -> &str {
         &self.name
@@ -61,6 +70,14 @@ impl Model for HttpModel {
                 Box::pin(AnswerStream::new(provider, secrets, transport, encoded, decoder, request.whole))
             }
             Err(error) => Box::pin(AnswerStream::failed(error, Arc::clone(&self.secrets))),
+        }
+    }
+
+    fn key(&self) -> ModelKey {
+        match self.provider.check() {
+            _ if self.provider.has_key() => ModelKey::Configured,
+            Err(error) if error.kind() == ModelErrorKind::Auth => ModelKey::Missing,
+            _ => ModelKey::NotNeeded,
         }
     }
 }

@@ -19,7 +19,7 @@ pub mod wire;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ModelEvent, Warning};
-pub use model::{Model, ModelStream};
+pub use model::{Model, ModelKey, ModelStream};
 pub use nearest::nearest;
 pub use prompt::{ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, to_model_messages};
 pub use registry::Models;

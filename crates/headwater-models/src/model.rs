@@ -18,6 +18,22 @@ pub trait Model: fmt::Debug + Send + Sync + 'static {
     /// Calls the model. The request is sent when the stream is first polled; dropping the stream cancels the
     /// call.
     fn ask(&self, request: ModelRequest) -> ModelStream;
+
+    /// Whether it has the key that it needs.
+    fn key(&self) -> ModelKey {
+        ModelKey::NotNeeded
+    }
+}
+
+/// Whether a model has the key that it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelKey {
+    /// It has one.
+    Configured,
+    /// It needs one and has none.
+    Missing,
+    /// It needs none.
+    NotNeeded,
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -27,5 +43,9 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn ask(&self, request: ModelRequest) -> ModelStream {
         (**self).ask(request)
+    }
+
+    fn key(&self) -> ModelKey {
+        (**self).key()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::{collections::BTreeMap, sync::Arc};
 
 #[cfg(feature = "providers")]
-use crate::http::{Player, Provider, Recorder, Transport};
+use crate::http::{HttpModel, Player, Provider, Recorder, Transport};
 use crate::{Model, ModelError, ModelErrorKind, nearest::nearest};
 
 /// A registry of models. A model is found by the name that it was added under and by its own name. With the
@@ -93,6 +93,13 @@ impl Models {
         self
     }
 
+    /// Whether models are found without their keys: they are not called, or answer from a recording.
+    #[cfg(feature = "providers")]
+    #[must_use]
+    pub fn needs_no_keys(&self) -> bool {
+        self.keyless || self.transport.get().is_some_and(Transport::is_playing)
+    }
+
     /// Looks up a model.
     ///
     /// # Errors
@@ -107,14 +114,23 @@ impl Models {
             && Provider::names().any(|known| known == provider)
             && !model.is_empty()
         {
-            let (provider, transport) = (Provider::new(provider)?.with_env(), self.shared_transport()?);
-            // A provider that is not called needs no key.
-            if !transport.is_playing() && !self.keyless {
-                provider.check()?;
-            }
-            return Ok(Arc::new(provider.model(model, transport)));
+            return Ok(Arc::new(self.model_of(&Provider::new(provider)?.with_env(), model)?));
         }
         Err(self.unknown(name))
+    }
+
+    /// A model of a provider that was set up by hand, called over the transport of this registry.
+    ///
+    /// # Errors
+    /// If the provider has no address or no key, as [`Provider::check`] says.
+    #[cfg(feature = "providers")]
+    pub fn model_of(&self, provider: &Provider, model: &str) -> Result<HttpModel, ModelError> {
+        let transport = self.shared_transport()?;
+        // A provider that is not called needs no key.
+        if !transport.is_playing() && !self.keyless {
+            provider.check()?;
+        }
+        Ok(provider.model(model, transport))
     }
 
     /// The transport, created on first use.

@@ -80,12 +80,14 @@
 //!
 //! Delays and paces need a Tokio runtime; a script without them runs anywhere.
 
+mod deserialize;
 mod fault;
 mod play;
 mod script;
 mod situation;
 mod template;
 mod when;
+#[cfg(feature = "yaml")]
 mod yaml;
 
 use std::{
@@ -104,6 +106,7 @@ use situation::Situation;
 pub use fault::Fault;
 pub use script::{Call, Rule, Script};
 pub use when::When;
+#[cfg(feature = "yaml")]
 pub use yaml::ScriptError;
 
 /// Number of requests kept for [`ScriptedModel::calls`].

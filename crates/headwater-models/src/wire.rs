@@ -9,11 +9,11 @@ mod anthropic;
 mod decoder;
 mod failure;
 mod google;
+mod json_access;
 mod openai_chat;
 mod openai_responses;
 mod prompt;
-mod raw;
-mod read;
+mod raw_answer;
 mod sink;
 
 use serde_json::Value;
@@ -21,9 +21,9 @@ use serde_json::Value;
 use crate::{ModelError, ModelRequest, Warning};
 use decoder::AnswerBody;
 
-pub use decoder::Decoder;
+pub use decoder::AnswerDecoder;
 pub use failure::failure;
-pub use openai_chat::Dialect;
+pub use openai_chat::ChatQuirks;
 
 /// The wire format of a provider.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct Wire(WireKind);
 #[derive(Debug, Clone, Copy)]
 enum WireKind {
     Responses,
-    Chat(&'static Dialect),
+    Chat(&'static ChatQuirks),
     Anthropic,
     Google,
 }
@@ -79,7 +79,7 @@ impl Wire {
 
     /// OpenAI's chat completions in the dialect of a provider.
     #[must_use]
-    pub const fn chat(dialect: &'static Dialect) -> Self {
+    pub const fn chat(dialect: &'static ChatQuirks) -> Self {
         Self(WireKind::Chat(dialect))
     }
 
@@ -97,10 +97,10 @@ impl Wire {
     /// Encodes a request.
     ///
     /// ```
-    /// use headwater_models::{ModelRequest, wire::{Dialect, Settings, Wire}};
+    /// use headwater_models::{ModelRequest, wire::{ChatQuirks, Settings, Wire}};
     ///
     /// let settings = Settings::new("groq", "llama-3.3-70b-versatile");
-    /// let encoded = Wire::chat(&Dialect::GROQ).encode(&ModelRequest::new("Hello"), &settings)?;
+    /// let encoded = Wire::chat(&ChatQuirks::GROQ).encode(&ModelRequest::new("Hello"), &settings)?;
     /// assert_eq!(encoded.path, "/chat/completions");
     /// assert_eq!(encoded.body["messages"][0]["content"], "Hello");
     /// # Ok::<(), headwater_models::ModelError>(())
@@ -120,13 +120,13 @@ impl Wire {
 
     /// A decoder for one answer.
     #[must_use]
-    pub fn decoder(self, settings: &Settings) -> Decoder {
+    pub fn decoder(self, settings: &Settings) -> AnswerDecoder {
         let body = match self.0 {
             WireKind::Responses => AnswerBody::Responses(openai_responses::ResponsesAnswer::default()),
             WireKind::Chat(_) => AnswerBody::Chat(openai_chat::ChatAnswer::default()),
             WireKind::Anthropic => AnswerBody::Anthropic(anthropic::AnthropicAnswer::default()),
             WireKind::Google => AnswerBody::Google(google::GoogleAnswer::default()),
         };
-        Decoder::new(&settings.provider, body)
+        AnswerDecoder::new(&settings.provider, body)
     }
 }

@@ -9,6 +9,7 @@ mod block;
 mod content;
 mod interrupt;
 mod kind;
+mod message;
 mod origin;
 mod payload;
 mod tool;
@@ -18,7 +19,6 @@ use serde_json::Value;
 
 use crate::{
     id::{AttemptId, MessageId, RequestId},
-    state::Message,
     structured::StructuredUpdate,
 };
 
@@ -26,6 +26,10 @@ pub use block::{BlockDelta, BlockEnded, BlockKind, BlockStarted};
 pub use content::{DataEvent, FileEvent, SourceDocument, SourceUrl};
 pub use interrupt::{Choice, Interrupt, InterruptAnswered, InterruptKind};
 pub use kind::EventKind;
+pub use message::{
+    ASK_USER, Approval, FilePart, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState,
+    SourcePart, StructuredPart, TextPart, ToolPart, ToolState,
+};
 pub use origin::{Origin, Record};
 pub use payload::{
     AttemptRetracted, AttemptStarted, CheckpointEvent, ErrorEvent, ErrorInfo, FinishReason, MessageStarted,

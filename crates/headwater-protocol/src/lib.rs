@@ -43,12 +43,14 @@ mod tool_spec;
 pub use answer_format::AnswerFormat;
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
-    ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
-    BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind, Executor,
-    FileEvent, FinishReason, Interrupt, InterruptAnswered, InterruptKind, MessageStarted, Origin, Record,
-    Role, RunFinished, RunStarted, RunWaiting, SourceDocument, SourceUrl, StatusEvent, StructuredInvalidated,
-    ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
-    TraceEvent, TransitionEvent, UnknownEvent, Usage, WarningEvent,
+    ASK_USER, Approval, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta,
+    BlockEnded, BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event,
+    EventKind, Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, InterruptKind,
+    Message, MessageStarted, MessageStatus, Origin, Part, PartState, QuestionPart, QuestionState, Record,
+    Role, RunFinished, RunStarted, RunWaiting, SourceDocument, SourcePart, SourceUrl, StatusEvent,
+    StructuredInvalidated, StructuredPart, TextPart, ToolCall, ToolDenied, ToolInputAvailable,
+    ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError, ToolPart, ToolState, TraceEvent,
+    TransitionEvent, UnknownEvent, Usage, WarningEvent,
 };
 pub use framing::{
     Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader, Piece,
@@ -59,11 +61,7 @@ pub use id::{
     SessionId, ToolCallId, check_id, is_positional_id,
 };
 pub use secrets::Secrets;
-pub use state::{
-    ASK_USER, Approval, FilePart, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState,
-    Rules, RunInfo, RunState, RunStatus, SourcePart, StructuredPart, TextPart, ToolPart, ToolScope,
-    ToolState, View,
-};
+pub use state::{Rules, RunInfo, RunState, RunStatus, StateView, ToolScope};
 pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,
     StructuredStreams, StructuredUpdate,

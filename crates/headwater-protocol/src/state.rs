@@ -3,16 +3,11 @@
 //! There is one reducer. If a vendor's client builds different messages from the same events (a reused call
 //! id, data with a repeated id), the dialect sets [`Rules`]; our own rules are the default.
 
-mod message;
 mod reduce;
 mod replay;
 mod run;
 mod view;
 
-pub use message::{
-    ASK_USER, Approval, FilePart, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState,
-    SourcePart, StructuredPart, TextPart, ToolPart, ToolState,
-};
 pub use reduce::{Rules, RunState, ToolScope};
 pub use run::{RunInfo, RunStatus};
-pub use view::View;
+pub use view::StateView;

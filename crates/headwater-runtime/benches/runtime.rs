@@ -14,7 +14,7 @@ use headwater_models::{
     scripted::{Rule, Script, ScriptedModel},
 };
 use headwater_runtime::{
-    Agent, Answered, Cx, END, Next, NodeResult, START, Start, Text, Workflow, WorkflowBuilder,
+    Agent, Answer, Cx, END, Next, NodeResult, START, Start, Text, Workflow, WorkflowBuilder,
 };
 use headwater_store::{Memory, MemoryOptions, Store, embedded::Embedded};
 
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 64;
 const MEMORY_OF: &str = "HEADWATER_BENCH_MEMORY_OF";
 
 fn main() {
-    // One thread, so that what is measured is what one core does.
+    // One thread, to measure one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     if let Ok(which) = std::env::var(MEMORY_OF) {
         let (kind, store) = which.split_once(' ').unwrap();
@@ -214,7 +214,7 @@ async fn replay(store: &str, open: Open) {
         settled(&agent).await;
         let asked = outcome.state.interrupts()[0].request.clone();
         let began = Instant::now();
-        let run = agent.answer(Answered::given(asked, "yes").by(None)).await.unwrap();
+        let run = agent.answer(Answer::given(asked, "yes").by(None)).await.unwrap();
         run.outcome().await.unwrap();
         best = best.min(began.elapsed().as_secs_f64() * 1e3);
         settled(&agent).await;
@@ -233,7 +233,7 @@ async fn waiting(store: &str, open: Open) {
     let folder = tempfile::tempdir().unwrap();
     let kept = open(&folder);
     let waiting = agent(kept, one_node(ask), short());
-    // What is allocated once is allocated before.
+    // Warm up, so that one-time allocations are not counted.
     waiting.start(Start::new("hi")).await.unwrap().outcome().await.unwrap();
     let count = 20_000;
     let before = resident();

@@ -1,4 +1,4 @@
-//! What node code has in its hands.
+//! The context that node code gets: the hooks, and what the run knows.
 
 use std::{future::Future, sync::Arc};
 
@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 use crate::{
     Error, ModelRef, Result,
     error::ErrorKind,
-    hooks::{Emit, InterruptHook, Question, Reason, State, StructuredHook},
-    run::NodeRun,
+    hooks::{Emit, InterruptHook, Question, ReasonHook, StateHook, StructuredHook},
+    node::NodeVisit,
 };
 
 /// A node's hold on its run: the hooks. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Cx {
-    pub(crate) node: Arc<NodeRun>,
+    pub(crate) node: Arc<NodeVisit>,
 }
 
 impl Cx {
-    pub(crate) fn new(node: Arc<NodeRun>) -> Self {
+    pub(crate) fn new(node: Arc<NodeVisit>) -> Self {
         Self { node }
     }
 
@@ -34,7 +34,7 @@ impl Cx {
     /// The session that the run belongs to.
     #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
-        self.node.run.begun.session.as_ref()
+        self.node.run.spec.session.as_ref()
     }
 
     /// What the person wrote.
@@ -52,17 +52,17 @@ impl Cx {
     /// The conversation before this run.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.node.run.begun.messages
+        &self.node.run.spec.messages
     }
 
-    /// The conversation before this run, as a model is told it: `cx.reason(model).messages(cx.conversation()?)`.
+    /// The conversation before this run, in the form of a model's prompt: `cx.reason(model).messages(cx.conversation()?)`.
     ///
     /// # Errors
-    /// When something in it cannot be told to a model.
+    /// When it has something that models do not take.
     pub fn conversation(&self) -> Result<Vec<ModelMessage>> {
         let options = PromptOptions::ignoring_incomplete_tool_calls();
         to_model_messages(self.messages(), &options).map_err(|error| {
-            Error::new(ErrorKind::Input, format!("the conversation cannot be told: {error}"))
+            Error::new(ErrorKind::Input, format!("the conversation does not fit into a prompt: {error}"))
         })
     }
 
@@ -71,12 +71,12 @@ impl Cx {
     /// # Errors
     /// When the agent has no such model.
     pub fn model(&self, name: &str) -> Result<ModelRef> {
-        self.node.run.agent.model(name).map(ModelRef::Model)
+        self.node.run.services.models.get(name).map(ModelRef::Model)
     }
 
     /// Asks a model.
-    pub fn reason(&self, model: impl Into<ModelRef>) -> Reason {
-        Reason::new(self.node.clone(), model.into())
+    pub fn reason(&self, model: impl Into<ModelRef>) -> ReasonHook {
+        ReasonHook::new(self.node.clone(), model.into())
     }
 
     /// Asks a person, and waits for as long as it takes: the run is parked meanwhile.
@@ -97,8 +97,8 @@ impl Cx {
     ///
     /// # Errors
     /// When what is there is of another type, or `initial` does not serialise.
-    pub fn node_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<State<T>> {
-        State::of_node(self.node.clone(), key, initial)
+    pub fn node_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<StateHook<T>> {
+        StateHook::of_node(self.node.clone(), key, initial)
     }
 
     /// State that all nodes of the run share, also those of the workflows that follow. What a node writes is seen by the
@@ -106,8 +106,12 @@ impl Cx {
     ///
     /// # Errors
     /// When what is there is of another type, or `initial` does not serialise.
-    pub fn workflow_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<State<T>> {
-        State::of_workflow(self.node.clone(), key, initial)
+    pub fn workflow_state<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        initial: T,
+    ) -> Result<StateHook<T>> {
+        StateHook::of_workflow(self.node.clone(), key, initial)
     }
 
     /// The state that the agent shares with its page: at first what the page sent along, or `initial` where that is nothing. The
@@ -125,8 +129,8 @@ impl Cx {
     ///
     /// # Errors
     /// When what is there is too large, or `initial` does not serialise.
-    pub fn shared_state<T: Serialize + DeserializeOwned>(&self, initial: T) -> Result<State<T>> {
-        State::of_shared(self.node.clone(), initial)
+    pub fn shared_state<T: Serialize + DeserializeOwned>(&self, initial: T) -> Result<StateHook<T>> {
+        StateHook::of_shared(self.node.clone(), initial)
     }
 
     /// What the route approved for this run: never sent to a reader, and the same when the run is resumed.
@@ -134,7 +138,7 @@ impl Cx {
     /// # Errors
     /// When it is not of that type.
     pub fn runtime_context<T: DeserializeOwned>(&self) -> Result<T> {
-        self.node.run.begun.runtime_context.read().map_err(|error| {
+        self.node.run.spec.runtime_context.read().map_err(|error| {
             Error::new(ErrorKind::Input, format!("the runtime context cannot be read: {error}"))
         })
     }
@@ -190,7 +194,7 @@ impl Cx {
     /// When the journal cannot be written.
     pub fn now(&self) -> Result<u64> {
         let key = self.node.key("now", None)?;
-        self.node.once_now(&key.text, key.kind, || Ok(self.node.run.agent.now()))
+        self.node.once_now(&key.text, key.kind, || Ok(self.node.run.services.env.now()))
     }
 
     /// A random number from 0 up to 1, the same when the node is run again.

@@ -1,42 +1,54 @@
-//! What can go wrong with a run.
+//! Errors of runs.
 
-use std::fmt;
+use std::{error::Error as StdError, fmt, sync::Arc};
 
 use headwater_models::ModelError;
 use headwater_protocol::ErrorInfo;
 use serde::{Deserialize, Serialize};
 
-/// The result of something that a run does.
+/// The result of an operation on a run.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong with a run, where, and what to do.
+/// An error of a run: what happened, where, and what to do.
 ///
-/// It can be kept in a journal, so that a hook that failed fails again when its node is run again.
+/// It is serialisable: the journal records it, so that a hook that failed fails again on replay. An error read
+/// from the journal has no [`source`](StdError::source), and is equal to the first one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<RuntimeErrorFields>);
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Inner {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RuntimeErrorFields {
     kind: ErrorKind,
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     retryable: bool,
+    #[serde(skip)]
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// What kind of thing went wrong.
+impl PartialEq for RuntimeErrorFields {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { kind, message, code, retryable, source: _ } = self;
+        (kind, message, code, retryable) == (&other.kind, &other.message, &other.code, &other.retryable)
+    }
+}
+
+impl Eq for RuntimeErrorFields {}
+
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A workflow or an agent does not hold together.
+    /// A workflow or an agent is incomplete or contradictory.
     Build,
     /// There is no such workflow, or not in the version that the run began with.
     UnknownWorkflow,
     /// There is no such run.
     UnknownRun,
-    /// There is a run of that name already.
+    /// A run of that id exists already.
     Exists,
     /// The run has ended.
     Ended,
@@ -44,62 +56,62 @@ pub enum ErrorKind {
     UnknownModel,
     /// The model failed.
     Model,
-    /// What the model gave does not fit the schema.
+    /// The model's output does not match the schema.
     Output,
-    /// Input cannot be read as what the node takes.
+    /// The input cannot be parsed as the node's input type.
     Input,
     /// State or data does not serialise.
     State,
-    /// State, data or something else is larger than allowed.
+    /// A value exceeds a limit.
     Limit,
-    /// What the run produced is larger than is kept: the run ends.
+    /// The run produced more data than may be stored; the run ends.
     TooLarge,
-    /// A hook was called in another way than the journal says.
+    /// A hook call differs from the journal.
     Diverged,
-    /// A hook is used in a way that cannot be replayed or makes no sense.
+    /// A hook is used in a way that cannot be replayed or is not allowed.
     Hook,
-    /// A structured update does not fit what is there.
+    /// A structured update does not match the object.
     Structured,
-    /// A node failed by an error of its own.
+    /// The node returned an error.
     Node,
     /// A node panicked.
     Panic,
     /// A node took too long.
     Timeout,
-    /// The person did not want to answer.
+    /// The person declined to answer.
     Declined,
     /// The question, or the run that waited, expired.
     Expired,
-    /// A token is not ours, or not for this question.
+    /// The token is forged or belongs to another question.
     Token,
     /// There is no such question.
     UnknownRequest,
-    /// The question was answered already.
+    /// The question has been answered already.
     Answered,
-    /// The answer is not one that the question allows.
+    /// The answer does not match the question.
     Answer,
-    /// The run is not yours.
+    /// The run belongs to another principal.
     Foreign,
     /// The run was stopped.
     Stopped,
-    /// Something is driven by another process just now.
+    /// Another process drives the run.
     Busy,
     /// There is no such session.
     UnknownSession,
-    /// There is a session of that name already.
+    /// A session of that id exists already.
     SessionExists,
-    /// A run of the session is going.
+    /// The session has an active run.
     SessionBusy,
     /// There is no such checkpoint in the session.
     UnknownCheckpoint,
-    /// The question was taken back: the session went on, or back to before it.
+    /// The question was retracted: the session continued, or was reset to a point before it.
     TakenBack,
-    /// The store refused or failed.
+    /// The store refused the operation or failed.
     Store,
 }
 
 impl ErrorKind {
-    /// A stable word for machines.
+    /// A stable code for programs.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -141,44 +153,53 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of a kind, with what happened, where, and what to do.
+    /// An error with a message that says what happened, where, and what to do.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), code: None, retryable: false }))
+        let fields =
+            RuntimeErrorFields { kind, message: message.into(), code: None, retryable: false, source: None };
+        Self(Box::new(fields))
     }
 
-    /// Gives it a code of its own.
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Sets a specific code.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.0.code = Some(code.into());
         self
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// A stable word for machines.
+    /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &str {
         self.0.code.as_deref().unwrap_or_else(|| self.0.kind.code())
     }
 
-    /// Whether the same may succeed when it is done again.
+    /// Whether a retry may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 
-    /// What happened.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// As a reader of the run is told.
+    /// The error as readers of the run see it.
     #[must_use]
     pub fn info(&self) -> ErrorInfo {
         ErrorInfo {
@@ -189,8 +210,8 @@ impl Error {
         }
     }
 
-    /// Whether its text may repeat what a person or a model wrote, which no log shows at its usual level. What a node's own
-    /// code says is not among it, and neither is what the store says about itself.
+    /// Whether the message may quote a person or a model, so that it must not be logged at the default level.
+    /// Messages of the node's code and of the store are not quotes.
     #[must_use]
     pub fn may_quote(&self) -> bool {
         use ErrorKind as K;
@@ -198,11 +219,11 @@ impl Error {
             self.0.kind,
             K::Model | K::Output | K::Input | K::State | K::Structured | K::Answer | K::Diverged
         ) || self.code() == "mcp.refused"
-            // A parser repeats the text that it cannot read.
+            // A parser's message quotes the text it cannot read.
             || self.code().ends_with(".unreadable")
     }
 
-    /// Whether the store as a whole refuses or fails, and not what one run or session has in it.
+    /// Whether the whole store fails, as opposed to the data of one run or session.
     pub(crate) fn is_store_down(&self) -> bool {
         matches!(
             self.code(),
@@ -215,18 +236,18 @@ impl Error {
         )
     }
 
-    /// Whether what lies in the store cannot be read.
+    /// Whether stored data cannot be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.code(), "journal.unreadable" | "store.corrupt")
     }
 
-    /// Gives damage in the store the code of the thing that cannot be read: damaged bytes are handled like bytes that
-    /// do not parse.
+    /// Gives a store's corruption error the code of the unreadable item: damaged bytes are handled like bytes
+    /// that do not parse.
     pub(crate) fn or_unreadable(self, code: &str) -> Self {
         if self.code() == "store.corrupt" { self.with_code(code) } else { self }
     }
 
-    /// Whether the run cannot go on, whatever the node makes of it.
+    /// Whether the run must end, even if the node catches the error.
     pub(crate) fn is_fatal(&self) -> bool {
         use ErrorKind::{Diverged, Hook, Stopped, Store, TooLarge};
         matches!(self.0.kind, Diverged | Hook | Stopped | Store | TooLarge)
@@ -239,18 +260,22 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
 
 impl From<headwater_store::Error> for Error {
     fn from(error: headwater_store::Error) -> Self {
-        // What is too large now is so for ever: it ends the run that produced it, and is never tried again.
+        // A retry would be too large again, so the run that produced the data ends.
         let kind = match error.kind() {
             headwater_store::ErrorKind::TooLarge => ErrorKind::TooLarge,
             _ => ErrorKind::Store,
         };
         let mut out = Self::new(kind, error.to_string()).with_code(error.code());
         out.0.retryable = error.is_retryable();
-        out
+        out.with_source(error)
     }
 }
 
@@ -258,11 +283,11 @@ impl From<ModelError> for Error {
     fn from(error: ModelError) -> Self {
         let mut out = Self::new(ErrorKind::Model, error.to_string()).with_code(error.kind().code());
         out.0.retryable = error.is_retryable();
-        out
+        out.with_source(error)
     }
 }
 
-/// Why a node failed. Any error becomes one by `?`.
+/// The reason a node failed. `?` converts any error.
 ///
 /// ```
 /// use headwater_runtime::{Next, NodeResult};
@@ -277,13 +302,13 @@ impl From<ModelError> for Error {
 pub struct NodeError(Error);
 
 impl NodeError {
-    /// A failure in the node's own words.
+    /// An error with the node's own message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(Error::new(ErrorKind::Node, message))
     }
 
-    /// What it is to the run.
+    /// The underlying error of the run.
     #[must_use]
     pub fn error(&self) -> &Error {
         &self.0
@@ -294,9 +319,9 @@ impl NodeError {
     }
 }
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for NodeError {
+impl<E: StdError + Send + Sync + 'static> From<E> for NodeError {
     fn from(error: E) -> Self {
-        let error: Box<dyn std::error::Error> = Box::new(error);
+        let error: Box<dyn StdError + Send + Sync> = Box::new(error);
         match error.downcast::<Error>() {
             Ok(error) => Self(*error),
             Err(error) => {
@@ -309,7 +334,9 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for NodeError {
                     }
                     source = cause.source();
                 }
-                Self(Error::new(ErrorKind::Node, message))
+                let mut out = Error::new(ErrorKind::Node, message);
+                out.0.source = Some(error.into());
+                Self(out)
             }
         }
     }

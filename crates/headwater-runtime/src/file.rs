@@ -1,15 +1,17 @@
-//! Agents that are described by a YAML or JSON file: read, checked to the last name, and built.
+//! Agents described by a YAML or JSON file: parsing, checking every reference, building the agent.
 //!
-//! The format is shown in `docs/yaml.md`, and as a JSON Schema by [`AgentFile::json_schema`].
+//! `docs/yaml.md` describes the format; [`AgentFile::json_schema`] returns its JSON Schema.
 
 mod build;
 mod check;
 mod error;
 mod format;
+mod http_tools;
 mod load;
+mod models;
 mod nodes;
-mod place;
 mod servers;
+mod span;
 mod template;
 mod view;
 
@@ -26,9 +28,9 @@ pub use format::{FileClient, FileVisibility};
 pub use view::{FileEdge, FileNode, FileWorkflow};
 
 use format::AgentText;
-use load::Parts;
+use load::AgentParts;
 
-/// An agent's file, read with all that it includes, and checked. Cheap to clone.
+/// An agent file and its includes, parsed and checked. Cheap to clone.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,20 +55,20 @@ use load::Parts;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct AgentFile(Arc<Parts>);
+pub struct AgentFile(Arc<AgentParts>);
 
 impl AgentFile {
-    /// Reads a file and those that it includes.
+    /// Reads and checks a file and its includes.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with file, line and column.
+    /// Every problem in the files, each with file, line and column.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileErrors> {
         let path = path.as_ref();
         let text = load::read_text(path).map_err(|error| FileError::reading(path, &error))?;
         Self::parse(path, text)
     }
 
-    /// Reads a text. Files that it includes are looked for in the folder of `name`.
+    /// Parses and checks a text. Includes are resolved relative to the folder of `name`.
     ///
     /// ```
     /// use headwater_runtime::AgentFile;
@@ -76,7 +78,7 @@ impl AgentFile {
     /// ```
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with file, line and column.
+    /// Every problem in the files, each with file, line and column.
     pub fn parse(name: impl AsRef<Path>, text: impl Into<String>) -> Result<Self, FileErrors> {
         let parts = load::load(name.as_ref(), text.into()).map_err(FileErrors::of)?;
         FileErrors::check(check::check(&parts))?;
@@ -89,13 +91,13 @@ impl AgentFile {
         self.0.name.as_ref().map_or("agent", |name| name.value.as_str())
     }
 
-    /// What the agent does, for people.
+    /// A description of the agent for people.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
     }
 
-    /// What readers see of its runs.
+    /// The parts of a run that readers may see.
     ///
     /// ```
     /// use headwater_runtime::AgentFile;
@@ -114,7 +116,7 @@ impl AgentFile {
         self.0.visibility
     }
 
-    /// What its clients may decide.
+    /// The settings that clients may choose.
     ///
     /// ```
     /// use headwater_runtime::AgentFile;
@@ -133,7 +135,7 @@ impl AgentFile {
         &self.0.client
     }
 
-    /// The file, and all that it includes: when one of them changes, the agent has changed.
+    /// The file and its includes. A change to any of them changes the agent.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.0.files

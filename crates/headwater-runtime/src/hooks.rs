@@ -7,12 +7,12 @@ mod state;
 mod structured;
 
 pub use emit::Emit;
-pub use interrupt::{Choice, Declinable, Form, InterruptHook, MaybeAnswer, MultiChoice, Question, Text};
+pub use interrupt::{Choice, Form, InterruptHook, MultiChoice, OptionalInterrupt, Question, Text};
 pub use reason::{
-    Ask, AskMode, Failover, Reason, ReasonFuture, Reply, Structured, ToolCallMade, ToolOptions,
+    Ask, AskMode, Failover, FinishedToolCall, ReasonFuture, ReasonHook, ReasonReply, StructuredOutput,
+    ToolOptions,
 };
-pub use state::State;
+pub use state::StateHook;
 pub use structured::StructuredHook;
 
-pub(crate) use interrupt::{answering, check_answer, check_schema, wait_for};
-pub(crate) use state::SHARED;
+pub(crate) use interrupt::wait_for;

@@ -17,6 +17,7 @@ pub(crate) const QUESTIONS: &str = "question/";
 pub(crate) const OPEN_QUESTIONS: &str = "question-of/";
 pub(crate) const SESSION_QUEUES: &str = "session-queue/";
 pub(crate) const TREE_SWEEPS: &str = "session-sweep/";
+pub(crate) const NOTICES: &str = "run-notice/";
 pub(crate) const HANDOVERS: &str = "handover/";
 
 /// The wish to stop a run, among what is sent to it. No encoded id contains a `!`.
@@ -37,6 +38,16 @@ impl OwnerTag {
     /// An owner among those of one agent.
     pub(crate) fn of_agent(agent: &str, owner: Option<&str>) -> Self {
         Self::hash(Some(agent), owner)
+    }
+
+    /// All owners, whatever the agent. No hash is as short.
+    pub(crate) fn everyone() -> Self {
+        Self("all".to_owned())
+    }
+
+    /// All owners among those of one agent.
+    pub(crate) fn everyone_of_agent(agent: &str) -> Self {
+        Self(format!("all-{}", Self::hash(Some(agent), None).0))
     }
 
     fn hash(agent: Option<&str>, owner: Option<&str>) -> Self {
@@ -101,6 +112,17 @@ pub(crate) fn active_runs(owner: &OwnerTag) -> String {
 
 pub(crate) fn active_run(owner: &OwnerTag, run: &RunId) -> String {
     join("active-run", &[&owner.0, run.as_str()])
+}
+
+/// The notice of an end or a wait; waits are numbered.
+pub(crate) fn notice(run: &RunId, status: &str, number: u64) -> String {
+    join("run-notice", &[run.as_str(), status, &number.to_string()])
+}
+
+/// What a notice is called outside of the store.
+pub(crate) fn read_notice(key: &str) -> Option<String> {
+    let [run, status, number] = <[String; 3]>::try_from(split(NOTICES, key)?).ok()?;
+    Some(format!("{run}.{status}.{number}"))
 }
 
 /// Notes that a process has handed its runs over.
@@ -177,6 +199,19 @@ pub(crate) fn sessions_of(owner: &OwnerTag) -> String {
 
 pub(crate) fn listed_session(owner: &OwnerTag, created: u64, session: &SessionId) -> String {
     join("session-of", &[&owner.0, &newest_first(created), session.as_str()])
+}
+
+/// A session in the list of all owners, who may use the same name.
+pub(crate) fn listed_session_of_everyone(agent: &str, created: u64, session: &SessionKey) -> String {
+    let [owner, id] = session.parts();
+    join("session-of", &[&OwnerTag::everyone_of_agent(agent).0, &newest_first(created), owner, id])
+}
+
+/// When a session of the list of all owners was begun, and which it is.
+pub(crate) fn read_listed_of_everyone(prefix: &str, key: &str) -> Option<(u64, SessionKey)> {
+    let [time, owner, id] = <[String; 3]>::try_from(split(prefix, key)?).ok()?;
+    let session = SessionKey { owner: OwnerTag(owner), id: id.into() };
+    Some((u64::MAX - time.parse::<u64>().ok()?, session))
 }
 
 /// A session whose turns wait.
@@ -369,6 +404,7 @@ mod tests {
             branch(&session, None, &point),
             branch(&session, Some(&point), &point),
             listed_session(&OwnerTag::of_agent("one", owner), 7, &id.into()),
+            listed_session_of_everyone("one", 7, &session),
         ]
     }
 
@@ -386,6 +422,7 @@ mod tests {
             open_question(&OwnerTag::new(None), &request),
             listed_run(&OwnerTag::new(None), 7, &run),
             active_run(&OwnerTag::new(None), &run),
+            notice(&run, "failed", 0),
             handover(id),
             checkpoint(&point),
             checkpoint_pieces(&point),
@@ -427,6 +464,9 @@ mod tests {
         fn keys_are_read_back(owner in owner(), id in name(), other in name()) {
             prop_assume!(id.len() <= 256 && other.len() <= 256);
             let session = SessionKey::new(owner.as_deref(), &id.as_str().into());
+            let listed = listed_session_of_everyone("one", 7, &session);
+            let prefix = sessions_of(&OwnerTag::everyone_of_agent("one"));
+            prop_assert_eq!(read_listed_of_everyone(&prefix, &listed), Some((7, session.clone())));
             prop_assert_eq!(read_session_queue(&session_queue(&session)), Some(session.clone()));
             prop_assert_eq!(read_session_in_tree(&other, &session_in_tree(&other, &session)), Some(session.clone()));
             let (point, run) = (CheckpointId::from(other.as_str()), RunId::from(id.as_str()));

@@ -9,6 +9,7 @@
 mod agent;
 mod codec;
 mod cx;
+mod environment;
 mod error;
 #[cfg(feature = "yaml")]
 mod file;
@@ -18,22 +19,25 @@ mod journal;
 mod keys;
 mod limits;
 mod model;
+mod model_health;
 mod next;
+mod node;
+mod options;
 mod page;
+mod price;
+mod question;
 mod raw;
 mod reader_error;
 mod replay;
 mod run;
-mod seeing;
 mod session;
+mod skip;
+mod telemetry;
 mod usage;
 mod value_pages;
 mod workflow;
 
-pub use agent::{
-    Agent, AgentBuilder, AgentOptions, AgentTool, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage,
-    Run, RunFilter, RunPage, RunPlace, RunSummary, Start, Tended, lost_after,
-};
+pub use agent::{Agent, AgentBuilder, AgentModel, AgentTool, RunIndex};
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
 #[cfg(feature = "yaml")]
@@ -41,24 +45,34 @@ pub use file::{
     AgentFile, FileClient, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions,
     FileVisibility, FileWorkflow, Functions,
 };
+pub use headwater_models::ModelKey;
 pub use hooks::{
-    Ask, AskMode, Choice, Declinable, Emit, Failover, Form, InterruptHook, MaybeAnswer, MultiChoice,
-    Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
-    ToolOptions,
+    Ask, AskMode, Choice, Emit, Failover, FinishedToolCall, Form, InterruptHook, MultiChoice,
+    OptionalInterrupt, Question, ReasonFuture, ReasonHook, ReasonReply, StateHook, StructuredHook,
+    StructuredOutput, Text, ToolOptions,
 };
 pub use id::fresh_id;
-pub use journal::{Answer, Begun, Entry, Invalidated, RecordReader, VisibleRecord, state_after};
+pub use journal::{
+    AnswerValue, InvalidatedStream, JournalEntry, RecordReader, RunSpec, VisibleRecord, state_after,
+};
 pub use model::ModelRef;
+pub use model_health::ModelCalls;
 pub use next::{Next, NodeResult};
+pub use node::{Divergence, DivergenceKind, NodeInput};
+pub use options::AgentOptions;
 pub use page::{open_page, seal_page};
+pub use price::{Price, PriceList};
+pub use question::{Answer, OpenQuestion, QuestionPage};
 pub use raw::RawJson;
 pub use reader_error::{READER_ERRORS, code_of, coded, error_for_reader, reader_text};
-pub use replay::{Divergence, DivergenceKind, Replayed, replay};
+pub use replay::{ReplayReport, replay};
+pub use run::{
+    LocalRun, Owners, RecoveryReport, Run, RunFilter, RunNotice, RunOutcome, RunPage, RunPlace, RunSummary,
+    Start, lost_after,
+};
 pub use session::{
-    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RolledBack, Sent, Session,
-    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput,
-    TurnOfRun, Variant, WhenBusy,
+    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RollbackSummary, Session,
+    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn,
+    TurnHandle, TurnInput, TurnOfRun, Variant, WhenBusy,
 };
-pub use workflow::{
-    END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,
-};
+pub use workflow::{END, NodeFunction, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder};

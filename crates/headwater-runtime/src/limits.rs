@@ -1,6 +1,6 @@
 //! Limits on values that come from outside, and on values that are stored.
 
-use headwater_json::{InputLimits, LimitExceeded};
+use headwater_json::{InputLimits, LimitError};
 use headwater_protocol::StructuredOp;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) fn kept() -> InputLimits {
     nested(input().depth)
 }
 
-/// Limits on what a hook gave, with what is stored around it.
+/// Limits of a hook's result, including the data stored around it.
 pub(crate) fn stored_hook() -> InputLimits {
     nested(input().depth + 8)
 }
@@ -79,7 +79,7 @@ pub(crate) fn check_text(limits: &InputLimits, what: &str, json: &[u8]) -> Resul
     limits.check(json).map_err(|exceeded| refused(what, &exceeded))
 }
 
-pub(crate) fn refused(what: &str, exceeded: &LimitExceeded) -> Error {
+pub(crate) fn refused(what: &str, exceeded: &LimitError) -> Error {
     let code = format!("value.{}", exceeded.kind().code());
     Error::new(ErrorKind::Limit, format!("{what} is too large: {exceeded}")).with_code(code)
 }

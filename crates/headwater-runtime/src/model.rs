@@ -1,10 +1,63 @@
 //! Which model is meant.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use headwater_models::{Model, scripted::ScriptedModel};
+use headwater_models::{Model, Models, scripted::ScriptedModel};
 
-use crate::{Result, agent::AgentInner};
+use crate::{Error, Result, error::ErrorKind, model_health::ModelHealthLog};
+
+/// The models of an agent, and the names that it gives them.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelCatalog {
+    models: Models,
+    /// The agent's own names for models of `models`.
+    aliases: HashMap<String, String>,
+    /// How their calls went.
+    pub(crate) health: Arc<ModelHealthLog>,
+}
+
+impl ModelCatalog {
+    pub(crate) fn new(models: Models, aliases: HashMap<String, String>, health: Arc<ModelHealthLog>) -> Self {
+        Self { models, aliases, health }
+    }
+
+    /// The names of the agent's models: its own, and those of models that were called.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let own = self.aliases.keys().cloned().chain(self.models.names().map(str::to_owned));
+        own.chain(self.health.names()).collect()
+    }
+
+    /// The name as `provider:model` that a name stands for, whether the model can be called or not.
+    pub(crate) fn full_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.aliases.get(name).map_or(name, String::as_str)
+    }
+
+    /// A model, by its name in the agent or as `provider:model`.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<dyn Model>> {
+        let name = self.aliases.get(name).map_or(name, String::as_str);
+        self.models.get(name).map_err(|error| Error::new(ErrorKind::UnknownModel, error.to_string()))
+    }
+
+    /// The only model of the agent, whatever it is called; `None` if there are several.
+    pub(crate) fn only(&self) -> Option<String> {
+        let names = self.models.names().chain(self.aliases.keys().map(String::as_str));
+        let mut models = names.filter_map(|name| Some(self.get(name).ok()?.name().to_owned()));
+        let first = models.next()?;
+        models.all(|other| other == first).then_some(first)
+    }
+
+    /// The same models without their keys, for a replay, which never calls them.
+    pub(crate) fn without_keys(&self) -> Self {
+        Self {
+            models: self.models.clone().without_keys(),
+            aliases: self.aliases.clone(),
+            health: Arc::default(),
+        }
+    }
+}
 
 /// A model, or the name of one: its name in the agent, or `provider:model`.
 #[derive(Debug, Clone)]
@@ -16,9 +69,9 @@ pub enum ModelRef {
 }
 
 impl ModelRef {
-    pub(crate) fn resolve(&self, agent: &AgentInner) -> Result<Arc<dyn Model>> {
+    pub(crate) fn resolve(&self, models: &ModelCatalog) -> Result<Arc<dyn Model>> {
         match self {
-            Self::Name(name) => agent.model(name),
+            Self::Name(name) => models.get(name),
             Self::Model(model) => Ok(model.clone()),
         }
     }

@@ -1,14 +1,14 @@
-//! What a node gives back: data for the nodes after it, and where to go.
+//! The result of a node: data for the following nodes, and the next step.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Error, NodeError, Result, error::ErrorKind, limits};
 
-/// What a node gives back, or why it failed.
+/// The result of a node, or the reason it failed.
 pub type NodeResult = std::result::Result<Next, NodeError>;
 
-/// What a node gives back.
+/// The result of a node.
 ///
 /// ```
 /// use headwater_runtime::Next;
@@ -25,7 +25,7 @@ pub struct Next {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) structured: Option<NodeStructured>,
+    pub(crate) structured: Option<NodeObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) condition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,12 +39,12 @@ pub struct Next {
 /// A finished object that a node shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeStructured {
+pub(crate) struct NodeObject {
     pub(crate) data_type: String,
     pub(crate) data: Value,
 }
 
-/// The workflow that goes on after this one.
+/// The workflow to continue with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transition {
@@ -54,13 +54,13 @@ pub(crate) struct Transition {
 }
 
 impl Transition {
-    /// What is handed over is merged into data, so it must be an object.
+    /// The payload is merged into the data, so it must be an object.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.payload {
             None | Some(Value::Object(_)) => Ok(()),
             Some(other) => {
                 let (to, kind) = (&self.to, json_kind(other));
-                let message = format!("what is handed over to workflow `{to}` must be an object, not {kind}");
+                let message = format!("the payload for workflow `{to}` must be an object, not {kind}");
                 Err(Error::new(ErrorKind::State, message))
             }
         }
@@ -68,7 +68,7 @@ impl Transition {
 }
 
 impl Next {
-    /// Refuses what is nested too deeply to be stored and read back.
+    /// Refuses values nested too deeply to be stored and read back.
     pub(crate) fn check_limits(&self) -> Result<()> {
         limits::kept()
             .check_object(&self.data)
@@ -84,39 +84,39 @@ impl Next {
         Ok(())
     }
 
-    /// Nothing for the nodes after it: the plain edges are followed.
+    /// No data; the unconditional edges are followed.
     #[must_use]
     pub fn go() -> Self {
         Self::default()
     }
 
-    /// Data that is merged into what the nodes after it take.
+    /// Data that is merged into the input of the following nodes.
     ///
     /// # Errors
-    /// When it does not serialise to a JSON object.
+    /// If it does not serialise to a JSON object.
     pub fn data<T: Serialize + ?Sized>(data: &T) -> Result<Self> {
         Self::default().with_data(data)
     }
 
-    /// A message that is shown when the node is done.
+    /// A message that is shown when the node has finished.
     #[must_use]
     pub fn message(text: impl Into<String>) -> Self {
         Self::default().with_message(text)
     }
 
-    /// Which edge to follow.
+    /// The condition that selects the edge to follow.
     #[must_use]
     pub fn condition(condition: impl Into<String>) -> Self {
         Self::default().with_condition(condition)
     }
 
-    /// What the person wants: it chooses the edge where there is no condition.
+    /// The person's intent: selects the edge if there is no condition.
     #[must_use]
     pub fn intent(intent: impl Into<String>) -> Self {
         Self::default().with_intent(intent)
     }
 
-    /// Goes on with another workflow when this one has ended.
+    /// Continues with another workflow when this one has ended.
     #[must_use]
     pub fn transition(workflow: impl Into<String>) -> Self {
         Self::default().with_transition(workflow)
@@ -125,7 +125,7 @@ impl Next {
     /// Adds data.
     ///
     /// # Errors
-    /// When it does not serialise to a JSON object.
+    /// If it does not serialise to a JSON object.
     pub fn with_data<T: Serialize + ?Sized>(mut self, data: &T) -> Result<Self> {
         match serde_json::to_value(data) {
             Ok(Value::Object(data)) => merge(&mut self.data, data),
@@ -152,14 +152,14 @@ impl Next {
     /// Adds a finished object to show.
     #[must_use]
     pub fn with_structured(mut self, data_type: impl Into<String>, data: Value) -> Self {
-        self.structured = Some(NodeStructured { data_type: data_type.into(), data });
+        self.structured = Some(NodeObject { data_type: data_type.into(), data });
         self
     }
 
-    /// Adds the run's public result, which readers get with its end. Data is never shown to them.
+    /// Adds the run's public result, which readers get when the run ends. They never see the data.
     ///
     /// # Errors
-    /// When it does not serialise.
+    /// If it does not serialise.
     pub fn with_result<T: Serialize + ?Sized>(mut self, result: &T) -> Result<Self> {
         let result = serde_json::to_value(result).map_err(|error| {
             Error::new(ErrorKind::State, format!("a run's result does not serialise: {error}"))
@@ -189,7 +189,7 @@ impl Next {
         self
     }
 
-    /// Hands something over to the workflow of the transition; without it, the node's data.
+    /// Sets the input of the next workflow. Default: the node's data.
     #[must_use]
     pub fn with_payload(mut self, payload: Value) -> Self {
         if let Some(transition) = &mut self.transition {
@@ -199,7 +199,7 @@ impl Next {
     }
 }
 
-/// Merges data into data: objects key by key, everything else replaced.
+/// Merges objects key by key; all other values are replaced.
 pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
@@ -211,7 +211,7 @@ pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// What kind of JSON a value is, for messages.
+/// The JSON type of a value, for messages.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn next_is_taken_back_for_its_own_list_and_owner_only() {
+    fn next_is_accepted_for_its_own_list_and_owner_only() {
         let secret = Secret::from_bytes([7; 32]);
         let next = seal_page(&secret, "runs", Some("ann"), 7, "run_1/x");
         assert_eq!(open_page(&secret, "runs", Some("ann"), &next).unwrap(), (7, "run_1/x".to_owned()));

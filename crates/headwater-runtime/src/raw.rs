@@ -1,13 +1,13 @@
-//! JSON as text that is parsed only when a node asks for it.
+//! JSON kept as text and parsed on demand.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-/// JSON that is kept as text: contexts and data of a run, from the request to the journal. Cheap to clone.
+/// JSON kept as text: the contexts and data of a run, from the request to the journal. Cheap to clone.
 ///
-/// A parsed value takes up to 70 times the memory of its text, and most runs never look at theirs.
+/// A parsed value needs up to 70 times the memory of its text, and most runs never read theirs.
 ///
 /// ```
 /// use headwater_runtime::RawJson;
@@ -23,41 +23,41 @@ use serde_json::{Map, Value, value::RawValue};
 pub struct RawJson(Option<Arc<RawValue>>);
 
 impl RawJson {
-    /// The text; `null` if there is nothing.
+    /// The text; `null` if empty.
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.as_deref().map_or("null", RawValue::get)
     }
 
-    /// Whether there is nothing.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether it is an object, or nothing.
+    /// Whether it is an object or empty.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.0.as_deref().is_none_or(|raw| raw.get().starts_with('{'))
     }
 
-    /// Writes something as JSON.
+    /// Serialises a value.
     ///
     /// # Errors
-    /// When it does not serialise.
+    /// If it does not serialise.
     pub fn write<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(value).map(Into::into)
     }
 
-    /// Parses it.
+    /// Parses the text.
     ///
     /// # Errors
-    /// When it is not of that type.
+    /// If the JSON is not of that type.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.get())
     }
 
-    /// Parses an object; empty if there is nothing or something else.
+    /// Parses an object; an empty one if the JSON is not an object.
     pub(crate) fn object(&self) -> Map<String, Value> {
         if self.is_null() { Map::new() } else { self.read().unwrap_or_default() }
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_from_text_and_from_a_value() {
+    fn raw_json_round_trips_through_text_and_value() {
         for value in [json!(null), json!({}), json!({"a": [1, {"b": null}]}), json!("text")] {
             let raw = RawJson::from(value.clone());
             let written = serde_json::to_string(&[&raw]).unwrap();

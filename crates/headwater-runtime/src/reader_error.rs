@@ -1,9 +1,9 @@
-//! What a reader is shown of an error: a stable code and a fixed sentence. The text behind it is the operator's, because it
-//! may name files, commands, addresses, or repeat a prompt.
+//! Errors as readers see them: a stable code and a fixed sentence. The original message goes to the operator
+//! only, because it may name files, commands or addresses, or quote a prompt.
 
 use headwater_protocol::ErrorInfo;
 
-/// The codes with which runs, attempts and tool calls fail, and the sentence that a reader is shown for each.
+/// The codes of failed runs, attempts and tool calls, and the sentence shown to readers for each.
 pub const READER_ERRORS: &[(&str, &str)] = &[
     ("attempt.abandoned", "The answer was interrupted and is asked for again."),
     ("build", "The agent is not set up correctly."),
@@ -72,10 +72,11 @@ pub const READER_ERRORS: &[(&str, &str)] = &[
     ("workflow.version", "The agent was changed while the run was going on."),
 ];
 
-/// The code of an error that names none, or one that is no code.
+/// The code of an error without a valid code.
 const UNKNOWN: &str = "error";
 
-/// An error's text with its code before it: `mcp.ended: the MCP server …`. So errors travel where there is room for one text.
+/// Prefixes an error's message with its code (`mcp.ended: the MCP server …`), for places that carry a single
+/// text.
 ///
 /// ```
 /// use headwater_runtime::{code_of, coded};
@@ -89,14 +90,14 @@ pub fn coded(code: &str, text: &str) -> String {
     format!("{code}: {text}")
 }
 
-/// The code that a text begins with, if it is one of [`READER_ERRORS`].
+/// The code that a text begins with, if it is in [`READER_ERRORS`].
 #[must_use]
 pub fn code_of(text: &str) -> Option<&'static str> {
     let (code, _) = text.split_once(": ")?;
     READER_ERRORS.iter().map(|(known, _)| *known).find(|known| *known == code)
 }
 
-/// The fixed sentence for a code. A code that is not in the list has the sentence of its family, or a general one.
+/// The fixed sentence for a code. An unlisted code has the sentence of its family, or a general one.
 ///
 /// ```
 /// use headwater_runtime::reader_text;
@@ -120,7 +121,8 @@ pub fn reader_text(code: &str) -> &'static str {
     }
 }
 
-/// The error as a reader is shown it: the code, its fixed sentence, and the request under which the log has the rest.
+/// The error as a reader sees it: the code, its fixed sentence, and the id of the request under which the log
+/// has the details.
 ///
 /// ```
 /// use headwater_protocol::ErrorInfo;
@@ -145,7 +147,7 @@ pub fn error_for_reader(error: &ErrorInfo) -> ErrorInfo {
     }
 }
 
-/// Whether a word can be shown as a code: an error may carry any text there.
+/// Whether a text has the form of a code; an error may carry any text there.
 fn is_code(code: &str) -> bool {
     !code.is_empty()
         && code.len() <= 64

@@ -3,29 +3,26 @@
 //! Nothing happens outside: no model, tool or person is asked, and the run's journal is only read. What nodes write goes to
 //! a store in memory that is thrown away.
 
-mod divergence;
-mod rehearsal;
-
 use std::{collections::HashMap, sync::Arc};
 
 use headwater_protocol::{ErrorInfo, Event, RunFinished, RunId};
 use headwater_store::{JournalId, Memory, Store};
 use serde_json::{Value, json};
 
-pub use divergence::{Divergence, DivergenceKind};
-pub(crate) use rehearsal::Rehearsal;
-
 use crate::{
     Agent, Error, Result,
     error::ErrorKind,
-    journal::{FoldReader, Journal, Left, Visit, Walked},
-    run::{Ended, Executed, NodeRun, RunShared, Walk, execute},
+    id::fresh_id,
+    journal::{FoldReader, Journal, NodeExit, Visit, WalkStep},
+    node::{ActiveRun, Divergence, DivergenceKind, NodeServices, NodeVisit, Rehearsal},
+    question::Questions,
+    run::{NodeOutcome, Walk, WalkEnd, Workflows, execute, show},
 };
 
 /// What a replay found.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Replayed {
+pub struct ReplayReport {
     /// The run.
     pub run: RunId,
     /// How many visits of nodes were run again.
@@ -36,7 +33,7 @@ pub struct Replayed {
     pub divergence: Option<Divergence>,
 }
 
-impl Replayed {
+impl ReplayReport {
     /// Whether today's code does what the journal says.
     #[must_use]
     pub fn is_same(&self) -> bool {
@@ -74,52 +71,60 @@ impl Replayed {
 /// # Errors
 /// When there is no such run, when it belongs to another agent, when the agent has not all of its workflows, or when the
 /// store fails.
-pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<Replayed> {
+pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<ReplayReport> {
     let run = run.into();
     let recorded = agent.run(run.clone()).recorded().await?;
     let end = recorded.into_iter().rev().find(|event| event.kind().ends_run());
-    let mut fold = FoldReader::read_whole(&*agent.0.store, &JournalId::from(run.as_str())).await?;
-    let begun = fold.begun(run.as_str())?;
-    if begun.agent != agent.name() {
-        let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, agent.name());
+    let mut fold = FoldReader::read_whole(&**agent.store(), &JournalId::from(run.as_str())).await?;
+    let spec = fold.spec(run.as_str())?;
+    if spec.agent != agent.name() {
+        let message = format!("run {run} belongs to agent `{}`, this is `{}`", spec.agent, agent.name());
         return Err(Error::new(ErrorKind::Foreign, message));
     }
     let mut versions: Vec<String> = fold.workflows().into_iter().map(str::to_owned).collect();
-    versions.push(format!("{}@{}", begun.workflow, begun.version));
+    versions.push(format!("{}@{}", spec.workflow, spec.version));
     let store = Arc::new(Memory::new());
-    let inner = Arc::new(agent.0.rehearsing(store.clone(), &versions)?);
-    let workflow = inner.workflow_version(&begun.workflow, &begun.version)?;
-    let walk = Walk::new(workflow, begun.input.clone(), &begun.data);
+    let workflows = agent.runs.workflows.as_versions(&versions)?;
+    let env = Arc::new(agent.env().on_store(store.clone(), fresh_id("replay")?));
+    let services = Arc::new(NodeServices {
+        models: agent.runs.services.models.without_keys(),
+        tools: agent.runs.services.tools.clone(),
+        questions: Questions::new(env.clone()),
+        env: env.clone(),
+    });
+    let workflow = workflows.version(&spec.workflow, &spec.version)?;
+    let walk = Walk::new(workflow, spec.input.clone(), &spec.data);
     let recorded = std::mem::take(&mut fold.walk.steps);
     let rehearsal = Rehearsal::new(&recorded);
-    let lease = store.claim(&run.as_str().into(), &inner.owner, inner.options.lease).await?;
+    let lease = store.claim(&run.as_str().into(), &env.process, env.options.lease).await?;
     let hooks = fold.hooks.len();
-    // What is replayed is written to a journal of its own.
+    // The replay writes to a journal of its own.
     (fold.bytes, fold.tail_bytes) = (0, 0);
     let journal = Journal::new(store, lease, fold, u64::MAX);
-    let shared = RunShared::new(run.clone(), inner, begun, journal).rehearsing(rehearsal);
-    let mut replaying = Replaying { run: Arc::new(shared), walk, open: HashMap::new(), visits: 0 };
-    let divergence = replaying.follow(recorded, end).await?;
-    Ok(Replayed { run, visits: replaying.visits, hooks, divergence })
+    let shared = ActiveRun::new(run.clone(), services, spec, journal).rehearsing(rehearsal);
+    let mut replay = Replay { run: Arc::new(shared), workflows, walk, open: HashMap::new(), visits: 0 };
+    let divergence = replay.follow(recorded, end).await?;
+    Ok(ReplayReport { run, visits: replay.visits, hooks, divergence })
 }
 
-struct Replaying {
-    run: Arc<RunShared>,
+struct Replay {
+    run: Arc<ActiveRun>,
+    workflows: Workflows,
     walk: Walk,
     /// The visits that were run and not left.
-    open: HashMap<Visit, (Arc<NodeRun>, Executed)>,
+    open: HashMap<Visit, (Arc<NodeVisit>, NodeOutcome)>,
     visits: usize,
 }
 
-impl Replaying {
+impl Replay {
     /// Walks as the journal says, and runs every node on the way. The order is the journal's, so that each node sees the
     /// state that it saw then.
-    async fn follow(&mut self, recorded: Vec<Walked>, end: Option<Event>) -> Result<Option<Divergence>> {
+    async fn follow(&mut self, recorded: Vec<WalkStep>, end: Option<Event>) -> Result<Option<Divergence>> {
         for walked in recorded {
             let divergence = match walked {
-                Walked::Entered(visit) => self.enter(visit).await?,
-                Walked::Failed(_) => None,
-                Walked::Left(left) => self.leave(&left)?,
+                WalkStep::Entered(visit) => self.enter(visit).await?,
+                WalkStep::Failed(_) => None,
+                WalkStep::Left(left) => self.leave(&left)?,
             };
             if divergence.is_some() {
                 return Ok(divergence);
@@ -162,17 +167,17 @@ impl Replaying {
         let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
         let recorded = Some(Value::from(id));
         match self.walk.ended() {
-            Ended::Transition(transition) if transition.to == id => {
-                let agent = &self.run.agent;
-                let (workflow, limit) = (agent.workflow_version(id, version)?, agent.options.max_transitions);
+            WalkEnd::Transition(transition) if transition.to == id => {
+                let workflow = self.workflows.version(id, version)?;
+                let limit = self.run.options().max_transitions;
                 self.walk.transit(workflow, transition.payload, limit)?;
                 Ok(None)
             }
-            Ended::Transition(transition) => {
+            WalkEnd::Transition(transition) => {
                 let asked = Some(Value::from(transition.to));
                 Ok(Some(Divergence::new(DivergenceKind::Path, &next.to_string(), recorded, asked)))
             }
-            Ended::Finished { .. } => {
+            WalkEnd::Finished { .. } => {
                 Ok(Some(Divergence::new(DivergenceKind::Path, &next.to_string(), recorded, None)))
             }
         }
@@ -183,7 +188,7 @@ impl Replaying {
     }
 
     /// Compares what a visit left behind, then and now.
-    fn leave(&mut self, then: &Left) -> Result<Option<Divergence>> {
+    fn leave(&mut self, then: &NodeExit) -> Result<Option<Divergence>> {
         let Some((node, executed)) = self.open.remove(&then.visit) else {
             return Ok(None);
         };
@@ -192,9 +197,9 @@ impl Replaying {
             Some(Divergence::new(DivergenceKind::Result, &then.visit.to_string(), recorded, Some(asked)))
         };
         let now = match executed {
-            Executed::Left(next) => {
+            NodeOutcome::Left(next) => {
                 // What it emits when it is left is compared on the way.
-                if let Err(error) = node.show(&next) {
+                if let Err(error) = show(&node, &next, &self.workflows) {
                     return Ok(self.noted().or_else(|| gave(json!({ "failed": error.info() }))));
                 }
                 if let Some(lost) = node.unemitted() {
@@ -203,8 +208,8 @@ impl Replaying {
                 }
                 node.leave(*next, None)
             }
-            Executed::Failed(error) => node.leave(crate::Next::go(), Some(error)),
-            Executed::Parked(_) => {
+            NodeOutcome::Failed(error) => node.leave(crate::Next::go(), Some(error)),
+            NodeOutcome::Parked(_) => {
                 let beyond = self.run.rehearsal.as_ref().and_then(Rehearsal::beyond);
                 return Ok(gave(json!({ "waits": beyond })));
             }
@@ -224,7 +229,7 @@ impl Replaying {
             Some(Divergence::new(DivergenceKind::End, &key, recorded, Some(asked)))
         };
         let failed = self.open.values().find_map(|(_, executed)| match executed {
-            Executed::Failed(error) if error.kind() != ErrorKind::Stopped => Some(error),
+            NodeOutcome::Failed(error) if error.kind() != ErrorKind::Stopped => Some(error),
             _ => None,
         });
         match (end, failed) {
@@ -250,9 +255,11 @@ impl Replaying {
                 match self.walk.next_visit() {
                     Some(next) => differs(end, json!({ "entered": next.to_string() })),
                     None => match self.walk.ended() {
-                        Ended::Finished { result, .. } if result == *data => None,
-                        Ended::Finished { result, .. } => differs(end, json!({ "data": result })),
-                        Ended::Transition(transition) => differs(end, json!({ "transition": transition.to })),
+                        WalkEnd::Finished { result, .. } if result == *data => None,
+                        WalkEnd::Finished { result, .. } => differs(end, json!({ "data": result })),
+                        WalkEnd::Transition(transition) => {
+                            differs(end, json!({ "transition": transition.to }))
+                        }
                     },
                 }
             }
@@ -263,7 +270,7 @@ impl Replaying {
 }
 
 /// What a visit left behind, without what only counts calls.
-fn left_as_json(left: &Left) -> Value {
+fn left_as_json(left: &NodeExit) -> Value {
     let error = left.error.as_ref().map(Error::info);
     let mut shown = json!({ "next": left.next });
     if let Some(fields) = shown.as_object_mut() {

@@ -4,57 +4,139 @@
 //! compare-and-set of the head; what remains to be done after it is written there too, and done when the session is next
 //! reconciled: by whatever changes it, by the driver of its run, or by recovery. Reading changes nothing.
 
+mod ancestry;
+mod begin_turn;
 mod budget;
-mod chain;
-mod change;
 mod checkpoint;
+mod checkpoint_cache;
+mod checkpoint_store;
+mod copy_run;
 mod delete;
 mod document;
-mod find;
+mod end_turn;
+mod find_checkpoint;
+mod find_turn;
+mod garbage;
 mod head;
 mod history;
+mod history_hash;
 mod idempotency;
-mod kept;
+mod import;
+mod label;
 mod list;
-mod moves;
-mod node_cache;
+mod metadata;
 mod options;
 mod position;
-mod progress;
 mod queue;
 mod reconcile;
-mod reopen;
-mod repeat;
-mod retire;
-mod seed;
-mod sweep;
+mod repeat_turn;
+mod retention;
+mod roll_back;
+mod send;
 mod turn;
+mod turn_message;
+mod turn_progress;
+mod variants;
+
+use std::sync::Arc;
 
 use headwater_protocol::{CheckpointId, Message, MessageId, RunId, SessionId};
+use headwater_store::Watch;
 
-pub use budget::SummaryRequest;
+use budget::ContextBudget;
 pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
-use checkpoint::{Input, Node, fresh_tree};
+use checkpoint::{Node, StoredInput, fresh_tree};
+use checkpoint_store::CheckpointTree;
 pub use document::SessionDocument;
-pub use find::TurnOfRun;
-use head::Head;
-pub(crate) use head::VersionedHead;
+pub use find_checkpoint::TurnOfRun;
+pub use find_turn::FoundTurn;
+use garbage::Garbage;
+use head::{Head, Heads, TurnWork, VersionedHead};
 pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
-pub use moves::{RolledBack, Variant};
-pub(crate) use node_cache::NodeCache;
-pub use options::{SessionOptions, WhenBusy};
+pub use options::{SessionOptions, SummaryRequest, WhenBusy};
 pub use queue::QueuedMessage;
-pub use repeat::FoundTurn;
-pub use turn::{Sent, Turn};
+pub use roll_back::RollbackSummary;
+pub use turn::{Turn, TurnHandle};
+pub use variants::Variant;
 
 use crate::{
-    Agent, Error, Result,
-    agent::AgentInner,
+    Error, Result,
+    environment::Environment,
     error::ErrorKind,
-    id::fresh_id,
     keys::{self, SessionKey},
+    run::Runs,
 };
+
+/// The sessions of an agent.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    env: Arc<Environment>,
+    pub(crate) options: SessionOptions,
+    pub(crate) runs: Arc<Runs>,
+    heads: Heads,
+    tree: Arc<CheckpointTree>,
+    budget: ContextBudget,
+    garbage: Garbage,
+}
+
+impl Sessions {
+    pub(crate) fn new(runs: Arc<Runs>, options: SessionOptions) -> Self {
+        let env = runs.env.clone();
+        let tree = Arc::new(CheckpointTree::new(env.clone()));
+        let heads = Heads::new(env.clone());
+        Self {
+            budget: ContextBudget::new(env.clone(), options.clone(), tree.clone()),
+            garbage: Garbage::new(env.clone(), options.clone(), tree.clone(), heads.clone(), runs.clone()),
+            env,
+            options,
+            runs,
+            heads,
+            tree,
+        }
+    }
+
+    /// A session by its name, for its owner. Nothing is looked up yet.
+    pub(crate) fn session(self: &Arc<Self>, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
+        let id = id.into();
+        let key = SessionKey::new(owner, &id);
+        Session { key, id, sessions: self.clone(), owner: owner.map(str::to_owned) }
+    }
+
+    /// A session by the name that its page gave it, begun if it does not exist.
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        id: impl Into<SessionId>,
+        owner: Option<&str>,
+    ) -> Result<Session> {
+        let session = self.session(id, owner);
+        check_name(&session.id)?;
+        if self.heads.load(&session.key).await?.is_none() {
+            let head = Head::new(session.id.clone(), fresh_tree()?, &self.env, session.owner.clone());
+            if self.heads.create(&head).await?.is_some() {
+                return Ok(session);
+            }
+        }
+        session.load().await?;
+        Ok(session)
+    }
+
+    /// The session in which a checkpoint was made.
+    pub(crate) async fn session_of_checkpoint(&self, id: &CheckpointId) -> Result<SessionId> {
+        Ok(self.tree.node(id).await?.checkpoint.session)
+    }
+
+    /// Refuses a name for a new session that is invalid, or that its owner uses already.
+    async fn check_free(&self, session: &SessionKey) -> Result<()> {
+        check_name(&session.id)?;
+        match self.env.store.get(&keys::session(session)).await {
+            Ok(None) => Ok(()),
+            // A damaged one uses the name as well.
+            Err(error) if *error.kind() != headwater_store::ErrorKind::Corrupt => Err(error.into()),
+            _ => Err(session_exists(&session.id)),
+        }
+    }
+}
 
 /// A conversation. Holding it costs nothing.
 ///
@@ -88,7 +170,7 @@ use crate::{
 pub struct Session {
     id: SessionId,
     key: SessionKey,
-    agent: Agent,
+    sessions: Arc<Sessions>,
     owner: Option<String>,
 }
 
@@ -110,7 +192,7 @@ pub struct SessionInfo {
     pub checkpoint: Option<CheckpointId>,
     /// The number of turns so far.
     pub turns: u64,
-    /// The run that is going.
+    /// The active run.
     pub going: Option<RunId>,
     /// The run that waits for an answer.
     pub waiting: Option<RunId>,
@@ -118,56 +200,15 @@ pub struct SessionInfo {
     pub queued: usize,
     /// What people call it: the label that its owner gave it, else that of its first turn. It has at most 80 characters.
     pub label: Option<String>,
-    /// Whether it is archived: [`Agent::sessions`] leaves it out, and all else works as before.
+    /// Whether it is archived: [`Agent::sessions`](crate::Agent::sessions) leaves it out, and all else works as before.
     pub archived: bool,
-    /// The newest run: the one that is going, else the one that waits, else that of the newest checkpoint.
+    /// The newest run: the active one, else the one that waits, else that of the newest checkpoint.
     pub last_run: Option<RunId>,
-    /// The newest message: that of the run that is going, else the last one of the newest checkpoint.
+    /// The newest message: that of the active run, else the last one of the newest checkpoint.
     pub last_message: Option<MessageId>,
 }
 
-impl Agent {
-    /// Begins a session of somebody's, with a name that nobody can guess.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn new_session(&self, owner: Option<&str>) -> Result<Session> {
-        self.open_session(fresh_id("session")?, owner).await
-    }
-
-    /// A session by the name that its page gave it: begun if there is none. Each owner has names of their own.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Input`] when it cannot be a name, [`ErrorKind::Foreign`] when the owner has a session of that name with
-    /// another agent.
-    pub async fn open_session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Result<Session> {
-        let session = self.session(id, owner);
-        check_name(&session.id)?;
-        if self.0.load_head(&session.key).await?.is_none() {
-            let head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
-            if self.0.create_head(&head).await?.is_some() {
-                return Ok(session);
-            }
-        }
-        session.load().await?;
-        Ok(session)
-    }
-
-    /// A session by its name, for its owner. Nothing is looked up yet.
-    #[must_use]
-    pub fn session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
-        let id = id.into();
-        Session { key: SessionKey::new(owner, &id), id, agent: self.clone(), owner: owner.map(str::to_owned) }
-    }
-}
-
 impl Session {
-    /// The agent that it is of.
-    #[must_use]
-    pub fn agent(&self) -> &Agent {
-        &self.agent
-    }
-
     /// Its name.
     #[must_use]
     pub fn id(&self) -> &SessionId {
@@ -180,14 +221,14 @@ impl Session {
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
         let head = self.load().await?.head;
-        self.agent.0.info(head).await
+        self.sessions.info(head).await
     }
 
     /// Wakes when the session changes or is deleted, in this process or another. Begin to watch before you read
     /// [`Session::info`], so that no change is missed in between.
     #[must_use]
-    pub fn watch(&self) -> headwater_store::Watch {
-        self.agent.0.store.watch(&keys::session(&self.key))
+    pub fn watch(&self) -> Watch {
+        self.sessions.env.store.watch(&keys::session(&self.key))
     }
 
     /// The checkpoints on the way to where the session stands, newest first, before a turn: those that are kept.
@@ -195,13 +236,13 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn checkpoints(&self, before: Option<u64>, limit: usize) -> Result<Vec<Checkpoint>> {
-        let agent = &self.agent.0;
+        let sessions = &self.sessions;
         let retired = self.load().await?.head.retired;
         let mut next = self.at(None, before).await?;
         let mut found = Vec::new();
         while let Some(node) = next.filter(|node| found.len() < limit && node.turn() > retired) {
             next = match &node.checkpoint.parent {
-                Some(parent) => Some(agent.node(parent).await?),
+                Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,
             };
             found.push(node.checkpoint);
@@ -214,7 +255,7 @@ impl Session {
         let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
         Ok(match going.map(|active| active.doing) {
-            Some(head::Doing::Message(said)) => Some((head.checkpoint, said.message)),
+            Some(TurnWork::Message(said)) => Some((head.checkpoint, said.message)),
             _ => None,
         })
     }
@@ -225,7 +266,7 @@ impl Session {
     /// [`ErrorKind::UnknownCheckpoint`], and as [`Session::info`].
     pub async fn checkpoint(&self, id: &CheckpointId) -> Result<Checkpoint> {
         let head = self.load().await?.head;
-        Ok(self.agent.0.reach(&head, id).await?.0.checkpoint)
+        Ok(self.sessions.tree.reach(&head, id).await?.0.checkpoint)
     }
 
     /// What a turn was given.
@@ -234,12 +275,12 @@ impl Session {
     /// As [`Session::checkpoint`].
     pub async fn input(&self, id: &CheckpointId) -> Result<TurnInput> {
         let head = self.load().await?.head;
-        Ok(match self.agent.0.reach(&head, id).await?.0.input {
-            Input::Message(said) => TurnInput::Message(Box::new(said.message)),
-            Input::Answers(given) => {
+        Ok(match self.sessions.tree.reach(&head, id).await?.0.input {
+            StoredInput::Message(said) => TurnInput::Message(Box::new(said.message)),
+            StoredInput::Answers(given) => {
                 TurnInput::Answers(given.into_iter().map(|given| given.answer).collect())
             }
-            Input::Seed => TurnInput::Seed,
+            StoredInput::Seed => TurnInput::Seed,
         })
     }
 
@@ -255,7 +296,7 @@ impl Session {
         turns: usize,
     ) -> Result<HistoryPage> {
         let from = self.at(at, before).await?;
-        self.agent.0.history(from, turns).await
+        self.sessions.tree.history(from, turns).await
     }
 
     /// All that the session holds at a checkpoint, or where it stands.
@@ -264,38 +305,40 @@ impl Session {
     /// As [`Session::checkpoint`].
     pub async fn state(&self, at: Option<&CheckpointId>) -> Result<SessionState> {
         let node = self.at(at, None).await?;
-        self.agent.0.state_at(node.map(|node| node.id().clone())).await
+        self.sessions.tree.state_at(node.map(|node| node.id().clone())).await
     }
 
     /// A node, or its ancestor at a turn; none is the beginning.
     async fn at(&self, at: Option<&CheckpointId>, turn: Option<u64>) -> Result<Option<Node>> {
-        let agent = &self.agent.0;
+        let sessions = &self.sessions;
         let head = self.load().await?.head;
         let node = match (at, &head.checkpoint) {
-            (Some(at), _) => agent.reach(&head, at).await?.0,
-            (None, Some(at)) => agent.node(at).await?,
+            (Some(at), _) => sessions.tree.reach(&head, at).await?.0,
+            (None, Some(at)) => sessions.tree.node(at).await?,
             (None, None) => return Ok(None),
         };
         match turn {
             Some(0) => Ok(None),
-            Some(turn) => agent.ancestor(node, turn).await,
+            Some(turn) => sessions.tree.ancestor(node, turn).await,
             None => Ok(Some(node)),
         }
     }
 
     /// The head as it is. Nothing is written: what a process that died left to be done is done by [`Session::reconcile`].
     pub(super) async fn load(&self) -> Result<VersionedHead> {
-        let agent = &self.agent.0;
+        let sessions = &self.sessions;
         let load = async || {
-            let head = agent.load_head(&self.key).await?.filter(|loaded| !loaded.head.deleted);
+            let head = sessions.heads.load(&self.key).await?.filter(|loaded| !loaded.head.deleted);
             head.ok_or_else(|| unknown_session(&self.id))
         };
         let loaded = load().await?;
-        let Some(active) = loaded.head.active.as_ref().filter(|active| agent.is_settling(&active.run)) else {
+        let Some(active) =
+            loaded.head.active.as_ref().filter(|active| sessions.runs.registry.is_settling(&active.run))
+        else {
             return Ok(loaded);
         };
-        // Its readers were told the end of the turn, and expect to find it here.
-        agent.wait_until_settled(&active.run).await;
+        // Its readers have seen the end of the turn, and expect to find it here.
+        sessions.runs.registry.wait_until_settled(&active.run).await;
         load().await
     }
 
@@ -306,21 +349,8 @@ impl Session {
     /// # Errors
     /// As [`Session::info`], and why a turn cannot begin.
     async fn reconcile(&self) -> Result<VersionedHead> {
-        let agent = &self.agent.0;
-        agent.reconcile(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
-    }
-}
-
-impl AgentInner {
-    /// Refuses a name for a new session that cannot be one, or that its owner uses already.
-    async fn check_free(&self, session: &SessionKey) -> Result<()> {
-        check_name(&session.id)?;
-        match self.store.get(&keys::session(session)).await {
-            Ok(None) => Ok(()),
-            // A damaged one uses the name as well.
-            Err(error) if *error.kind() != headwater_store::ErrorKind::Corrupt => Err(error.into()),
-            _ => Err(moves::exists(&session.id)),
-        }
+        let sessions = &self.sessions;
+        sessions.reconcile(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
     }
 }
 
@@ -333,4 +363,8 @@ fn check_name(id: &SessionId) -> Result<()> {
     headwater_protocol::check_id(id.as_str()).map_err(|error| {
         Error::new(ErrorKind::Input, format!("invalid session name: {error}")).with_code("session.invalid")
     })
+}
+
+fn session_exists(id: &SessionId) -> Error {
+    Error::new(ErrorKind::SessionExists, format!("there is a session {id} already: choose another name"))
 }

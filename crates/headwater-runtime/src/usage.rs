@@ -2,7 +2,7 @@
 
 use headwater_protocol::Usage;
 
-/// Adds what was used to what was used before.
+/// Adds up two usages.
 pub(crate) fn add(total: &mut Usage, more: &Usage) {
     let sum = |total: &mut Option<u64>, more: Option<u64>| {
         if let Some(more) = more {

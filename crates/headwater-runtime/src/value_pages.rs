@@ -1,6 +1,6 @@
 //! Going through all values whose keys begin with a prefix, a page at a time.
 
-use headwater_store::{Store, Value};
+use headwater_store::{Expect, Store, Value};
 
 use crate::Result;
 
@@ -21,6 +21,12 @@ impl<'a> ValuePages<'a> {
         Self { store, prefix: prefix.into(), after: None, over: false }
     }
 
+    /// Begins after a key.
+    pub(crate) fn after(mut self, key: Option<String>) -> Self {
+        self.after = key;
+        self
+    }
+
     /// The next values, at least one; `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<(String, Value)>>> {
         if self.over {
@@ -30,5 +36,18 @@ impl<'a> ValuePages<'a> {
         self.over = page.len() < PAGE;
         self.after = page.last().map(|(key, _)| key.clone());
         Ok(Some(page).filter(|page| !page.is_empty()))
+    }
+}
+
+/// Removes all values whose keys begin with a prefix.
+pub(crate) async fn remove_all(store: &dyn Store, prefix: &str) -> Result<()> {
+    loop {
+        let page = store.list(prefix, None, PAGE).await?;
+        for (key, _) in &page {
+            store.remove(key, Expect::Any).await?;
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
     }
 }

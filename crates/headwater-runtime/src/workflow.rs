@@ -1,4 +1,4 @@
-//! Workflows: nodes, and the edges that lead from one to the next.
+//! Workflows: nodes and the edges between them.
 
 mod build;
 mod node;
@@ -6,14 +6,14 @@ mod node;
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub use build::WorkflowBuilder;
+pub use node::NodeFunction;
 pub(crate) use node::{Handler, erase};
-pub use node::{NodeFunction, NodeInput};
 
 use crate::ModelRef;
 
-/// Where every workflow begins.
+/// The pseudo-node at which every workflow begins.
 pub const START: &str = "__start__";
-/// Where every workflow ends.
+/// The pseudo-node at which every workflow ends.
 pub const END: &str = "__end__";
 
 /// A graph of nodes. Cheap to clone.
@@ -36,20 +36,20 @@ pub(crate) struct Graph {
     pub(crate) id: String,
     pub(crate) version: String,
     pub(crate) description: Option<String>,
-    /// The model that answers, where the workflow names it.
+    /// The model reported to readers, if the workflow names one.
     pub(crate) model: Option<ModelRef>,
-    pub(crate) nodes: HashMap<String, Node>,
-    /// The edges of each node, in the order in which they were given.
+    pub(crate) nodes: HashMap<String, WorkflowNode>,
+    /// The edges of each node, in the order they were added.
     pub(crate) edges: HashMap<String, Vec<Edge>>,
-    /// Where the branches that begin at a node come together again.
+    /// The node at which the branches that start at a node meet again.
     pub(crate) joins: HashMap<String, String>,
     pub(crate) max_steps: u32,
 }
 
-pub(crate) struct Node {
+pub(crate) struct WorkflowNode {
     pub(crate) run: Handler,
     pub(crate) options: NodeOptions,
-    /// What it does, where that is known: nodes of files say it.
+    /// The kind of node; only set for nodes of files.
     pub(crate) kind: Option<&'static str>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Edge {
     pub(crate) when: Option<String>,
 }
 
-/// How a node is treated.
+/// Retries, timeout and error handling of a node.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,28 +75,28 @@ pub(crate) struct Edge {
 pub struct NodeOptions {
     /// How often it is tried.
     pub retry: Retry,
-    /// How long it may run; waiting for a person does not count.
+    /// Time limit. Time spent waiting for a person does not count.
     pub timeout: Option<Duration>,
-    /// What happens when it has failed for good.
+    /// What to do when the last attempt has failed.
     pub on_error: OnError,
 }
 
 impl NodeOptions {
-    /// Says how often the node is tried.
+    /// Sets how often the node is tried.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Says how long it may run.
+    /// Sets the time limit.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Says what happens when it has failed for good.
+    /// Sets what to do when the last attempt has failed.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
@@ -104,15 +104,15 @@ impl NodeOptions {
     }
 }
 
-/// How often a node is tried. Only the hook that failed is done again; the others return what the journal holds.
+/// How often a node is tried. Only the hook that failed runs again; the others return their recorded results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Retry {
-    /// How often in all, at least once.
+    /// Number of attempts in all, at least 1.
     pub attempts: u32,
-    /// The pause before the second try.
+    /// The pause before the second attempt.
     pub delay: Duration,
-    /// By how much the pause grows with each try.
+    /// The factor by which the pause grows with each attempt.
     pub backoff: f64,
 }
 
@@ -123,94 +123,97 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Tried so often in all; 0 counts as once.
+    /// Tries the node this many times in all; 0 counts as 1.
     #[must_use]
     pub fn times(attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..Self::default() }
     }
 
-    /// Pauses before the next try.
+    /// Sets the pause before the second attempt.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Lets the pause grow by a factor with each try.
+    /// Sets the factor by which the pause grows with each attempt.
     #[must_use]
     pub fn backoff(mut self, factor: f64) -> Self {
         self.backoff = factor.max(1.0);
         self
     }
 
-    /// The pause after so many failed tries.
+    /// The pause after `failed` attempts.
     pub(crate) fn pause(&self, failed: u32) -> Duration {
         let factor = self.backoff.powi(i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX));
         Duration::try_from_secs_f64(self.delay.as_secs_f64() * factor).unwrap_or(self.delay)
     }
 }
 
-/// What happens when a node has failed for good.
+/// What to do when the last attempt of a node has failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnError {
     /// The run fails.
     #[default]
     Stop,
-    /// The reader is told, and the plain edges are followed.
+    /// Report the error to readers and follow the unconditional edges.
     Continue,
-    /// The reader is told, and the run goes on at this node, whose data has the error as `error`.
+    /// Report the error to readers and continue at this node, whose data has the error as `error`.
     GoTo(String),
 }
 
 impl Workflow {
-    /// Begins a workflow.
+    /// Starts building a workflow.
     #[allow(clippy::new_ret_no_self)]
     pub fn new(id: impl Into<String>) -> WorkflowBuilder {
         WorkflowBuilder::new(id.into())
     }
 
-    /// Its name.
+    /// The id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Its version: a run ends on the version that it began with.
+    /// The version. A run ends on the version that it began with.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// What it does, for people.
+    /// A description for people.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
     }
 
-    /// The names of its nodes, in no order.
+    /// The names of the nodes, unordered.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.0.nodes.keys().map(String::as_str)
     }
 
-    /// What a node does: `reason`, `interrupt`, `message` and the like. Only nodes of files say so.
+    /// The kind of a node: `reason`, `interrupt`, `message` and so on. Only set for nodes of files.
     #[must_use]
     pub fn node_kind(&self, node: &str) -> Option<&'static str> {
         self.0.nodes.get(node)?.kind
     }
 
-    /// Its edges as (from, to, condition).
+    /// The edges as (from, to, condition).
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
         self.0.edges.iter().flat_map(|(from, edges)| {
             edges.iter().map(|edge| (from.as_str(), edge.to.as_str(), edge.when.as_deref()))
         })
     }
 
-    /// The same under another version, to replay what another version began.
+    /// The same workflow under another version, to replay runs of that version.
     pub(crate) fn as_version(&self, version: &str) -> Self {
         let Graph { id, version: _, description, model, nodes, edges, joins, max_steps } = &*self.0;
-        let copy =
-            |node: &Node| Node { run: node.run.clone(), options: node.options.clone(), kind: node.kind };
+        let copy = |node: &WorkflowNode| WorkflowNode {
+            run: node.run.clone(),
+            options: node.options.clone(),
+            kind: node.kind,
+        };
         Self(Arc::new(Graph {
             id: id.clone(),
             version: version.to_owned(),
@@ -238,8 +241,8 @@ impl fmt::Debug for Workflow {
     }
 }
 
-/// Whether a version was made from the content of a workflow, which is gone once that has changed. Versions that people
-/// give are never of this form.
+/// Whether a version was derived from the content of a workflow, so that it is gone once the content has
+/// changed. Versions chosen by people never have this form.
 pub(crate) fn is_content_version(version: &str) -> bool {
     version.contains('~')
 }

@@ -29,30 +29,30 @@ use crate::{ApiError, ClientPolicy, Visibility};
 /// # Ok::<(), headwater_runtime::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Agents(Arc<RwLock<Named>>);
+pub struct Agents(Arc<RwLock<AgentTable>>);
 
 #[derive(Debug, Default)]
-struct Named {
-    agents: BTreeMap<String, Served>,
-    /// Those that take no new turns, and still have runs.
-    retired: BTreeMap<String, Served>,
+struct AgentTable {
+    agents: BTreeMap<String, ServedAgent>,
+    /// Retired agents: they accept no new turns but still have runs.
+    retired: BTreeMap<String, ServedAgent>,
     default: Option<String>,
     /// The names in the order in which they were added, which is the order of lists.
     order: Vec<String>,
-    /// What is taken of clients at their word, where it is not the default.
+    /// The client policies that differ from the default.
     policies: BTreeMap<String, Arc<ClientPolicy>>,
 }
 
 /// An agent, and what its readers see of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Served {
+pub(crate) struct ServedAgent {
     pub(crate) name: String,
     pub(crate) agent: Agent,
     pub(crate) visibility: Visibility,
     pub(crate) client: Arc<ClientPolicy>,
 }
 
-impl Served {
+impl ServedAgent {
     /// Messages as readers of the agent see them.
     pub(crate) fn shown(&self, messages: Vec<Message>) -> Vec<Message> {
         self.visibility.messages(messages)
@@ -81,7 +81,7 @@ impl Agents {
         self
     }
 
-    /// Adds an agent, or puts it in the place of the one of that name. Requests that are being answered keep theirs.
+    /// Adds an agent or replaces the one with that name. Requests in progress keep the old agent.
     pub fn set(&self, name: impl Into<String>, agent: Agent, visibility: Visibility) {
         let name = name.into();
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Agents {
         if !named.order.contains(&name) {
             named.order.push(name.clone());
         }
-        let shares = |other: &&Served| {
+        let shares = |other: &&ServedAgent| {
             other.name != name
                 && other.agent.name() == agent.name()
                 && Arc::ptr_eq(other.agent.store(), agent.store())
@@ -104,28 +104,28 @@ impl Agents {
             );
         }
         let client = named.policies.get(&name).cloned().unwrap_or_default();
-        named.agents.insert(name.clone(), Served { name, agent, visibility, client });
+        named.agents.insert(name.clone(), ServedAgent { name, agent, visibility, client });
     }
 
-    /// Says what the clients of an agent may decide; otherwise the [default](ClientPolicy::default).
+    /// Sets what clients of an agent may decide; without it the [default](ClientPolicy::default) applies.
     #[must_use]
     pub fn trusting(self, name: &str, policy: ClientPolicy) -> Self {
         self.set_client_policy(name, policy);
         self
     }
 
-    /// Says what the clients of an agent may decide.
+    /// Sets what clients of an agent may decide.
     pub fn set_client_policy(&self, name: &str, policy: ClientPolicy) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let policy = Arc::new(policy);
         named.policies.insert(name.to_owned(), policy.clone());
-        let Named { agents, retired, .. } = &mut *named;
+        let AgentTable { agents, retired, .. } = &mut *named;
         if let Some(served) = agents.get_mut(name).or_else(|| retired.get_mut(name)) {
             served.client = policy;
         }
     }
 
-    /// Takes an agent away.
+    /// Removes an agent.
     pub fn remove(&self, name: &str) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.agents.remove(name);
@@ -136,8 +136,8 @@ impl Agents {
         }
     }
 
-    /// Lets an agent take no new turns. The runs that it has begun go on, and can be read, answered and stopped. Requests
-    /// that name no agent are not given another one in its place.
+    /// Retires an agent: it accepts no new turns. Its runs continue and can be read, answered and stopped. Requests
+    /// that name no agent do not fall back to another one.
     pub fn retire(&self, name: &str) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(served) = named.agents.remove(name) {
@@ -145,7 +145,8 @@ impl Agents {
         }
     }
 
-    /// Says which agent requests get that name none; otherwise it is the first one. An agent that is not there is not taken.
+    /// Sets the default agent, for requests that name none. Without it the first agent is the default. Unknown names
+    /// are ignored.
     pub fn set_default(&self, name: &str) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if named.agents.contains_key(name) {
@@ -153,7 +154,7 @@ impl Agents {
         }
     }
 
-    /// The agent that requests get that name none.
+    /// The default agent, for requests that name none.
     #[must_use]
     pub fn default_name(&self) -> Option<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).default.clone()
@@ -171,19 +172,19 @@ impl Agents {
         self.served().into_iter().map(|served| served.agent).collect()
     }
 
-    /// The agents that can be asked for by their names, in the order in which they were added.
-    pub(crate) fn named(&self) -> Vec<Served> {
+    /// The agents that requests can name, in the order in which they were added.
+    pub(crate) fn named(&self) -> Vec<ServedAgent> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         named.order.iter().filter_map(|name| named.agents.get(name)).cloned().collect()
     }
 
-    pub(crate) fn served(&self) -> Vec<Served> {
+    pub(crate) fn served(&self) -> Vec<ServedAgent> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         named.agents.values().chain(named.retired.values()).cloned().collect()
     }
 
     /// The agent of that name, or the default.
-    pub(crate) fn find(&self, name: Option<&str>) -> Result<Served, ApiError> {
+    pub(crate) fn find(&self, name: Option<&str>) -> Result<ServedAgent, ApiError> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let name = name.or(named.default.as_deref());
         match name.and_then(|name| named.agents.get(name)) {
@@ -196,7 +197,7 @@ impl Agents {
         }
     }
 
-    /// There is no agent of that name, and no default.
+    /// An error for an unknown agent name, or for a server without a default agent.
     pub(crate) fn unknown(&self, name: Option<&str>) -> ApiError {
         let known = self.names();
         let message = match name {
@@ -208,8 +209,8 @@ impl Agents {
         ApiError::not_found("agent.unknown", message).known(known)
     }
 
-    /// The summary of a run as the readers of its agent see it, with the name that this server has for the agent: requests and
-    /// documents know no other.
+    /// The summary of a run as its readers may see it, under this server's name for the agent. Clients know the agent
+    /// by no other name.
     pub(crate) fn visible(&self, mut summary: RunSummary) -> RunSummary {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = named.agents.values().chain(named.retired.values());
@@ -220,7 +221,14 @@ impl Agents {
         served.visibility.summary(summary)
     }
 
-    /// Refuses a new turn of an agent that takes none.
+    /// The name that this server has for an agent, which the store knows by another.
+    pub(crate) fn name_of(&self, agent: &str) -> Option<String> {
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = named.agents.values().chain(named.retired.values());
+        all.find(|served| served.agent.name() == agent).map(|served| served.name.clone())
+    }
+
+    /// Rejects a new turn of a retired agent.
     pub(crate) fn takes_turns(&self, agent: &Agent) -> Result<(), ApiError> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let retired = named.retired.values().find(|served| served.agent.name() == agent.name());
@@ -233,8 +241,8 @@ impl Agents {
         }
     }
 
-    /// The agent that a run is of, and what is known about the run.
-    pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunSummary), ApiError> {
+    /// The agent of a run, and the run's metadata.
+    pub(crate) async fn of_run(&self, run: &RunId) -> Result<(ServedAgent, RunSummary), ApiError> {
         let all = self.served();
         let mut failed = None;
         for served in &all {

@@ -1,8 +1,8 @@
-//! Who is asking.
+//! Authentication.
 
+mod api_keys;
+mod chain;
 mod jwt;
-mod keys;
-mod several;
 
 use std::{
     fmt,
@@ -16,36 +16,113 @@ use std::{
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use serde_json::{Map, Value};
 
-pub use jwt::{Fetched, Jwt, KeyError, PublishedKeys};
-pub use keys::ApiKeys;
-pub use several::Several;
+pub use api_keys::ApiKeys;
+pub use chain::AuthenticatorChain;
+pub use jwt::{Jwt, KeyError, KeyFetch, PublishedKeys};
 
 use crate::ApiError;
 
-/// Who is asking: the owner of the runs and sessions that they begin. Nobody else reads, answers or stops these.
+/// The authenticated caller, who owns the runs and sessions that it starts. No other principal can read, answer or stop
+/// them.
 ///
-/// Two with the same name are the same principal.
+/// Principals with the same name are the same principal.
 #[derive(Clone)]
 pub struct Principal {
     id: Arc<str>,
     claims: Option<Arc<Map<String, Value>>>,
     expires: Option<SystemTime>,
+    role: PrincipalRole,
+}
+
+/// What a principal may do.
+#[derive(Clone, Default)]
+enum PrincipalRole {
+    #[default]
+    User,
+    /// Sees and controls what belongs to others. The request that it sent, for the audit log.
+    Operator(Option<Arc<RequestLine>>),
+    /// The owner of something, in whose name an operator acts.
+    ActedFor { operator: Arc<str>, request: Option<Arc<RequestLine>> },
+}
+
+/// A request as the audit log names it.
+#[derive(Debug, Default)]
+pub(crate) struct RequestLine {
+    pub(crate) method: String,
+    pub(crate) route: String,
+    pub(crate) request: String,
 }
 
 impl Principal {
-    /// A principal by a name that is theirs alone.
+    /// A principal with this unique name.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self { id: id.into(), claims: None, expires: None }
+        Self { id: id.into(), claims: None, expires: None, role: PrincipalRole::User }
     }
 
-    /// What else is known about them, as a token says it: for a run's `cx.runtime_context()`. It is kept with the run.
+    /// Adds claims of a token: for a run's `cx.runtime_context()`. They are stored with the run.
     #[must_use]
     pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
         self.claims = Some(Arc::new(claims));
         self
     }
 
-    /// Sets until when the request counts as theirs. Streams that it opened end then, so that their reader reconnects with a
+    /// Makes it an operator, who sees and controls the runs, sessions and questions of all principals. Each access to what
+    /// belongs to another principal is logged with the target `headwater::audit`.
+    #[must_use]
+    pub fn operator(mut self) -> Self {
+        self.role = PrincipalRole::Operator(None);
+        self
+    }
+
+    /// Whether it is an operator that acts in its own name.
+    #[must_use]
+    pub fn is_operator(&self) -> bool {
+        matches!(self.role, PrincipalRole::Operator(_))
+    }
+
+    /// The operator that acts in the name of this principal.
+    #[must_use]
+    pub fn acting_operator(&self) -> Option<&str> {
+        match &self.role {
+            PrincipalRole::ActedFor { operator, .. } => Some(operator),
+            _ => None,
+        }
+    }
+
+    /// Notes the request of an operator, for the audit log.
+    pub(crate) fn with_request(mut self, line: RequestLine) -> Self {
+        if let PrincipalRole::Operator(request) = &mut self.role {
+            *request = Some(Arc::new(line));
+        }
+        self
+    }
+
+    /// The request of an operator.
+    pub(crate) fn request_line(&self) -> Option<&RequestLine> {
+        match &self.role {
+            PrincipalRole::User => None,
+            PrincipalRole::Operator(request) | PrincipalRole::ActedFor { request, .. } => request.as_deref(),
+        }
+    }
+
+    /// Whether something of this owner is visible to the caller.
+    pub(crate) fn may_access(&self, owner: Option<&str>) -> bool {
+        self.is_operator() || owner == Some(self.id())
+    }
+
+    /// The principal in whose name the caller acts on something of this owner: an operator acts for the owner. What has no
+    /// owner was begun by the application itself.
+    pub(crate) fn acting_for(&self, owner: Option<&str>) -> Self {
+        match (&self.role, owner) {
+            (PrincipalRole::Operator(request), Some(owner)) if *owner != *self.id => {
+                let role = PrincipalRole::ActedFor { operator: self.id.clone(), request: request.clone() };
+                Self { id: owner.into(), claims: None, expires: self.expires, role }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Sets when the authentication expires. Streams of the request end then, so that the reader reconnects with a
     /// fresh token.
     #[must_use]
     pub fn expires(mut self, time: SystemTime) -> Self {
@@ -59,7 +136,7 @@ impl Principal {
         &self.id
     }
 
-    /// The claims of the token that was sent; none for a key.
+    /// The claims of the token; null for an API key.
     #[must_use]
     pub fn claims(&self) -> Option<&Map<String, Value>> {
         self.claims.as_deref()
@@ -97,34 +174,34 @@ impl fmt::Display for Principal {
     }
 }
 
-/// What an authenticator gives.
-pub type Authenticated<'a> = Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>>;
+/// The result of an authenticator.
+pub type AuthFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>>;
 
-/// Finds out who is asking.
+/// Authenticates requests.
 ///
 /// ```
 /// use axum::http::request::Parts;
-/// use headwater_server::{Authenticated, Authenticator, Principal, unauthorized};
+/// use headwater_server::{AuthFuture, Authenticator, Principal, unauthorized};
 ///
-/// /// A proxy in front of the server knows its users, and nobody comes past it.
+/// /// A proxy in front of the server authenticates users, and is the only way in.
 /// #[derive(Debug)]
 /// struct BehindProxy;
 ///
 /// impl Authenticator for BehindProxy {
-///     fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a> {
+///     fn authenticate<'a>(&'a self, request: &'a Parts) -> AuthFuture<'a> {
 ///         Box::pin(async move {
 ///             let user = request.headers.get("x-forwarded-user").and_then(|user| user.to_str().ok());
-///             user.map(Principal::new).ok_or_else(|| unauthorized("come through the proxy"))
+///             user.map(Principal::new).ok_or_else(|| unauthorized("use the proxy"))
 ///         })
 ///     }
 /// }
 /// ```
 pub trait Authenticator: fmt::Debug + Send + Sync {
-    /// Who sends this request.
+    /// The principal that sent this request.
     ///
     /// # Errors
-    /// [`unauthorized`] when the request does not show it.
-    fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a>;
+    /// [`unauthorized`] when the request has no valid credentials.
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> AuthFuture<'a>;
 
     /// Whether a request needs nothing to be let in. Then only this machine may be named as the host, unless
     /// [`Options::host`](crate::Options::host) names others: a web page elsewhere could drive the server otherwise.
@@ -133,24 +210,40 @@ pub trait Authenticator: fmt::Debug + Send + Sync {
     }
 }
 
-/// The answer to a request that does not show who sends it.
+/// The error for a request without credentials.
 #[must_use]
 pub fn unauthorized(message: &str) -> ApiError {
     refused("auth.missing", message)
 }
 
-/// The answer to a request that shows it wrongly.
+/// The error for a request with invalid credentials.
 fn refused(code: &str, message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::UNAUTHORIZED, code, message)
 }
 
-/// Everyone is the same: for a server that only this machine can reach.
+/// No authentication: every caller is the principal `local`. For a server that only this machine can reach.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Open;
+pub struct OpenAccess {
+    is_operator: bool,
+}
 
-impl Authenticator for Open {
-    fn authenticate<'a>(&'a self, _: &'a Parts) -> Authenticated<'a> {
-        Box::pin(async { Ok(Principal::new("local")) })
+impl OpenAccess {
+    /// The name of the principal that everyone is.
+    pub const PRINCIPAL: &str = "local";
+
+    /// Makes everyone an operator.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self { is_operator: true }
+    }
+}
+
+impl Authenticator for OpenAccess {
+    fn authenticate<'a>(&'a self, _: &'a Parts) -> AuthFuture<'a> {
+        Box::pin(async {
+            let principal = Principal::new(Self::PRINCIPAL);
+            Ok(if self.is_operator { principal.operator() } else { principal })
+        })
     }
 
     fn is_open(&self) -> bool {
@@ -158,7 +251,7 @@ impl Authenticator for Open {
     }
 }
 
-/// What a request shows: `Authorization: Bearer …`, or `X-Api-Key`.
+/// The credentials of a request: `Authorization: Bearer …`, or `X-Api-Key`.
 fn sent_key(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| {

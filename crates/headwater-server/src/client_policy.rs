@@ -1,4 +1,4 @@
-//! What is taken from clients at their word.
+//! What clients may decide.
 
 use headwater_protocol::{Message, Part, Role};
 use headwater_runtime::Agent;
@@ -10,10 +10,10 @@ use crate::ApiError;
 /// The field of a file part that names a file in an account with a provider.
 const REFERENCE: &str = "providerReference";
 
-/// What the clients of an agent may decide. Everything that a client sends is its word only: it can be forged by the
-/// person who uses the page. The default takes what a chat page needs and nothing that speaks for the operator.
+/// What the clients of an agent may decide. Everything that a client sends can be forged by the person who uses the
+/// page. The default accepts what a chat page needs, and nothing that speaks for the operator.
 ///
-/// Results of tools, and approvals, that the server did not ask for are never taken, whatever is set here.
+/// Results of tools, and approvals, that the server did not ask for are never accepted.
 ///
 /// ```
 /// use headwater_server::ClientPolicy;
@@ -59,14 +59,14 @@ impl ClientPolicy {
         }
     }
 
-    /// What a session is begun with of the page's history.
+    /// The part of the page's history that a new session starts with.
     pub(crate) fn history(&self, prior: &[Message]) -> Vec<Message> {
         let mut shown = self.shown(prior);
         shown.retain(|message| self.seed || is_instruction(message));
         shown
     }
 
-    /// What the page shows of the conversation: text, files, sources and data; no tool calls or approvals.
+    /// The visible part of the conversation: text, files, sources and data; no tool calls or approvals.
     pub(crate) fn shown(&self, prior: &[Message]) -> Vec<Message> {
         let admitted = prior.iter().filter(|message| self.may_seed(message.role)).map(written_message);
         admitted.filter(|message| !message.parts.is_empty()).collect()
@@ -94,7 +94,7 @@ impl ClientPolicy {
         takes
     }
 
-    /// Refuses a session that a client made elsewhere, if clients may not begin one with a conversation of their own.
+    /// Rejects an imported session, if clients may not start one with their own conversation.
     pub(crate) fn check_import(&self) -> Result<(), ApiError> {
         if self.seed {
             return Ok(());

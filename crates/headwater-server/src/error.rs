@@ -1,4 +1,4 @@
-//! What a request is told when it cannot be answered.
+//! Errors of the HTTP API.
 
 mod codes;
 
@@ -17,7 +17,7 @@ use headwater_runtime::ErrorKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a request is told: a status, a code for machines, and a message for people.
+/// An error response: a status, a code for machines, and a message for people.
 ///
 /// The body is `{"error": message, "code": code}`, with `known` where it lists what exists, which is also where the vendors' clients look.
 ///
@@ -56,7 +56,7 @@ impl ApiError {
         Self { status, code: code.into(), message: message.into(), retry_after: None, known: Vec::new() }
     }
 
-    /// Says when it makes sense to ask again, in seconds.
+    /// Sets `Retry-After`, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
@@ -82,39 +82,39 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
-    /// There is no run of that name for whoever asks. That it is there and belongs to somebody else must not show, so this
-    /// and its like are all that anybody is told, wherever it is found out, and they name nothing.
+    /// An unknown run. A run of another principal gets the same error, without its name, so that callers cannot find
+    /// out that it exists.
     pub(crate) fn no_run() -> Self {
         Self::unknown("run.unknown")
     }
 
-    /// There is no session of that name for whoever asks.
+    /// An unknown session, or one of another principal.
     pub(crate) fn no_session() -> Self {
         Self::unknown("session.unknown")
     }
 
-    /// There is no checkpoint of that name for whoever asks.
+    /// An unknown checkpoint, or one of another principal.
     pub(crate) fn no_checkpoint() -> Self {
         Self::unknown("checkpoint.unknown")
     }
 
-    /// There is no question of that name for whoever asks.
+    /// An unknown question, or one of another principal.
     pub(crate) fn no_request() -> Self {
         Self::unknown("request.unknown")
     }
 
-    /// The message is what the list says about the code.
+    /// Takes the message from the list of codes.
     fn unknown(code: &str) -> Self {
         Self::not_found(code, meaning(code))
     }
 
-    /// Something that is not the sender's business: what it was is in the log.
+    /// An internal error: the details are only logged.
     pub(crate) fn internal(code: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(code, error = ?error.to_string(), "a request failed");
         Self::hidden(code)
     }
 
-    /// The same, where the error may repeat what a person or a model wrote.
+    /// The same, for an error that may contain text of a person or a model.
     fn internal_quoting(code: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(code, "a request failed: its text is logged at the debug level");
         tracing::debug!(code, error = ?error.to_string(), "a request failed");
@@ -122,8 +122,7 @@ impl ApiError {
     }
 
     fn hidden(code: &str) -> Self {
-        let message =
-            "something went wrong inside the server: its log says what, with the id of this request";
+        let message = "internal error: the log has the details, under the id of this request";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)
     }
 
@@ -149,7 +148,7 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.stopped", meaning("store.stopped")).retry_after(5)
     }
 
-    /// The store of an agent is too slow for what is asked.
+    /// The store of an agent is overloaded.
     pub(crate) fn store_busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.busy", meaning("store.busy")).retry_after(1)
     }
@@ -173,7 +172,7 @@ impl ApiError {
     }
 }
 
-/// What the list says about a code.
+/// The description of a code in the list.
 fn meaning(code: &str) -> String {
     find(code).map_or("", |(_, meaning)| meaning).to_owned()
 }
@@ -188,7 +187,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        crate::seeing::note("headwater.code", &self.code);
+        tracing::Span::current().record("headwater.code", &self.code);
         // Kept with the response: the dialect of its route may have a form of its own for it.
         let kept = Arc::new(self.clone());
         let body = Json(ErrorDocument { error: self.message, code: self.code, known: self.known });

@@ -6,20 +6,20 @@ use axum::{
     http::request::Parts,
 };
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
     ApiError,
-    api::describe::{Input, Sketch, set},
-    chat, idempotency,
+    idempotency::{self, idempotency_key},
     limits::ids,
+    operation::{HandlerInput, OperationSchema, set},
 };
 
 /// The parameters of the query. The router has refused unknown ones.
-pub(crate) struct Query<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
@@ -30,8 +30,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-impl<T: JsonSchema> Input for Query<T> {
-    fn describe(sketch: &mut Sketch) {
+impl<T: JsonSchema> HandlerInput for QueryParams<T> {
+    fn describe(sketch: &mut OperationSchema) {
         let schema = T::json_schema(&mut sketch.requests);
         let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         for (name, mut schema) in fields {
@@ -44,7 +44,7 @@ impl<T: JsonSchema> Input for Query<T> {
     }
 }
 
-/// The schema of a parameter that is there: none is left out of the query, and never null.
+/// The schema of a parameter that is present: an absent one is left out of the query, never null.
 fn never_null(mut schema: Value) -> Value {
     let is_null = |kind: &Value| kind == "null" || kind["type"] == "null";
     for alternatives in ["type", "anyOf"] {
@@ -61,9 +61,9 @@ fn never_null(mut schema: Value) -> Value {
 }
 
 /// The parts of the path that are ids.
-pub(crate) struct Path<T>(pub(crate) T);
+pub(crate) struct PathParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -74,7 +74,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-impl<T> Input for Path<T> {}
+impl<T> HandlerInput for PathParams<T> {}
 
 /// `Last-Event-ID`: where the reader was.
 pub(crate) struct LastEventId(pub(crate) Option<String>);
@@ -88,8 +88,8 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     }
 }
 
-impl Input for LastEventId {
-    fn describe(sketch: &mut Sketch) {
+impl HandlerInput for LastEventId {
+    fn describe(sketch: &mut OperationSchema) {
         sketch.header("Last-Event-ID", "As `after`.", json!({ "type": "string" }));
     }
 }
@@ -105,8 +105,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-impl<T: JsonSchema> Input for JsonBody<T> {
-    fn describe(sketch: &mut Sketch) {
+impl<T: JsonSchema> HandlerInput for JsonBody<T> {
+    fn describe(sketch: &mut OperationSchema) {
         sketch.takes_body::<T>(true);
     }
 }
@@ -123,8 +123,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     }
 }
 
-impl<T: JsonSchema> Input for OptionalBody<T> {
-    fn describe(sketch: &mut Sketch) {
+impl<T: JsonSchema> HandlerInput for OptionalBody<T> {
+    fn describe(sketch: &mut OperationSchema) {
         sketch.takes_body::<T>(false);
     }
 }
@@ -140,12 +140,12 @@ impl<S: Send + Sync> FromRequest<S> for Repeatable {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, _) = request.into_parts();
-        Ok(Self { key: chat::idempotency_key(&parts.headers), parts })
+        Ok(Self { key: idempotency_key(&parts.headers), parts })
     }
 }
 
-impl Input for Repeatable {
-    fn describe(sketch: &mut Sketch) {
+impl HandlerInput for Repeatable {
+    fn describe(sketch: &mut OperationSchema) {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": ids::LONGEST });
         sketch.header("Idempotency-Key", "The same key again is the same request again.", schema);
     }
@@ -166,13 +166,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for RepeatableBody<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let bytes = whole(body).await?;
-        let (fingerprint, key) = (idempotency::fingerprint(&bytes), chat::idempotency_key(&parts.headers));
+        let (fingerprint, key) = (idempotency::fingerprint(&bytes), idempotency_key(&parts.headers));
         Ok(Self { body: parse(&bytes)?, fingerprint, key, parts })
     }
 }
 
-impl<T: JsonSchema> Input for RepeatableBody<T> {
-    fn describe(sketch: &mut Sketch) {
+impl<T: JsonSchema> HandlerInput for RepeatableBody<T> {
+    fn describe(sketch: &mut OperationSchema) {
         Repeatable::describe(sketch);
         sketch.takes_body::<T>(true);
     }
@@ -190,4 +190,24 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     }
     serde_json::from_slice(bytes)
         .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
+}
+
+/// Where a page of a list begins, and how long it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Paging {
+    /// The `next` of the page before.
+    pub(crate) after: Option<String>,
+    /// How many: 50, at most 500.
+    pub(crate) limit: Option<usize>,
+}
+
+impl Paging {
+    pub(crate) fn limit(&self) -> usize {
+        page_size(self.limit)
+    }
+}
+
+/// How many entries a page has.
+pub(crate) fn page_size(limit: Option<usize>) -> usize {
+    limit.unwrap_or(50).clamp(1, 500)
 }

@@ -1,19 +1,22 @@
-//! Readers of runs: a cursor on the journal, and an encoder that says what comes after it in the reader's dialect.
+//! Follows runs: a reader is a cursor into the journal plus an encoder for the reader's dialect.
 //!
-//! A reader that is slow or gone costs nobody anything: it holds a place, and what it has not read stays in the
-//! store. What is encoded for one reader is shared with those who read the same run in the same way.
+//! A slow or disconnected reader costs nothing: unread records stay in the store. Readers of the same run in the same
+//! dialect share encoded bytes.
 
 mod body;
-mod pace;
-mod pen;
-pub(crate) mod presence;
-mod reader;
-mod shared;
-mod view;
+mod journal_reader;
+mod open_stream;
+mod pacing;
+pub(crate) mod reader_presence;
+mod reader_view;
+mod shared_stream;
+mod stream_encoder;
+mod streams;
 
-pub(crate) use body::{Ending, Opening, Source, body};
-pub(crate) use shared::{Attached, Streams};
-pub(crate) use view::View;
+pub(crate) use body::{FrameSource, Opening, body};
+pub(crate) use open_stream::OpenStream;
+pub(crate) use reader_view::ReaderView;
+pub(crate) use streams::OpenStreams;
 
 use headwater_dialects::RequestCursor;
 use headwater_runtime::Run;
@@ -21,45 +24,54 @@ use headwater_store::{Cursor, CursorFault, Place, ReadLimit};
 
 use crate::ApiError;
 
-/// How much of a journal is encoded at once for a reader: what it has not taken yet stays in the store. One record may be larger.
+/// The most that is encoded for a reader at once; the rest stays in the store. One record may be larger.
 const PAGE: ReadLimit = ReadLimit { records: 256, bytes: 32 << 10 };
+
+/// When a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// When the run has ended or waits for a person.
+    AtWait,
+    /// When the run has ended.
+    AtEnd,
+}
 
 /// Where a reader begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum ReadFrom {
     /// At the beginning of the run.
     Start,
-    /// After what an earlier response has told, which ended because the run waited.
+    /// After an earlier response, which ended because the run waited.
     Response(u64),
-    /// With what there is so far, in the fewest frames.
+    /// With the current state, in the fewest frames.
     Reentry,
-    /// After so many frames of a record; 0 is all of them.
+    /// After this many frames of a record; 0 means all of them.
     After {
         /// The record.
         seq: u64,
         /// The frames of it that were read.
         frame: u32,
     },
-    /// After this record, of a reader that was told more by a process that died before it was kept.
+    /// After this record: the reader saw later deltas that were lost in a crash.
     Lost(u64),
-    /// After a record that another server has told its readers and not yet written.
+    /// After a record that another server has sent to its readers but not yet written.
     Ahead(Cursor),
     /// After the frame of this number.
     Sequence {
-        /// What the responses before it have told, as in [`From::Response`]; 0 for the first.
+        /// The last record of the responses before it, as in [`ReadFrom::Response`]; 0 for the first.
         since: u64,
         /// The number.
         number: u64,
     },
 }
 
-impl From {
+impl ReadFrom {
     /// Where a response begins that is sent in the same frames to every reader.
     pub(crate) fn response(since: u64) -> Self {
         if since == 0 { Self::Start } else { Self::Response(since) }
     }
 
-    /// What the responses before it have told; 0 for the first.
+    /// The last record of the responses before it; 0 for the first.
     pub(crate) fn since(&self) -> u64 {
         match *self {
             Self::Response(since) | Self::Sequence { since, .. } => since,
@@ -67,19 +79,20 @@ impl From {
         }
     }
 
-    /// Where a reader goes on that says where it was, in the response that begins after `since`. The run must have been taken up: what a dead process told and did
-    /// not keep would be taken for the future.
+    /// The position of a reader that sends a cursor, in the response that begins after `since`. The run must be driven
+    /// before this is called: otherwise records that a dead process sent but did not store would be taken for future
+    /// ones.
     pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor, since: u64) -> Result<Self, ApiError> {
-        run.agent().resumed(run.id()).await;
+        run.resumed().await;
         let text = match cursor {
             RequestCursor::Start => return Ok(Self::Start),
             RequestCursor::Sequence(number) => return Ok(Self::Sequence { since, number: *number }),
             RequestCursor::EventId(text) => text,
             _ => return Ok(Self::Reentry),
         };
-        let store = run.agent().store();
+        let store = run.store();
         let journal = run.id().as_str().into();
-        let cursor = Cursor::open(text, run.agent().secret().await?)?;
+        let cursor = Cursor::open(text, run.secret().await?)?;
         let info = store.info(&journal).await?.ok_or_else(|| {
             ApiError::not_found("run.unknown", format!("there is no run {}: it is no longer kept", run.id()))
         })?;
@@ -103,10 +116,10 @@ pub(crate) async fn run_of_cursor(agent: &headwater_runtime::Agent, text: &str) 
     Ok(cursor.journal.as_str().to_owned())
 }
 
-/// A reader that says it has more than there is.
+/// The reader's position is beyond the end of the journal.
 pub(crate) fn from_the_future(what: u64) -> ApiError {
     let message =
-        format!("nothing of number {what} was sent yet: come back with a number that you were given");
+        format!("no frame {what} was sent yet: reconnect with the number of a frame that you received");
     let code = headwater_store::ErrorKind::Cursor(CursorFault::Future);
     ApiError::conflict(code.code(), message)
 }

@@ -1,9 +1,10 @@
-//! Before any route: may this request come in, and who sends it.
+//! Checks before any route: whether the request is allowed, and who sent it.
 //!
 //! A browser lets any page send requests to any server, also to one that only this machine can reach. So a request
 //! must name a host that is meant ([`host`]), a page elsewhere must be one that is allowed ([`origin`]), and a body must
 //! say that it is JSON, which a page elsewhere cannot do without asking first.
 
+mod body;
 mod cors;
 mod errors;
 mod headers;
@@ -12,19 +13,25 @@ mod origin;
 
 use axum::{
     body::HttpBody as _,
-    extract::{Request, State},
-    http::{Method, StatusCode, header, request::Parts},
+    extract::{FromRequestParts as _, RawPathParams, Request, State},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
 
+pub(crate) use body::read_body;
 pub(crate) use cors::cors;
-pub(crate) use errors::in_dialect;
-pub(crate) use headers::secure;
+pub(crate) use errors::errors_in_dialect;
+pub(crate) use headers::add_security_headers;
 
-use crate::{ApiError, Server, seeing};
+use crate::{
+    ApiError, Principal, Server,
+    audit::{self, Subject},
+    durable_streams::takes_any_content,
+    telemetry,
+};
 
-/// Refuses what should not come in, whoever sends it.
+/// Rejects requests that no caller may send.
 pub(crate) async fn admit(
     State(server): State<Server>,
     request: Request,
@@ -38,27 +45,55 @@ pub(crate) async fn admit(
     check_ids(&parts)?;
     if !parts.method.is_safe() {
         origin::check(options, &parts)?;
-        if !body.is_end_stream() {
+        if !body.is_end_stream() && !takes_any_content(&parts.uri) {
             check_content_type(&parts)?;
         }
     }
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-/// Finds out who is asking.
+/// Authenticates the caller.
 pub(crate) async fn authenticate(
     State(server): State<Server>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
-    let principal = server.options().authenticator.authenticate(&parts).await?;
-    seeing::note_principal(&principal);
+    let mut principal = server.options().authenticator.authenticate(&parts).await?;
+    telemetry::note_principal(&principal);
+    if principal.is_operator() {
+        principal = principal.with_request(audit::request_line(&parts));
+    }
+    if let Some(owner) = parts.headers.get(audit::OWNER).cloned() {
+        principal = act_for(&principal, &owner, &mut parts).await?;
+    }
     parts.extensions.insert(principal);
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-/// An id that cannot be read as text would count as none, and the request would do something else than was meant.
+/// The owner in whose name an operator sends a request.
+async fn act_for(
+    operator: &Principal,
+    owner: &HeaderValue,
+    parts: &mut Parts,
+) -> Result<Principal, ApiError> {
+    if !operator.is_operator() {
+        let message = format!("only an operator may send `{}`: leave it out", audit::OWNER);
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "operator.needed", message));
+    }
+    let owner = owner.to_str().ok().map(str::trim).filter(|owner| !owner.is_empty());
+    let owner = owner.ok_or_else(|| {
+        let message =
+            format!("`{}` is not the name of a principal: send visible ASCII characters", audit::OWNER);
+        ApiError::bad("header.invalid", message)
+    })?;
+    let names = RawPathParams::from_request_parts(parts, &()).await.ok();
+    let named = |wanted: &str| names.iter().flatten().find(|(name, _)| *name == wanted).map(|(_, id)| id);
+    audit::access(operator, Some(owner), Subject { run: named("run"), session: named("session") });
+    Ok(operator.acting_for(Some(owner)))
+}
+
+/// An id that is not text would count as absent, and the request would do something else.
 fn check_ids(parts: &Parts) -> Result<(), ApiError> {
     for name in ["idempotency-key", "last-event-id", "x-run-id"] {
         if parts.headers.get_all(name).into_iter().any(|value| value.to_str().is_err()) {
@@ -80,10 +115,11 @@ fn check_content_type(parts: &Parts) -> Result<(), ApiError> {
     }
     let message = match sent {
         Some(sent) => format!("the body is `{sent}`: send `application/json`"),
-        None => "say what the body is: send `content-type: application/json`".to_owned(),
+        None => "the content type is missing: send `content-type: application/json`".to_owned(),
     };
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body.not-json", message))
 }
 
 /// The methods that routes have.
-pub(crate) const METHODS: [Method; 4] = [Method::GET, Method::POST, Method::PATCH, Method::DELETE];
+pub(crate) const METHODS: [Method; 6] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];

@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::IntoResponse as _,
+};
 use futures_util::FutureExt as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{ApiError, Server};
+use crate::{ApiError, Server, operation::PlainText};
 
 /// How long a store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,7 +26,7 @@ pub(crate) struct Health {
 
 /// `GET /healthz`: the process lives, and no store of it has stopped. One that has stopped is served again when it is
 /// opened anew, so a supervisor may restart the process.
-pub(crate) async fn lives(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
+pub(crate) async fn alive(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
     for store in server.stores() {
         if let Some(cause) = store.stopped().now_or_never() {
             tracing::debug!(%cause, "the store has stopped");
@@ -37,10 +42,10 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1)
     };
     if server.is_leaving() {
-        return Err(unready("server.leaving", "the server is about to leave: ask another one".to_owned()));
+        return Err(unready("server.leaving", "the server is leaving: use another one".to_owned()));
     }
     for store in server.stores() {
-        // A store that has stopped still reads, so it is asked to write down what it has.
+        // A store that has stopped still reads, so check that it can sync.
         match tokio::time::timeout(PATIENCE, store.flush()).await {
             Ok(Err(error)) if *error.kind() == headwater_store::ErrorKind::Full => {
                 return Err(unready("store.full", error.to_string()));
@@ -50,4 +55,19 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
         }
     }
     Ok(Json(Health { status: "ready" }))
+}
+
+/// `GET /metrics`.
+pub(crate) async fn metrics(State(server): State<Server>) -> Result<PlainText, ApiError> {
+    let Some(metrics) = &server.options().metrics else {
+        return Err(ApiError::not_found("metrics.off", "metrics are off on this server"));
+    };
+    metrics::gauge!("headwater_stream_bytes_held").set(gauge(server.bytes_held()));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok(PlainText(([(header::CONTENT_TYPE, kind)], metrics.render()).into_response()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 bytes")]
+fn gauge(value: usize) -> f64 {
+    value as f64
 }

@@ -1,19 +1,19 @@
 //! A key of a request stands for one request: the same key with another body is a mistake of its client.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_runtime::Agent;
 use headwater_store::{Expect, key::join};
 use sha2::{Digest as _, Sha256};
 
-use crate::ApiError;
+use crate::{ApiError, Principal, agents::ServedAgent};
 
 /// Fingerprint of the body of a request.
 pub(crate) fn fingerprint(body: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(body))
 }
 
-/// Refuses a request whose key came before with another body, for the same owner and the same place: a route, and a session
+/// Refuses a request whose key was used before with another body, for the same owner and the same place: a route, and a session
 /// where one is named. Keys are kept as long as runs.
 pub(crate) async fn check(
     agent: &Agent,
@@ -31,8 +31,7 @@ pub(crate) async fn check(
         Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
             match agent.store().get(&name).await? {
                 Some(before) if before.bytes != fingerprint.as_bytes() => {
-                    let message =
-                        "this idempotency key came before with another body: use a new key for a new request";
+                    let message = "this idempotency key was used before with another body: use a new key for a new request";
                     Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency.mismatch", message))
                 }
                 _ => Ok(()),
@@ -40,4 +39,23 @@ pub(crate) async fn check(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The key by which a request is known again.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    let key = headers.get("idempotency-key")?.to_str().ok().filter(|key| !key.is_empty())?;
+    Some(format!("key:{key}"))
+}
+
+/// An id derived from principal and key: always the same, and impossible to guess.
+pub(crate) async fn derived_id(
+    served: &ServedAgent,
+    principal: &Principal,
+    kind: &str,
+    key: &str,
+) -> Result<String, ApiError> {
+    let secret = served.agent.secret().await?;
+    let tag =
+        secret.sign(&[kind.as_bytes(), served.name.as_bytes(), principal.id().as_bytes(), key.as_bytes()]);
+    Ok(format!("{kind}_{}", URL_SAFE_NO_PAD.encode(tag.get(..12).unwrap_or_default())))
 }

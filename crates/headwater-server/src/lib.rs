@@ -9,16 +9,19 @@
 //! # }
 //! ```
 //!
-//! A request goes one way: `router` finds the route, `guard` finds out who is asking, `chat` reads the request in its
+//! A request goes one way: `router` finds the route, `guard` authenticates the caller, `chat` reads the request in its
 //! dialect and finds or begins the run that answers it, and `follow` writes that run's journal in the same dialect.
 
-mod about;
+mod agent_list;
 mod agents;
 mod api;
+mod audit;
 mod auth;
+mod background;
 mod chat;
 mod client_policy;
-mod control;
+mod dialect;
+mod durable_streams;
 mod error;
 mod extract;
 mod follow;
@@ -27,29 +30,41 @@ mod health;
 mod idempotency;
 mod limits;
 mod members;
+mod model_list;
 mod openapi;
+mod operation;
 mod options;
 #[cfg(feature = "otel")]
 pub mod otel;
 mod recovery;
 mod router;
-mod seeing;
+mod routes;
+mod runs;
 mod serve;
 mod server;
 mod sessions;
+mod stop;
+mod stream_response;
+mod telemetry;
+mod timestamp;
 mod visibility;
+mod webhook_delivery;
+mod webhooks;
 
 pub use agents::Agents;
 pub use auth::{
-    ApiKeys, Authenticated, Authenticator, Fetched, Jwt, KeyError, Open, Principal, PublishedKeys, Several,
-    unauthorized,
+    ApiKeys, AuthFuture, Authenticator, AuthenticatorChain, Jwt, KeyError, KeyFetch, OpenAccess, Principal,
+    PublishedKeys, unauthorized,
 };
 pub use client_policy::ClientPolicy;
 pub use error::{ApiError, CODES};
-pub use options::{ChatPath, Limits, Options};
-pub use recovery::Recovery;
-pub use router::{check_path, router};
-pub use seeing::{METRICS, Metrics};
+pub use headwater_durable_streams::{DurableStreams, StreamOptions};
+pub use options::{ChatPath, Limits, Options, Recovery, check_path};
+pub use router::router;
 pub use serve::{Connections, serve};
 pub use server::Server;
+pub use telemetry::{METRICS, Metrics};
 pub use visibility::Visibility;
+pub use webhooks::{
+    WebhookEvent, WebhookReply, WebhookRequest, WebhookSender, WebhookSent, WebhookTarget, Webhooks,
+};

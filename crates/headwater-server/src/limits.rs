@@ -1,11 +1,10 @@
 //! How much one principal may have at once, and how long a run may take.
 //!
-//! Runs are not counted by what was started but by what goes on: the agents know which runs they drive in this process,
+//! Active runs are counted, not started ones: the agents know which runs they drive in this process,
 //! for whom and since when. So a run that waits or has ended counts no longer, one that was answered or taken over after
 //! a crash does, and nothing that could be forgotten has to be given back. Where several servers share a store, each has a
 //! share of a principal's limit; a principal that has more at one server is counted at all of them, by an index in the store.
 
-pub(crate) mod body;
 pub(crate) mod ids;
 
 use std::{
@@ -17,17 +16,16 @@ use std::{
 use axum::http::StatusCode;
 use headwater_runtime::ErrorKind;
 use headwater_store::Store;
-use tokio::task::JoinHandle;
 
-use crate::{Agents, ApiError, Limits, Principal};
+use crate::{Agents, ApiError, Limits, Principal, background::BackgroundTask};
 
-/// After how many seconds one who has too much may ask again.
+/// After how many seconds a principal over its limit may retry.
 const RETRY: u64 = 2;
 
 /// How long a run that has ended may take to be put away.
 const PUT_AWAY: Duration = Duration::from_millis(100);
 
-/// What a parsed value takes: an object with one number in it, the most expensive pair, takes about 560 bytes.
+/// The memory of a parsed value: an object with one number in it, the most expensive pair, takes about 560 bytes.
 const VALUE_BYTES: usize = 300;
 
 /// What principals have at once.
@@ -37,7 +35,8 @@ pub(crate) struct InUse {
     streams: Counts,
     /// Bytes of bodies that are read, and of the values that are parsed from them.
     bodies: Counts,
-    watch: Mutex<Option<JoinHandle<()>>>,
+    /// Stops runs that take too long.
+    run_time_watch: BackgroundTask,
 }
 
 type Counts = Arc<Mutex<HashMap<Principal, usize>>>;
@@ -51,7 +50,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// One more, if there are not too many with what goes on already.
+    /// One more, unless the limit is reached together with `going`.
     fn take(counts: &Counts, principal: &Principal, going: usize, limit: usize) -> Option<Self> {
         let mut held = counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(principal.clone()).or_default();
@@ -65,32 +64,37 @@ impl Permit {
         Some(Self { counts: counts.clone(), principal: principal.clone(), amount: 1 })
     }
 
-    /// So many bytes more, if they are not too many for the principal and for all together.
-    fn hold(counts: &Counts, principal: &Principal, bytes: usize, limits: &Limits) -> Result<Self, Held> {
+    /// Reserves bytes, unless the principal's limit or the total is reached.
+    fn hold(
+        counts: &Counts,
+        principal: &Principal,
+        bytes: usize,
+        limits: &Limits,
+    ) -> Result<Self, BodyBudgetError> {
         let mut held = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        // A body of the allowed size is always taken when there is no other.
+        // A body of the allowed size always fits when there is no other.
         let fits = |held: usize, limit: usize| held.saturating_add(bytes) <= limit.max(limits.body);
         if !fits(held.values().sum(), limits.bodies_total) {
-            return Err(Held::ByAll);
+            return Err(BodyBudgetError::ByAll);
         }
         if !fits(held.get(principal).copied().unwrap_or(0), limits.bodies) {
-            return Err(Held::ByPrincipal);
+            return Err(BodyBudgetError::ByPrincipal);
         }
         *held.entry(principal.clone()).or_default() += bytes;
         Ok(Self { counts: counts.clone(), principal: principal.clone(), amount: bytes })
     }
 
-    /// So many bytes more for what is held already. The only body of a principal, or of all, is always let through, so
+    /// Reserves more bytes for the same body. The only body of a principal, or of all, is always let through, so
     /// that no setting makes a request impossible.
-    fn grow(&mut self, bytes: usize, limits: &Limits) -> Result<(), Held> {
+    fn grow(&mut self, bytes: usize, limits: &Limits) -> Result<(), BodyBudgetError> {
         let mut held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |held: usize, limit: usize| held == self.amount || held.saturating_add(bytes) <= limit;
         if !fits(held.values().sum(), limits.bodies_total) {
-            return Err(Held::ByAll);
+            return Err(BodyBudgetError::ByAll);
         }
         let count = held.entry(self.principal.clone()).or_default();
         if !fits(*count, limits.bodies) {
-            return Err(Held::ByPrincipal);
+            return Err(BodyBudgetError::ByPrincipal);
         }
         *count = count.saturating_add(bytes);
         drop(held);
@@ -122,21 +126,21 @@ impl Drop for Permit {
     }
 }
 
-/// Who has too many bytes in use.
-enum Held {
+/// Which limit of bytes is reached.
+enum BodyBudgetError {
     ByPrincipal,
     ByAll,
 }
 
-impl From<Held> for ApiError {
-    fn from(held: Held) -> Self {
+impl From<BodyBudgetError> for ApiError {
+    fn from(held: BodyBudgetError) -> Self {
         let (status, code, message) = match held {
-            Held::ByPrincipal => (
+            BodyBudgetError::ByPrincipal => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "bodies.too-many",
                 "too many bytes of your requests are being read: wait until some are answered",
             ),
-            Held::ByAll => (
+            BodyBudgetError::ByAll => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "server.busy",
                 "the server is reading as much as it may: send the request again",
@@ -147,8 +151,8 @@ impl From<Held> for ApiError {
 }
 
 impl InUse {
-    /// Lets a principal begin a run, if not too many of theirs are active here. The permit is held until the run has begun.
-    /// The second value is whether the principal has more than the share of its limit that each of so many servers has.
+    /// Allows a principal to start a run, unless too many of its runs are active here. The permit is held until the run
+    /// has started. The second value is whether the principal is over its share of the limit, with this many servers.
     pub(crate) fn run(
         &self,
         agents: &Agents,
@@ -170,7 +174,7 @@ impl InUse {
         let going: HashSet<_> = agents
             .all()
             .iter()
-            .flat_map(headwater_runtime::Agent::driven)
+            .flat_map(headwater_runtime::Agent::local_runs)
             .filter(|run| run.owner.as_deref() == Some(principal.id()))
             .map(|run| run.run)
             .collect();
@@ -181,13 +185,11 @@ impl InUse {
         permit.map(|permit| (permit, true)).ok_or_else(|| too_many_runs(limits))
     }
 
-    /// Lets a principal open a stream, if not too many of theirs are open. The permit is held until it is closed.
+    /// Allows a principal to open a stream, unless too many are open. The permit is held until it is closed.
     pub(crate) fn stream(&self, limits: &Limits, principal: &Principal) -> Result<Permit, ApiError> {
         Permit::take(&self.streams, principal, 0, limits.streams).ok_or_else(|| {
-            let message = format!(
-                "{} streams of yours are open, more are not allowed at once: close one and come back",
-                limits.streams
-            );
+            let message =
+                format!("you have {} open streams, the maximum: close one, then retry", limits.streams);
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, "streams.too-many", message).retry_after(RETRY)
         })
     }
@@ -203,7 +205,7 @@ impl InUse {
         Permit::hold(&self.bodies, principal, bytes, limits).map_err(ApiError::from)
     }
 
-    /// Lets a principal parse a body of so many values that is held already: parsed, it takes many times its bytes.
+    /// Reserves memory for parsing a body: parsed, it takes many times its bytes.
     pub(crate) fn parse(limits: &Limits, permit: &mut Permit, values: usize) -> Result<(), ApiError> {
         permit.grow(values.saturating_mul(VALUE_BYTES), limits).map_err(ApiError::from)
     }
@@ -211,10 +213,7 @@ impl InUse {
     /// Begins to look after the time that runs take, once.
     pub(crate) fn watch_time(&self, agents: &Agents, limits: &Limits) {
         let Some(limit) = limits.run_time else { return };
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        if watch.is_none() {
-            *watch = Some(tokio::spawn(stop_late(agents.clone(), limit)));
-        }
+        self.run_time_watch.ensure_started(|| stop_late(agents.clone(), limit));
     }
 }
 
@@ -239,30 +238,19 @@ pub(crate) async fn check_everywhere(
         if active.saturating_add(beginning) < limits.runs {
             return Ok(());
         }
-        // A run that has just told its end still counts until it is put away.
+        // A run that has just ended still counts until its driver is gone.
         tokio::time::sleep(patience).await;
     }
     Err(too_many_runs(limits))
 }
 
 fn too_many_runs(limits: &Limits) -> ApiError {
-    let message = format!(
-        "{} runs of yours are going, more are not allowed at once: wait until one has ended, or stop one",
-        limits.runs
-    );
+    let message =
+        format!("you have {} active runs, the maximum: wait until one has ended, or stop one", limits.runs);
     ApiError::new(StatusCode::TOO_MANY_REQUESTS, "runs.too-many", message).retry_after(RETRY)
 }
 
-impl Drop for InUse {
-    fn drop(&mut self) {
-        let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(watch) = watch.take() {
-            watch.abort();
-        }
-    }
-}
-
-/// Stops runs that take too long, whoever reads them, until it is aborted.
+/// Stops runs that take too long, until it is aborted.
 async fn stop_late(agents: Agents, limit: Duration) {
     let mut step =
         tokio::time::interval((limit / 10).clamp(Duration::from_millis(10), Duration::from_secs(1)));
@@ -272,7 +260,7 @@ async fn stop_late(agents: Agents, limit: Duration) {
         step.tick().await;
         let mut late = HashSet::new();
         for agent in agents.all() {
-            for run in agent.driven().into_iter().filter(|run| run.going >= limit) {
+            for run in agent.local_runs().into_iter().filter(|run| run.active >= limit) {
                 let first = !told.contains(&run.run);
                 late.insert(run.run.clone());
                 if !first {

@@ -16,7 +16,7 @@ use std::{
 use headwater_store::{Expect, Store, key::join};
 use tokio::time::Instant;
 
-/// How long a server counts that has not left, and how often it says that it is there.
+/// How long a server counts without renewing, and how often it renews.
 const COUNTED: Duration = Duration::from_secs(60 * 60);
 const RENEWED: Duration = Duration::from_secs(20 * 60);
 
@@ -37,7 +37,7 @@ impl Members {
         self.count.load(Ordering::Relaxed).max(1)
     }
 
-    /// Says that this server is there, if that was long ago, and counts all of them.
+    /// Renews this server's entry if it is old, and counts all servers.
     pub(crate) async fn renew(&self, stores: &[Arc<dyn Store>]) -> headwater_store::Result<()> {
         let Some(key) = self.key() else { return Ok(()) };
         let is_due = |at: &Option<Instant>| at.is_none_or(|at| at.elapsed() >= RENEWED);
@@ -56,7 +56,7 @@ impl Members {
         Ok(())
     }
 
-    /// Says that this server is there no longer.
+    /// Removes this server's entry.
     pub(crate) async fn leave(&self, stores: &[Arc<dyn Store>]) {
         let Some(key) = self.key() else { return };
         for store in stores {

@@ -4,31 +4,20 @@
 pub(crate) mod dialects;
 
 use axum::{
-    extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    ApiError, Server,
-    api::{
-        Operation,
-        describe::{Output, Sketch, set},
-    },
+    Server,
     error::{self, CODES, ErrorDocument},
     limits::ids,
-    router::Route,
+    operation::{HandlerOutput, Operation, OperationSchema, set},
+    routes::ListedRoute,
+    server::OpenApiDocument,
 };
-
-/// The document as it is sent.
-#[derive(Debug)]
-pub(crate) struct Document {
-    text: Bytes,
-    tag: String,
-}
 
 /// The response with the document.
 #[derive(Debug)]
@@ -40,40 +29,41 @@ impl IntoResponse for DocumentResponse {
     }
 }
 
-impl Output for DocumentResponse {
-    fn describe(sketch: &mut Sketch) {
+impl HandlerOutput for DocumentResponse {
+    fn describe(sketch: &mut OperationSchema) {
         let content = json!({ "application/json": { "schema": { "type": "object" } } });
         sketch.answer(StatusCode::OK, "The document.", content);
         sketch.answer(StatusCode::NOT_MODIFIED, "The document that `If-None-Match` names.", Value::Null);
     }
 }
 
-/// `GET /openapi.json`. Written once: that takes milliseconds, and the route needs no key.
-pub(crate) async fn document(
-    State(server): State<Server>,
-    request: HeaderMap,
-) -> Result<DocumentResponse, ApiError> {
-    let Document { text, tag } = server.document(|| {
-        let text = build(&server).to_string();
+/// The response to `GET /openapi.json`. The document is built once: that takes milliseconds, and the route needs no key.
+pub(crate) fn document(
+    server: &Server,
+    request: &HeaderMap,
+    routes: impl FnOnce() -> Vec<ListedRoute>,
+) -> DocumentResponse {
+    let OpenApiDocument { text, etag } = server.openapi(|| {
+        let text = build(server, routes()).to_string();
         let digest: String = Sha256::digest(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Document { text: text.into(), tag: format!("\"{digest}\"") }
+        OpenApiDocument { text: text.into(), etag: format!("\"{digest}\"") }
     });
     let known = request.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|tags| tags.to_str().ok());
     let unchanged =
-        known.flat_map(|tags| tags.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag);
-    let headers = [(header::ETAG, tag.as_str()), (header::CACHE_CONTROL, "no-cache")];
-    Ok(DocumentResponse(if unchanged {
+        known.flat_map(|tags| tags.split(',')).any(|known| known.trim().trim_start_matches("W/") == etag);
+    let headers = [(header::ETAG, etag.as_str()), (header::CACHE_CONTROL, "no-cache")];
+    DocumentResponse(if unchanged {
         (StatusCode::NOT_MODIFIED, headers).into_response()
     } else {
         (headers, [(header::CONTENT_TYPE, "application/json")], text.clone()).into_response()
-    }))
+    })
 }
 
 /// The document of a server.
-pub(crate) fn build(server: &Server) -> Value {
-    let mut sketch = Sketch::new();
+fn build(server: &Server, routes: Vec<ListedRoute>) -> Value {
+    let mut sketch = OperationSchema::new();
     let mut paths: Map<String, Value> = Map::new();
-    for Route { method, path, operation } in crate::router::routes(server).into_list() {
+    for ListedRoute { method, path, operation } in routes {
         let path = path.replace("{*", "{");
         let described = describe(&mut sketch, method, &path, &operation);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
@@ -112,7 +102,7 @@ pub(crate) fn build(server: &Server) -> Value {
     })
 }
 
-fn describe(sketch: &mut Sketch, method: &str, path: &str, operation: &Operation) -> Value {
+fn describe(sketch: &mut OperationSchema, method: &str, path: &str, operation: &Operation) -> Value {
     sketch.begin();
     (operation.describe)(sketch);
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -176,6 +166,7 @@ fn refusals(
     codes.extend(["host.refused", "header.invalid", "query.unknown"]);
     if !operation.open {
         codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
+        codes.push("operator.needed");
         codes.extend([
             "store",
             "store.corrupt",

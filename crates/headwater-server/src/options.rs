@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::request::Parts;
+use headwater_durable_streams::DurableStreams;
 use headwater_runtime::WhenBusy;
 use serde_json::{Map, Value};
 
 use crate::{
-    ApiError, Metrics, Recovery,
-    auth::{Authenticator, Open, Principal},
+    ApiError, Metrics, Webhooks,
+    auth::{Authenticator, OpenAccess, Principal},
 };
 
 /// How a server treats its requests.
@@ -25,18 +26,18 @@ use crate::{
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Who is asking.
+    /// The authenticated caller.
     pub authenticator: Arc<dyn Authenticator>,
-    /// What the route approves of, for a run's `cx.runtime_context()`.
+    /// The approved context, for a run's `cx.runtime_context()`.
     pub(crate) context: Option<Arc<ContextFunction>>,
     /// The hosts that a request may name beside this machine, without ports; `*` is any, and is ignored without keys. Without any of
     /// them: with keys any, and without keys only this machine.
     pub hosts: Vec<String>,
-    /// The origins of web pages elsewhere that may ask; `*` is any, and is ignored without keys.
+    /// Allowed origins of web pages; `*` is any, and is ignored without keys.
     pub origins: Vec<String>,
-    /// Request headers of their own that these pages may send; `*` is any.
+    /// Additional request headers that these pages may send; `*` is any.
     pub cors_headers: Vec<String>,
-    /// Whether these pages may send cookies and the like. Not where any origin may ask.
+    /// Whether these pages may send credentials such as cookies. Not with `*` as origin.
     pub cors_credentials: bool,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
     pub paths: BTreeMap<String, Vec<ChatPath>>,
@@ -46,20 +47,37 @@ pub struct Options {
     pub heartbeat: Duration,
     /// Bytes of padding at the start of a stream, for proxies that hold back the first ones: 0.
     pub padding: usize,
-    /// How long after its end a run is still given to a page that comes back for its stream: 5 minutes.
+    /// How long after its end a run can still be resumed by a page: 5 minutes.
     pub replay: Duration,
     /// What happens to a message that comes while its session's last one is being answered, where neither the agent nor the
     /// request says it. Without it the answer is stopped where a client's stop button only closes the connection, and the
     /// message waits elsewhere.
     pub when_busy: Option<WhenBusy>,
-    /// The text between a failed attempt and the next one, where the failed one cannot be taken back.
+    /// The text between a failed attempt and the next one, where the failed one cannot be retracted.
     pub seam: String,
     /// Whether an attempt's text is held back until the attempt has ended.
     pub hold: bool,
     /// How often runs are recovered whose process died.
     pub recovery: Recovery,
-    /// What is counted, to be shown at `/metrics`: to everyone who can reach the server.
+    /// Servers to notify when runs end or begin to wait.
+    pub webhooks: Option<Webhooks>,
+    /// Metrics, shown at `/metrics` to every client that can reach the server.
     pub metrics: Option<Metrics>,
+    /// Streams of the callers' own under `/v1/stream/`. Without it only runs are served as durable streams.
+    pub durable_streams: Option<DurableStreams>,
+}
+
+/// How often a server recovers the runs of its agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// Several times within the lease of its agents, so that a dead process is noticed soon.
+    #[default]
+    Automatic,
+    /// At this interval.
+    Every(Duration),
+    /// Never. Another process does it, or the application calls [`Server::recover`](crate::Server::recover) itself.
+    Off,
 }
 
 /// A further path of a dialect's chat route.
@@ -67,8 +85,24 @@ pub struct Options {
 pub struct ChatPath {
     /// The path.
     pub path: String,
-    /// The agent that answers there; `None` is the default agent, or the one that the request names.
+    /// The agent at this path; `None` is the default agent, or the one that the request names.
     pub agent: Option<String>,
+}
+
+/// Whether a path can be one of a dialect's further paths.
+///
+/// # Errors
+/// The problem with a path.
+pub fn check_path(path: &str) -> Result<(), &'static str> {
+    let Some(rest) = path.strip_prefix('/') else { return Err("a path must begin with `/`") };
+    let mut segments = rest.trim_end_matches('/').split('/');
+    if segments.any(|segment| segment.is_empty() || segment.starts_with([':', '*'])) {
+        return Err("the segments of a path must not be empty or begin with `:` or `*`");
+    }
+    if rest.contains(|it: char| "{}?#%".contains(it) || it.is_whitespace()) {
+        return Err("a path must not contain `{`, `}`, `?`, `#`, `%` or white space");
+    }
+    Ok(())
 }
 
 /// What may be asked for.
@@ -94,8 +128,8 @@ pub struct Limits {
     pub active_runs: usize,
     /// The streams of one principal that may be open at once: 20,000.
     pub streams: usize,
-    /// How long a run may go on until it waits or ends: as long as it likes. A run that takes longer is stopped, whether
-    /// anyone reads it or not; one that was answered, or taken over from another process, begins anew.
+    /// How long a run may be active until it waits or ends: unlimited. A run that takes longer is stopped, with or
+    /// without readers. The time starts anew after an answer or a takeover.
     pub run_time: Option<Duration>,
     /// How long a body may take to arrive: 30 s.
     pub body_time: Duration,
@@ -126,7 +160,7 @@ type ContextFuture = Pin<Box<dyn Future<Output = Result<Value, ApiError>> + Send
 impl Default for Options {
     fn default() -> Self {
         Self {
-            authenticator: Arc::new(Open),
+            authenticator: Arc::new(OpenAccess::default()),
             context: None,
             hosts: Vec::new(),
             origins: Vec::new(),
@@ -141,13 +175,15 @@ impl Default for Options {
             seam: String::new(),
             hold: false,
             recovery: Recovery::Automatic,
+            webhooks: None,
             metrics: None,
+            durable_streams: None,
         }
     }
 }
 
 impl Options {
-    /// Says who is asking.
+    /// Sets how requests are authenticated.
     #[must_use]
     pub fn authenticator(mut self, authenticator: impl Authenticator + 'static) -> Self {
         self.authenticator = Arc::new(authenticator);
@@ -204,31 +240,38 @@ impl Options {
         self
     }
 
-    /// Says how long a connection may be silent.
+    /// Sets the heartbeat interval of silent streams.
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat;
         self
     }
 
-    /// Says what may be asked for.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Says how often runs are recovered whose process died, or that were answered while nobody drove them.
+    /// Sets how often runs are recovered that lost their driver or were answered without one.
     #[must_use]
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// Shows what is counted at `/metrics`.
+    /// Shows metrics at `/metrics`.
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);
+        self
+    }
+
+    /// Serves streams of the callers' own.
+    #[must_use]
+    pub fn durable_streams(mut self, streams: DurableStreams) -> Self {
+        self.durable_streams = Some(streams);
         self
     }
 
@@ -239,7 +282,7 @@ impl Options {
         self
     }
 
-    /// Adds an origin whose web pages may ask; `*` is any, and needs keys.
+    /// Allows pages of this origin; `*` is any, and needs keys.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());

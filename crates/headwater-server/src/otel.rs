@@ -3,9 +3,9 @@
 //! The spans are those of the `tracing` crate that are there anyway; the metrics of generative AI are measured on them. What
 //! they are is listed in `docs/operations.md`. Nothing that a person or a model said is in either.
 
-mod measure;
+mod attributes;
+mod genai_metrics;
 mod sender;
-mod shape;
 
 use std::{env, error::Error, fmt};
 
@@ -30,11 +30,11 @@ use tracing::{Level, Metadata, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
-use measure::Measure;
+use attributes::AttributeExporter;
+use genai_metrics::GenAiMetrics;
 use sender::Sender;
-use shape::Shaped;
 
-/// What a collector knows our instruments by.
+/// The instrumentation scope.
 const SCOPE: &str = "headwater";
 
 /// Sends spans and metrics to a collector, until it is closed.
@@ -64,7 +64,7 @@ impl Export {
     /// Begins to send to the collector at this address, in the name of a service. To be called within Tokio's runtime.
     ///
     /// # Errors
-    /// When the address is none, when there is no runtime, or when this system's TLS cannot be set up.
+    /// When the address is invalid, when there is no runtime, or when this system's TLS cannot be set up.
     pub fn new(endpoint: &str, service: &str) -> Result<Self, ExportError> {
         let runtime = Handle::try_current()
             .map_err(|error| ExportError::new("to export, begin within Tokio's runtime", error))?;
@@ -87,7 +87,7 @@ impl Export {
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
         let traces = SdkTracerProvider::builder()
-            .with_span_processor(BatchSpanProcessor::builder(Shaped(spans)).build())
+            .with_span_processor(BatchSpanProcessor::builder(AttributeExporter(spans)).build())
             .with_resource(resource.clone())
             .build();
         let metrics = SdkMeterProvider::builder()
@@ -97,7 +97,7 @@ impl Export {
         Ok(Self { traces, metrics })
     }
 
-    /// What takes the spans of Headwater from a subscriber. Logs are not taken: an error may say more than a span should.
+    /// The layer that exports Headwater's spans. Logs are not exported: an error may contain more than a span should.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -115,11 +115,11 @@ impl Export {
             .with_tracked_inactivity(false)
             .with_target(false)
             .with_level(false);
-        let measure = Measure::new(&self.metrics.meter(SCOPE));
+        let measure = GenAiMetrics::new(&self.metrics.meter(SCOPE));
         spans.and_then(measure).with_filter(filter_fn(ours))
     }
 
-    /// Sends what is left, and ends.
+    /// Sends the remaining spans and metrics, and stops.
     ///
     /// # Errors
     /// When the collector did not take it: then it is lost.
@@ -136,7 +136,7 @@ impl Export {
     }
 }
 
-/// Where a signal goes: as the standard variable of this signal says, or to its path below the endpoint.
+/// The URL of a signal: from its standard variable, or its path below the endpoint.
 fn address(endpoint: &str, signal: &str, path: &str) -> String {
     let named = env::var(format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")).ok();
     let named = named.filter(|named| !named.is_empty());

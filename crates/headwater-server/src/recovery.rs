@@ -1,54 +1,33 @@
-//! Recovering runs in the background: those whose process died, that were answered meanwhile, or that waited too long.
+//! Recovers runs in the background: runs that lost their driver, were answered meanwhile, or waited too long.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use headwater_runtime::{Agent, Tended};
-use tokio::{runtime::Handle, task::JoinHandle};
+use headwater_runtime::{Agent, RecoveryReport};
 
-use crate::{Agents, Limits, Server, server::WeakServer};
+use crate::{Agents, Limits, Server, options::Recovery, server::WeakServer, webhook_delivery};
 
-/// How often a server recovers the runs of its agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Recovery {
-    /// Several times within the lease of its agents, so that a dead process is noticed soon.
-    #[default]
-    Automatic,
-    /// At this interval.
-    Every(Duration),
-    /// Never. Another process does it, or the application calls [`Server::recover`] itself.
-    Off,
-}
-
-/// The task that recovers runs, from the first use of a server's routes until the server is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Recovering(Mutex<Option<JoinHandle<()>>>);
-
-impl Recovering {
-    /// Starts the task, once, if there is a runtime to run it.
-    pub(crate) fn ensure_started(&self, server: &Server) {
-        if server.options().recovery == Recovery::Off {
-            return;
+impl Server {
+    /// Recovers runs once: runs whose process died are taken over, runs that were answered meanwhile are resumed, and expired
+    /// questions are closed. [`Server::router`] does so at an interval.
+    pub async fn recover(&self) {
+        if let Err(error) = self.members().renew(&self.stores()).await {
+            tracing::debug!(%error, "cannot count the servers that share the store");
         }
-        let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if task.is_none()
-            && let Ok(runtime) = Handle::try_current()
-        {
-            *task = Some(runtime.spawn(keep_recovering(server.downgrade())));
-        }
+        recover(self.agents(), &self.options().limits).await;
     }
-}
 
-impl Drop for Recovering {
-    fn drop(&mut self) {
-        let task = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(task) = task.take() {
-            task.abort();
+    /// Recovers runs in the background, until the server is dropped.
+    pub(crate) fn ensure_recovering(&self) {
+        if self.options().recovery != Recovery::Off {
+            self.recovery_task().ensure_started(|| keep_recovering(self.downgrade()));
+        }
+        if self.options().webhooks.is_some() {
+            self.webhook_task().ensure_started(|| webhook_delivery::keep_delivering(self.downgrade()));
         }
     }
 }
@@ -60,7 +39,7 @@ async fn keep_recovering(server: WeakServer) {
             let Some(server) = server.upgrade().filter(|server| !server.is_leaving()) else {
                 return;
             };
-            // Watched first: what is handed over while this server looks wakes it again.
+            // Watch before reading: a run that is handed over during the read wakes this server again.
             let handovers = watch_handovers(server.agents());
             server.recover().await;
             (interval(server.options().recovery, server.agents()), handovers)
@@ -109,11 +88,11 @@ fn interval(recovery: Recovery, agents: &Agents) -> Duration {
 }
 
 /// Recovers the runs of agents once. No more are taken over than the server may have active.
-pub(crate) async fn recover(agents: &Agents, limits: &Limits) {
+async fn recover(agents: &Agents, limits: &Limits) {
     for agent in agents.all() {
         let active: usize = agents.all().iter().map(Agent::driving).sum();
-        match agent.tend_within(limits.active_runs.saturating_sub(active)).await {
-            Ok(tended) => log(&agent, &tended),
+        match agent.recover_within(limits.active_runs.saturating_sub(active)).await {
+            Ok(report) => log(&agent, &report),
             Err(error) => {
                 tracing::error!(agent = agent.name(), error = ?error.message(), "cannot recover runs");
             }
@@ -121,18 +100,18 @@ pub(crate) async fn recover(agents: &Agents, limits: &Limits) {
     }
 }
 
-fn log(agent: &Agent, tended: &Tended) {
+fn log(agent: &Agent, report: &RecoveryReport) {
     let agent = agent.name();
-    for run in &tended.taken_over {
+    for run in &report.taken_over {
         tracing::info!(agent, %run, "took over a run whose process had died");
     }
-    for run in &tended.answered {
+    for run in &report.answered {
         tracing::info!(agent, %run, "resumed a run that had been answered");
     }
-    for run in &tended.expired {
-        tracing::info!(agent, %run, "gave up what a run had waited for too long");
+    for run in &report.expired {
+        tracing::info!(agent, %run, "a question of a run expired");
     }
-    // What cannot go on was logged once, when that was found out.
+    // Runs that cannot continue were logged once, when that was found.
 }
 
 #[cfg(test)]

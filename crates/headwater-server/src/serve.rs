@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use self::{
-    activity::{Activity, Counted, StreamTasks},
+    activity::{Activity, CountedRoutes, StreamTasks},
     io::Progressing,
 };
 
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What HTTP/2 begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long to wait for the rest of that: what was peeked at is ready at once.
+/// How long to wait for the rest of the preface: bytes that were peeked are ready at once.
 const REST: Duration = Duration::from_millis(20);
 
 /// The most bytes that a connection, or a stream of HTTP/2, buffers before it takes no more of an answer, and the longest head
@@ -211,7 +211,7 @@ impl Connection {
         if let Err(error) = self.stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection may hold back small pieces");
         }
-        // Peeked at beforehand: finding out while reading takes twice the room for what is read.
+        // Peek first: detecting the version while reading needs twice the buffer.
         let peeked = tokio::select! {
             peeked = timeout(self.limits.idle, speaks_http2(&self.stream)) => peeked,
             () = stop(&mut self.stopped) => return,
@@ -257,7 +257,7 @@ impl Connection {
         http2.timer(TokioTimer::new()).keep_alive_interval(limits.idle).keep_alive_timeout(limits.idle);
         http2.max_send_buf_size(BUFFER);
         let activity = Arc::new(Activity::default());
-        let routes = Counted::new(routes, activity.clone());
+        let routes = CountedRoutes::new(routes, activity.clone());
         let stream = TokioIo::new(Progressing::new(stream, limits.stall));
         let mut connection = pin!(http2.serve_connection(stream, routes));
         tokio::select! {

@@ -2,29 +2,25 @@
 
 use std::{
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use axum::{
-    Router,
-    http::{StatusCode, request::Parts},
-};
+use axum::http::{StatusCode, request::Parts};
+use bytes::Bytes;
 use headwater_protocol::RunId;
-use headwater_runtime::Agent;
+use headwater_runtime::{Agent, RunIndex};
 use headwater_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::{
     Agents, ApiError, Options, Principal,
-    follow::{Streams, presence},
+    background::BackgroundTask,
+    follow::{OpenStreams, reader_presence},
     limits::{self, InUse, Permit},
     members::Members,
-    openapi::Document,
-    recovery::{self, Recovering},
-    router,
 };
 
 /// A server: agents and how their requests are treated. Cheap to clone; all clones are one.
@@ -40,23 +36,33 @@ use crate::{
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Server(Arc<Inner>);
+pub struct Server(Arc<ServerState>);
 
 #[derive(Debug)]
-struct Inner {
+struct ServerState {
     agents: Agents,
     options: Options,
-    streams: Streams,
+    streams: OpenStreams,
     in_use: InUse,
-    document: OnceLock<Document>,
-    recovering: Recovering,
+    openapi: OnceLock<OpenApiDocument>,
+    recovery_task: BackgroundTask,
+    webhook_task: BackgroundTask,
     members: Members,
     is_draining: AtomicBool,
+    /// For each store, by its address.
+    run_indexes: Mutex<Vec<(usize, Arc<RunIndex>)>>,
+}
+
+/// The OpenAPI document as it is sent.
+#[derive(Debug)]
+pub(crate) struct OpenApiDocument {
+    pub(crate) text: Bytes,
+    pub(crate) etag: String,
 }
 
 /// A server that is not kept alive.
 #[derive(Debug)]
-pub(crate) struct WeakServer(Weak<Inner>);
+pub(crate) struct WeakServer(Weak<ServerState>);
 
 impl WeakServer {
     pub(crate) fn upgrade(&self) -> Option<Server> {
@@ -68,44 +74,20 @@ impl Server {
     /// A server of these agents.
     #[must_use]
     pub fn new(agents: Agents, options: Options) -> Self {
-        let (streams, in_use, recovering, document) = Default::default();
-        let (members, is_draining) = Default::default();
-        Self(Arc::new(Inner { agents, options, streams, in_use, recovering, document, members, is_draining }))
-    }
-
-    /// The routes, to be merged into an application: it answers for every other path itself.
-    ///
-    /// ```no_run
-    /// # fn routes(server: headwater_server::Server) -> axum::Router {
-    /// use axum::{Router, routing::get};
-    ///
-    /// Router::new().route("/about", get(|| async { "mine" })).merge(server.router()).fallback(|| async { "my own 404" })
-    /// # }
-    /// ```
-    ///
-    /// From here on the server recovers the runs of its agents in the background, as [`Options::recovery`] says: for as long
-    /// as these routes or the server live, and within a Tokio runtime; where there is none yet, from the first request on.
-    pub fn router(&self) -> Router {
-        router::routes(self).into_router(self)
-    }
-
-    /// The routes as an application of their own, with `more` beside them: other paths get 404 `route.unknown`. What `more` has
-    /// needs no key, and is behind the same guard as the rest. Runs are recovered as with [`Server::router`].
-    pub fn application(&self, more: Router) -> Router {
-        router::routes(self).into_application(self, more)
-    }
-
-    /// The routes by method and path, in the order in which they are added.
-    ///
-    /// ```
-    /// use headwater_server::{Agents, Options, Server};
-    ///
-    /// let server = Server::new(Agents::new(), Options::default());
-    /// assert!(server.routes().contains(&("POST", "/v1/runs".to_owned())));
-    /// ```
-    #[must_use]
-    pub fn routes(&self) -> Vec<(&'static str, String)> {
-        router::routes(self).into_list().into_iter().map(|route| (route.method, route.path)).collect()
+        let (streams, in_use, recovery_task, openapi) = Default::default();
+        let (members, is_draining, run_indexes, webhook_task) = Default::default();
+        Self(Arc::new(ServerState {
+            agents,
+            options,
+            streams,
+            in_use,
+            recovery_task,
+            openapi,
+            members,
+            is_draining,
+            run_indexes,
+            webhook_task,
+        }))
     }
 
     /// The agents.
@@ -120,19 +102,48 @@ impl Server {
         &self.0.options
     }
 
-    /// The OpenAPI document, which never changes.
-    pub(crate) fn document(&self, build: impl FnOnce() -> Document) -> &Document {
-        self.0.document.get_or_init(build)
+    /// The index of the runs of a store.
+    pub(crate) fn run_index(&self, store: usize) -> Arc<RunIndex> {
+        let mut indexes = self.0.run_indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, index)) = indexes.iter().find(|(known, _)| *known == store) {
+            return index.clone();
+        }
+        let index = Arc::<RunIndex>::default();
+        indexes.push((store, index.clone()));
+        index
     }
 
-    pub(crate) fn streams(&self) -> &Streams {
+    /// The OpenAPI document, built with the first request for it: it never changes.
+    pub(crate) fn openapi(&self, build: impl FnOnce() -> OpenApiDocument) -> &OpenApiDocument {
+        self.0.openapi.get_or_init(build)
+    }
+
+    /// The task that recovers runs in the background.
+    pub(crate) fn recovery_task(&self) -> &BackgroundTask {
+        &self.0.recovery_task
+    }
+
+    /// The task that delivers webhooks.
+    pub(crate) fn webhook_task(&self) -> &BackgroundTask {
+        &self.0.webhook_task
+    }
+
+    /// The servers that share the stores of this one.
+    pub(crate) fn members(&self) -> &Members {
+        &self.0.members
+    }
+
+    pub(crate) fn streams(&self) -> &OpenStreams {
         &self.0.streams
     }
 
-    /// Ends all streams without an end, so that their readers come back, here or at another server. To be called
-    /// when the server shuts down; the runs go on elsewhere, or here after a restart. `/readyz` says so from now on.
+    /// Ends all streams without an end marker, so that readers reconnect, here or to another server. Call it when the
+    /// server shuts down; the runs continue elsewhere, or here after a restart. `/readyz` reports it from now on.
     pub fn let_go(&self) {
         self.0.streams.close();
+        if let Some(durable) = &self.0.options.durable_streams {
+            durable.let_go();
+        }
     }
 
     /// Begins to leave: `/readyz` is 503 from now on, and what would begin a run or open a stream gets 503 with
@@ -197,19 +208,6 @@ impl Server {
         stores
     }
 
-    /// Recovers runs once: those whose process died are taken over, those that were answered meanwhile go on, and what
-    /// was waited for too long is given up. [`Server::router`] does so at an interval.
-    pub async fn recover(&self) {
-        if let Err(error) = self.0.members.renew(&self.stores()).await {
-            tracing::debug!(%error, "cannot count the servers that share the store");
-        }
-        recovery::recover(&self.0.agents, &self.0.options.limits).await;
-    }
-
-    pub(crate) fn ensure_recovering(&self) {
-        self.0.recovering.ensure_started(self);
-    }
-
     pub(crate) fn downgrade(&self) -> WeakServer {
         WeakServer(Arc::downgrade(&self.0))
     }
@@ -220,7 +218,7 @@ impl Server {
         self.0.streams.readers(run)
     }
 
-    /// How many bytes are kept for those who read the same run in the same way, however slow they are.
+    /// How many bytes are buffered for readers that share a stream.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
         self.0.streams.bytes_held()
@@ -230,7 +228,7 @@ impl Server {
     /// limit here.
     pub(crate) async fn may_begin(&self, principal: &Principal) -> Result<Permit, ApiError> {
         self.check_not_leaving()?;
-        let Inner { agents, options, in_use, members, .. } = &*self.0;
+        let ServerState { agents, options, in_use, members, .. } = &*self.0;
         let (permit, is_over_share) = in_use.run(agents, &options.limits, principal, members.count())?;
         if is_over_share && members.count() > 1 {
             limits::check_everywhere(agents, &options.limits, principal, &permit).await?;
@@ -245,7 +243,7 @@ impl Server {
             return Ok(false);
         }
         if self.0.members.count() > 1
-            && let Some(left) = presence::was_left(agent, run).await?
+            && let Some(left) = reader_presence::was_left(agent, run).await?
         {
             return Ok(left);
         }
@@ -267,7 +265,15 @@ impl Server {
         match &self.0.options.context {
             // Parsed or copied only where a function looks at it.
             Some(context) => context(principal.clone(), parts, client()).await,
-            None => Ok(json!({ "principal": principal.id(), "claims": principal.claims() })),
+            None => {
+                let mut context = json!({ "principal": principal.id(), "claims": principal.claims() });
+                if let (Some(operator), Some(context)) =
+                    (principal.acting_operator(), context.as_object_mut())
+                {
+                    context.insert("operator".to_owned(), operator.into());
+                }
+                Ok(context)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use headwater_protocol::{CheckpointId, Message, Part};
-use headwater_runtime::{ErrorKind, Sent, Session, SessionInfo, Start, Turn, TurnOfRun};
+use headwater_runtime::{Agent, ErrorKind, Session, SessionInfo, Start, Turn, TurnHandle, TurnOfRun};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -19,31 +19,35 @@ use serde_json::{Map, Value, json};
 pub(crate) use documents::structured;
 use documents::{
     CheckpointDetails, CheckpointDocument, CheckpointList, ExportDocument, MessageList, RolledBackDocument,
-    SessionDocument, SessionList, SessionStopped, TurnSent, VariantDocument, VariantList,
+    SendTurnResponse, SessionListDocument, SessionResource, StopSessionResponse, VariantDocument,
+    VariantList,
 };
 
 use crate::{
     ApiError, Principal, Server,
-    agents::Served,
-    api::describe::{Accepted, Created, Input, NoContent},
-    chat,
-    control::{self, Paging, page_size},
-    extract::{JsonBody, OptionalBody, Path, Query, Repeatable, RepeatableBody},
+    agents::ServedAgent,
+    audit::{self, Subject},
+    dialect,
+    extract::{
+        JsonBody, OptionalBody, Paging, PathParams, QueryParams, Repeatable, RepeatableBody, page_size,
+    },
     idempotency,
     limits::ids,
-    seeing,
+    operation::{AcceptedResponse, CreatedResponse, HandlerInput, NoContent},
+    stop::ended_by_stop,
+    telemetry,
 };
 
 /// The session of the caller that the path names.
-pub(crate) struct Mine(Session, SessionInfo);
+pub(crate) struct OwnSession(Session, SessionInfo);
 
 /// The same, and what its readers see of it.
-pub(crate) struct Shown(Session, Served);
+pub(crate) struct ServedSession(Session, ServedAgent);
 
-impl Input for Mine {}
-impl Input for Shown {}
+impl HandlerInput for OwnSession {}
+impl HandlerInput for ServedSession {}
 
-impl FromRequestParts<Server> for Mine {
+impl FromRequestParts<Server> for OwnSession {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
@@ -52,7 +56,7 @@ impl FromRequestParts<Server> for Mine {
     }
 }
 
-impl FromRequestParts<Server> for Shown {
+impl FromRequestParts<Server> for ServedSession {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
@@ -62,7 +66,7 @@ impl FromRequestParts<Server> for Shown {
 }
 
 /// The session that a request's path names, with its agent.
-async fn named(parts: &mut Parts, server: &Server) -> Result<(Served, Session, SessionInfo), Response> {
+async fn named(parts: &mut Parts, server: &Server) -> Result<(ServedAgent, Session, SessionInfo), Response> {
     let principal = Extension::<Principal>::from_request_parts(parts, server).await;
     let Extension(principal) = principal.map_err(IntoResponse::into_response)?;
     let names = RawPathParams::from_request_parts(parts, server).await;
@@ -76,7 +80,7 @@ async fn find_served(
     server: &Server,
     principal: &Principal,
     id: &str,
-) -> Result<(Served, Session, SessionInfo), ApiError> {
+) -> Result<(ServedAgent, Session, SessionInfo), ApiError> {
     for served in server.agents().served() {
         let session = served.agent.session(id, Some(principal.id()));
         match session.info().await {
@@ -105,16 +109,20 @@ pub(crate) struct SessionQuery {
 pub(crate) async fn list(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Query(query): Query<SessionQuery>,
-) -> Result<Json<SessionList>, ApiError> {
+    QueryParams(query): QueryParams<SessionQuery>,
+) -> Result<Json<SessionListDocument>, ApiError> {
     let served = server.agents().find(query.agent.as_deref())?;
     let paging = Paging { after: query.after, limit: query.limit };
     let (owner, after, limit) = (Some(principal.id()), paging.after.as_deref(), paging.limit());
+    audit::access(&principal, None, Subject::default());
     let page = match query.archived {
+        archived if principal.is_operator() => {
+            served.agent.sessions_of_everyone(after, limit, archived == Some(true)).await?
+        }
         Some(true) => served.agent.all_sessions(owner, after, limit).await?,
         _ => served.agent.sessions(owner, after, limit).await?,
     };
-    Ok(Json(SessionList {
+    Ok(Json(SessionListDocument {
         agent: served.name,
         sessions: page.sessions.into_iter().map(Into::into).collect(),
         next: page.next,
@@ -139,7 +147,7 @@ pub(crate) async fn create(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     OptionalBody(body): OptionalBody<CreateSession>,
-) -> Result<Created<SessionDocument>, ApiError> {
+) -> Result<CreatedResponse<SessionResource>, ApiError> {
     ids::check_all([("agent", body.agent.as_deref())])?;
     let served = server.agents().find(body.agent.as_deref())?;
     let owner = Some(principal.id());
@@ -153,15 +161,15 @@ pub(crate) async fn create(
         (None, Some(id)) => served.agent.open_session(id, owner).await?,
         (None, None) => served.agent.new_session(owner).await?,
     };
-    Ok(Created(session.info().await?.into()))
+    Ok(CreatedResponse(session.info().await?.into()))
 }
 
 /// `GET /v1/sessions/{session}`.
-pub(crate) async fn inspect(Mine(_, info): Mine) -> Result<Json<SessionDocument>, ApiError> {
+pub(crate) async fn inspect(OwnSession(_, info): OwnSession) -> Result<Json<SessionResource>, ApiError> {
     Ok(Json(info.into()))
 }
 
-/// What to change about a session. What is absent stays as it is.
+/// Changes to a session. Absent fields stay as they are.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ChangeSession {
@@ -173,9 +181,9 @@ pub(crate) struct ChangeSession {
 
 /// `PATCH /v1/sessions/{session}`.
 pub(crate) async fn change(
-    Mine(session, _): Mine,
+    OwnSession(session, _): OwnSession,
     JsonBody(ChangeSession { label, archived }): JsonBody<ChangeSession>,
-) -> Result<Json<SessionDocument>, ApiError> {
+) -> Result<Json<SessionResource>, ApiError> {
     Ok(Json(session.change(label.as_deref(), archived).await?.into()))
 }
 
@@ -183,7 +191,7 @@ pub(crate) async fn change(
 pub(crate) async fn delete(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
+    PathParams(session): PathParams<String>,
 ) -> Result<NoContent, ApiError> {
     for served in server.agents().served() {
         match served.agent.delete_session(session.as_str(), Some(principal.id())).await {
@@ -210,17 +218,17 @@ pub(crate) struct MessageQuery {
 
 /// `GET /v1/sessions/{session}/messages`.
 pub(crate) async fn messages(
-    Shown(session, served): Shown,
-    Query(query): Query<MessageQuery>,
+    ServedSession(session, served): ServedSession,
+    QueryParams(query): QueryParams<MessageQuery>,
 ) -> Result<Json<MessageList>, ApiError> {
-    let dialect = query.dialect.as_deref().map(chat::find_wire).transpose()?;
+    let dialect = query.dialect.as_deref().map(dialect::find_wire).transpose()?;
     ids::check_all([("at", query.at.as_deref())])?;
     let at = query.at.as_deref().map(CheckpointId::from);
     let mut info = session.info().await?;
     let page = loop {
         let mut page = session.history(at.as_ref(), query.before, page_size(query.limit)).await?;
         if at.is_none() && query.before.is_none() {
-            chat::add_unanswered(&served.agent, &info, &mut page.messages).await?;
+            add_unanswered(&served.agent, &info, &mut page.messages).await?;
         }
         // A turn that began or ended while the history was read would be missing.
         let now = session.info().await?;
@@ -237,11 +245,24 @@ pub(crate) async fn messages(
     Ok(Json(MessageList { messages, before: page.before }))
 }
 
+/// Adds the message that is being answered: it enters the history together with its answer.
+pub(crate) async fn add_unanswered(
+    agent: &Agent,
+    info: &SessionInfo,
+    messages: &mut Vec<Message>,
+) -> Result<(), ApiError> {
+    let Some(run) = &info.going else { return Ok(()) };
+    let asked = agent.conversation_before(run).await?.pop();
+    // A run that was resumed by an answer has its message in the history already.
+    messages.extend(asked.filter(|asked| messages.iter().all(|message| message.id != asked.id)));
+    Ok(())
+}
+
 /// A message to send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct SendMessage {
-    /// What the person wrote.
+    /// The user message.
     text: String,
     /// The workflow; otherwise the default of the agent.
     workflow: Option<String>,
@@ -253,20 +274,20 @@ pub(crate) struct SendMessage {
 pub(crate) async fn send(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Shown(session, served): Shown,
+    ServedSession(session, served): ServedSession,
     request: RepeatableBody<SendMessage>,
-) -> Result<Accepted<TurnSent>, ApiError> {
-    server.agents().takes_turns(session.agent())?;
+) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
+    server.agents().takes_turns(&served.agent)?;
     let RepeatableBody { body: message, fingerprint, key, parts } = request;
     ids::check_all([("workflow", message.workflow.as_deref())])?;
     served.client.check_workflow(&served.agent, message.workflow.as_deref())?;
     let place = ["messages", session.id().as_str()];
-    idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
+    idempotency::check(&served.agent, principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return accepted(&before).await;
     }
     let _permit = server.may_begin(&principal).await?;
-    let request = seeing::request_id_of(&parts.headers);
+    let request = telemetry::request_id_of(&parts.headers);
     let context = server.runtime_context(&principal, parts, Map::new).await?;
     let mut start = Start::new(message.text).owner(principal.id()).request(request).runtime_context(context);
     if let Some(workflow) = message.workflow {
@@ -281,32 +302,34 @@ pub(crate) async fn send(
 }
 
 /// A turn whose run can be followed, unless it waits for the turns before it.
-async fn accepted(turn: &Sent) -> Result<Accepted<TurnSent>, ApiError> {
+async fn accepted(turn: &TurnHandle) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
     if !turn.queued {
         // The same request at the same time may be faster than the first: the run that is named must exist.
         turn.begun().await?;
     }
-    Ok(Accepted(turn.into()))
+    Ok(AcceptedResponse(turn.into()))
 }
 
 /// `POST /v1/sessions/{session}/stop`.
-pub(crate) async fn stop(Mine(session, _): Mine) -> Result<Json<SessionStopped>, ApiError> {
+pub(crate) async fn stop(OwnSession(session, _): OwnSession) -> Result<Json<StopSessionResponse>, ApiError> {
     let run = session.stop(Some("a person asked for it")).await?;
     let stopped = match &run {
-        Some(run) if control::ended_by_stop(run).await? => Some(run.id().to_string()),
+        Some(run) if ended_by_stop(run).await? => Some(run.id().to_string()),
         _ => None,
     };
-    Ok(Json(SessionStopped { stopped }))
+    Ok(Json(StopSessionResponse { stopped }))
 }
 
 /// `POST /v1/sessions/{session}/undo`.
-pub(crate) async fn undo(Mine(session, _): Mine) -> Result<Json<RolledBackDocument>, ApiError> {
+pub(crate) async fn undo(OwnSession(session, _): OwnSession) -> Result<Json<RolledBackDocument>, ApiError> {
     let undone = session.undo().await?;
     Ok(Json(undone.into()))
 }
 
 /// `GET /v1/sessions/{session}/export`.
-pub(crate) async fn export(Shown(session, served): Shown) -> Result<Json<ExportDocument>, ApiError> {
+pub(crate) async fn export(
+    ServedSession(session, served): ServedSession,
+) -> Result<Json<ExportDocument>, ApiError> {
     let document = session.export().await?.with_agent(&served.name);
     let mut document = document.retain_parts(|part| served.visibility.part(part));
     if !served.visibility.state {
@@ -326,8 +349,8 @@ pub(crate) struct CheckpointQuery {
 
 /// `GET /v1/sessions/{session}/checkpoints`.
 pub(crate) async fn checkpoints(
-    Mine(session, _): Mine,
-    Query(query): Query<CheckpointQuery>,
+    OwnSession(session, _): OwnSession,
+    QueryParams(query): QueryParams<CheckpointQuery>,
 ) -> Result<Json<CheckpointList>, ApiError> {
     let limit = page_size(query.limit);
     let found = session.checkpoints(query.before, limit).await?;
@@ -335,12 +358,12 @@ pub(crate) async fn checkpoints(
     Ok(Json(CheckpointList { checkpoints: found.into_iter().map(Into::into).collect(), before }))
 }
 
-type Of = Path<(String, String)>;
+type Of = PathParams<(String, String)>;
 
 /// `GET /v1/sessions/{session}/checkpoints/{checkpoint}`.
 pub(crate) async fn checkpoint(
-    Shown(session, served): Shown,
-    Path((_, checkpoint)): Of,
+    ServedSession(session, served): ServedSession,
+    PathParams((_, checkpoint)): Of,
 ) -> Result<Json<CheckpointDetails>, ApiError> {
     let id = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
     let checkpoint = CheckpointDocument::from(session.checkpoint(&id).await?);
@@ -355,8 +378,8 @@ pub(crate) async fn checkpoint(
 
 /// `POST …/rollback`.
 pub(crate) async fn roll_back(
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    OwnSession(session, _): OwnSession,
+    PathParams((_, checkpoint)): Of,
 ) -> Result<Json<RolledBackDocument>, ApiError> {
     let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
     let undone = session.roll_back(&checkpoint).await?;
@@ -373,23 +396,23 @@ pub(crate) struct ForkSession {
 
 /// `POST …/fork`.
 pub(crate) async fn fork(
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    OwnSession(session, _): OwnSession,
+    PathParams((_, checkpoint)): Of,
     OptionalBody(body): OptionalBody<ForkSession>,
-) -> Result<Created<SessionDocument>, ApiError> {
+) -> Result<CreatedResponse<SessionResource>, ApiError> {
     let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
     let forked = session.fork(&checkpoint, body.id.as_deref()).await?;
-    Ok(Created(forked.info().await?.into()))
+    Ok(CreatedResponse(forked.info().await?.into()))
 }
 
 /// `POST …/regenerate`.
 pub(crate) async fn regenerate(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    session: ServedSession,
+    PathParams((_, checkpoint)): Of,
     request: Repeatable,
-) -> Result<Accepted<TurnSent>, ApiError> {
+) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
     do_again(&server, &principal, &session, &checkpoint, request, None).await
 }
 
@@ -404,10 +427,10 @@ pub(crate) struct EditMessage {
 pub(crate) async fn edit(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    session: ServedSession,
+    PathParams((_, checkpoint)): Of,
     request: RepeatableBody<EditMessage>,
-) -> Result<Accepted<TurnSent>, ApiError> {
+) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
     let RepeatableBody { body: EditMessage { text }, key, parts, .. } = request;
     let request = Repeatable { key, parts };
     do_again(&server, &principal, &session, &checkpoint, request, Some(text)).await
@@ -417,21 +440,21 @@ pub(crate) async fn edit(
 async fn do_again(
     server: &Server,
     principal: &Principal,
-    session: &Session,
+    ServedSession(session, served): &ServedSession,
     turn: &str,
     Repeatable { key, parts }: Repeatable,
     text: Option<String>,
-) -> Result<Accepted<TurnSent>, ApiError> {
-    server.agents().takes_turns(session.agent())?;
+) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
+    server.agents().takes_turns(&served.agent)?;
     let fingerprint = idempotency::fingerprint(format!("{turn}\n{text:?}").as_bytes());
     let place = ["again", session.id().as_str()];
-    idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
+    idempotency::check(&served.agent, principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return accepted(&before).await;
     }
     let turn = session.find_checkpoint(turn, TurnOfRun::First).await?;
     let _permit = server.may_begin(principal).await?;
-    let request = seeing::request_id_of(&parts.headers);
+    let request = telemetry::request_id_of(&parts.headers);
     let context = server.runtime_context(principal, parts, Map::new).await?;
     let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);
     let now = key.into_iter().fold(Turn::from(start), Turn::request_key);
@@ -444,8 +467,8 @@ async fn do_again(
 
 /// `GET …/variants`.
 pub(crate) async fn variants(
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    OwnSession(session, _): OwnSession,
+    PathParams((_, checkpoint)): Of,
 ) -> Result<Json<VariantList>, ApiError> {
     let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::First).await?;
     let variants = session.variants(&checkpoint).await?;
@@ -455,8 +478,8 @@ pub(crate) async fn variants(
 
 /// `POST …/select`.
 pub(crate) async fn select(
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
+    OwnSession(session, _): OwnSession,
+    PathParams((_, checkpoint)): Of,
 ) -> Result<Json<RolledBackDocument>, ApiError> {
     let undone = session.select(&CheckpointId::from(checkpoint)).await?;
     Ok(Json(undone.into()))

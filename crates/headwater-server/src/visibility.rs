@@ -21,22 +21,31 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Visibility {
-    /// What the model thought.
+    /// The model's reasoning.
     pub reasoning: bool,
-    /// What tools were called with. What a person is asked to approve, and what the page is to execute, is always shown.
+    /// The inputs of tool calls. Inputs that a person must approve or the page must execute are always shown.
     pub tool_inputs: bool,
     /// What tools gave.
     pub tool_outputs: bool,
     /// The texts of errors. They name files, commands and addresses and may repeat a prompt, so by default readers get the
     /// code, a fixed sentence and the request id, and the log has the text.
     pub errors: bool,
+    /// The beginning of what the person wrote, in lists of runs, where it can be searched for.
+    pub input_previews: bool,
     /// The state of workflows, in checkpoints and exports. Nodes keep there what no reader was shown.
     pub state: bool,
 }
 
 impl Default for Visibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false, state: false }
+        Self {
+            reasoning: true,
+            tool_inputs: true,
+            tool_outputs: true,
+            errors: false,
+            input_previews: true,
+            state: false,
+        }
     }
 }
 
@@ -59,7 +68,7 @@ impl Visibility {
                 self.input(tool.executor, input);
                 self.failure(error);
             }
-            // Nobody is asked: it is decided by a rule.
+            // A rule decides, so there is no question.
             Event::ApprovalRequested(ApprovalRequested { tool, input, automatic: true, .. }) => {
                 self.call(tool);
                 self.input(tool.executor, input);
@@ -80,7 +89,7 @@ impl Visibility {
         Some(record)
     }
 
-    /// Messages as their readers see them.
+    /// Messages with the visible parts only.
     pub(crate) fn messages(self, mut messages: Vec<Message>) -> Vec<Message> {
         for message in &mut messages {
             message.parts.retain_mut(|part| self.part(part));
@@ -88,7 +97,7 @@ impl Visibility {
         messages
     }
 
-    /// Takes out of a part what its readers do not see, and says whether they see anything of it.
+    /// Removes what readers may not see from a part, and returns whether anything is left.
     pub(crate) fn part(self, part: &mut Part) -> bool {
         match part {
             Part::Reasoning(_) => return self.reasoning,
@@ -117,7 +126,7 @@ impl Visibility {
         }
     }
 
-    /// What a provider says about a call may repeat its input.
+    /// A provider's metadata of a call may repeat its input.
     fn call(self, tool: &mut ToolCall) {
         if !self.tool_inputs && tool.executor != Executor::Client {
             tool.metadata = None;
@@ -164,6 +173,9 @@ impl Visibility {
     pub(crate) fn summary(self, mut summary: RunSummary) -> RunSummary {
         if let (false, Some(stuck)) = (self.errors, &mut summary.stuck) {
             *stuck = masked("run.stuck");
+        }
+        if !self.input_previews {
+            summary.input.clear();
         }
         summary
     }

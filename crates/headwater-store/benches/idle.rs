@@ -1,4 +1,4 @@
-//! What a run costs that nobody drives: 100,000 of them in a store that was opened anew. `cargo xtask bench store`.
+//! The cost of runs without a driver: 100,000 of them in a freshly opened store. `cargo xtask bench store`.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

@@ -50,7 +50,7 @@ async fn measure() -> usize {
     aims.print()
 }
 
-/// What was aimed at, and what came out.
+/// The target and the result.
 #[derive(Default)]
 struct Aims(Vec<(String, f64, bool)>);
 
@@ -138,7 +138,7 @@ async fn append_rounds(store: &dyn Store, step: impl Fn(), leases: &[Lease], rec
     records as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// A file with a length before each record: a round in one write and one fsync; or, where nobody waits for the disk,
+/// A file with a length before each record: a round in one write and one fsync; or, without waiting for the disk,
 /// each record as it comes.
 fn plain_file(folder: &Path, fsync: Fsync, records: usize) -> f64 {
     let mut file = fs::File::create(folder.join("plain")).unwrap();
@@ -196,7 +196,7 @@ async fn appends(aims: &mut Aims, journals: &[usize]) {
     for (name, fsync) in policies {
         let records = if fsync == Fsync::Commit { 200_000 } else { 400_000 };
         for &runs in journals {
-            // The machine's disk is not the same from one second to the next: what is compared alternates.
+            // The speed of the disk varies from second to second, so the compared runs alternate.
             let (mut plain, mut ours, mut bare) = (Vec::new(), Vec::new(), Vec::new());
             let mut disk = 0.0;
             for _ in 0..3 {

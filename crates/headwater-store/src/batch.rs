@@ -37,12 +37,12 @@ impl Batch {
 
 /// Whether the gathering commit has room for more.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct CommitRoom {
     closed: AtomicBool,
     opened: Notify,
 }
 
-impl Room {
+impl CommitRoom {
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
@@ -51,6 +51,10 @@ impl Room {
         if self.closed.swap(false, Ordering::SeqCst) {
             self.opened.notify_waiters();
         }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::SeqCst)
     }
 
     pub(crate) async fn wait(&self) {

@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, watch};
 
 mod check;
 mod core;
+mod damage;
 mod disk;
 mod files;
 mod folder;
@@ -27,6 +28,7 @@ mod handles;
 mod index;
 mod journal;
 mod log;
+mod number_map;
 mod options;
 mod recover;
 mod scan;
@@ -36,14 +38,15 @@ mod sweep;
 mod values;
 mod writer;
 
-pub use check::{Damage, Report, check};
+pub use check::{Report, check};
+pub use damage::Damage;
 pub use files::{File, Files, Guard, is_out_of_descriptors};
 pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
 
 use self::{core::Core, handles::Handles, log::Log, segment::ListCache};
-use crate::{Error, ErrorKind, Result, batch::Room, clock::Retention};
+use crate::{Error, ErrorKind, Result, batch::CommitRoom, clock::Retention};
 
 /// A store in a folder.
 ///
@@ -68,7 +71,7 @@ use crate::{Error, ErrorKind, Result, batch::Room, clock::Retention};
 /// # }
 /// ```
 pub struct Embedded {
-    shared: Arc<EmbeddedShared>,
+    shared: Arc<EmbeddedState>,
     writer: Option<thread::JoinHandle<()>>,
     sweeper: Mutex<Option<thread::JoinHandle<()>>>,
     /// At most one sweep rewrites segments.
@@ -77,7 +80,7 @@ pub struct Embedded {
 
 /// State shared by the store and its threads.
 #[derive(Debug)]
-struct EmbeddedShared {
+struct EmbeddedState {
     core: Mutex<Core>,
     /// Locked before the core, never after it.
     log: Mutex<Log>,
@@ -91,7 +94,7 @@ struct EmbeddedShared {
     quit: AtomicBool,
     lists: ListCache,
     handles: Arc<Handles>,
-    room: Arc<Room>,
+    room: Arc<CommitRoom>,
     /// Why the store has stopped.
     failure: Arc<watch::Sender<Option<Error>>>,
     retention: Retention,
@@ -137,7 +140,7 @@ impl Embedded {
         let handles = Handles::new(files.clone(), options.max_open_files);
         let (core, log) = recover::recover(&files, handles, &options)?;
         let manual = options.writer == Writer::Manual;
-        let shared = Arc::new(EmbeddedShared::new(core, log, options, files, guard));
+        let shared = Arc::new(EmbeddedState::new(core, log, options, files, guard));
         let writer = if manual { None } else { Some(writer::start(&shared)?) };
         Ok(Self { shared, writer, sweeper: Mutex::new(None), sweeping: Arc::new(Semaphore::new(1)) })
     }
@@ -173,7 +176,7 @@ impl Embedded {
     }
 }
 
-impl EmbeddedShared {
+impl EmbeddedState {
     fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
         let handles = log.handles.clone();
         let room = core.room.clone();

@@ -29,18 +29,22 @@
 //! # }
 //! ```
 
+#[cfg(any(feature = "embedded", feature = "remote"))]
 mod batch;
 mod clock;
 pub mod copy;
 mod cursor;
+#[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
+mod into_store;
 mod journal;
 pub mod key;
 mod lease;
 mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod receipt;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "remote")]
@@ -53,13 +57,16 @@ mod value;
 
 pub use clock::{Clock, ManualClock, Monotonic, SystemClock, Time};
 pub use cursor::{Cursor, Place};
+#[cfg(feature = "embedded")]
 pub use embedded::Embedded;
 pub use error::{CursorFault, Error, ErrorKind, Result};
-pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
+pub use into_store::IntoStore;
+pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Record, Tail};
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use receipt::Receipt;
 #[cfg(feature = "redis")]
 pub use redis::RedisStore;
 pub use secret::Secret;

@@ -19,8 +19,8 @@ use std::{
 use bytes::Bytes;
 
 use self::{
-    journal::{Journal, Waiter},
-    values::Values,
+    journal::{MemoryJournal, Waiter},
+    values::MemoryValues,
 };
 use crate::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
@@ -88,13 +88,13 @@ impl Default for MemoryOptions {
 /// A store in memory. What it holds ends with it.
 ///
 /// It is bounded. When [`MemoryOptions::max_bytes`] is reached, closed journals with a lifetime go before it is over, those first
-/// that would go first. When there are none, it answers [`Full`](ErrorKind::Full), deltas and new journals a little earlier than
+/// that would go first. If none is left, it returns [`Full`](ErrorKind::Full), deltas and new journals a little earlier than
 /// facts and values: so a journal that is driven can still be ended.
 pub struct Memory {
-    journals: RwLock<HashMap<JournalId, Arc<Mutex<Journal>>>>,
+    journals: RwLock<HashMap<JournalId, Arc<Mutex<MemoryJournal>>>>,
     /// Journals that are being restored. Locked after `journals`, never before.
-    unfinished: Mutex<HashMap<JournalId, Journal>>,
-    values: Mutex<Values>,
+    unfinished: Mutex<HashMap<JournalId, MemoryJournal>>,
+    values: Mutex<MemoryValues>,
     used: Usage,
     retention: Retention,
     options: MemoryOptions,
@@ -181,20 +181,20 @@ impl Memory {
         }
     }
 
-    fn reading(&self) -> RwLockReadGuard<'_, HashMap<JournalId, Arc<Mutex<Journal>>>> {
+    fn reading(&self) -> RwLockReadGuard<'_, HashMap<JournalId, Arc<Mutex<MemoryJournal>>>> {
         self.journals.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writing(&self) -> RwLockWriteGuard<'_, HashMap<JournalId, Arc<Mutex<Journal>>>> {
+    fn writing(&self) -> RwLockWriteGuard<'_, HashMap<JournalId, Arc<Mutex<MemoryJournal>>>> {
         self.journals.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn journal(&self, id: &JournalId) -> Result<Arc<Mutex<Journal>>> {
+    fn journal(&self, id: &JournalId) -> Result<Arc<Mutex<MemoryJournal>>> {
         self.reading().get(id).cloned().ok_or_else(|| Error::unknown(id))
     }
 
     /// Does something to a journal that this lease may write.
-    fn driving<T>(&self, lease: &Lease, act: impl FnOnce(&mut Journal) -> T) -> Result<T> {
+    fn driving<T>(&self, lease: &Lease, act: impl FnOnce(&mut MemoryJournal) -> T) -> Result<T> {
         let journal = self.journal(&lease.journal)?;
         let mut journal = lock(&journal);
         journal.check(lease)?;
@@ -202,7 +202,7 @@ impl Memory {
     }
 
     /// Does something to a journal that this lease may write, after which it takes another room: mostly less.
-    fn resizing(&self, lease: &Lease, act: impl FnOnce(&mut Journal)) -> Result<()> {
+    fn resizing(&self, lease: &Lease, act: impl FnOnce(&mut MemoryJournal)) -> Result<()> {
         self.driving(lease, |journal| {
             let before = journal.cost();
             act(journal);
@@ -227,7 +227,7 @@ impl Memory {
             return Err(self.used.full());
         }
         self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64, Purpose::More)?;
-        let mut journal = Journal::default();
+        let mut journal = MemoryJournal::default();
         let lease = journal.claim(id, owner, now, ttl, epoch)?;
         journals.insert(id.clone(), Arc::new(Mutex::new(journal)));
         Ok(lease)
@@ -268,7 +268,7 @@ impl Memory {
             self.discard_unfinished(id);
             let cost = JOURNAL_COST + EPOCH_COST * info.epochs.len() as u64 + id.as_str().len() as u64;
             self.used.take(cost, Purpose::More)?;
-            lock(&self.unfinished).insert(id.clone(), Journal::restored(info));
+            lock(&self.unfinished).insert(id.clone(), MemoryJournal::restored(info));
         }
         if let Err(error) = self.restore_records(id, records) {
             self.discard_unfinished(id);
@@ -308,7 +308,7 @@ impl Memory {
     }
 
     /// Empties a journal that is no longer in the map, and tells those who wait for it. Gives the bytes.
-    fn let_go(&self, id: &JournalId, journal: &mut Journal) -> u64 {
+    fn let_go(&self, id: &JournalId, journal: &mut MemoryJournal) -> u64 {
         let bytes = journal.cost() + id.as_str().len() as u64;
         journal.end();
         self.used.give_back(bytes);
@@ -429,6 +429,10 @@ impl Store for Memory {
         Ok(Receipt::settled(first, last))
     }
 
+    fn has_room(&self) -> bool {
+        true
+    }
+
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
         Box::pin(async move { lock(&*self.journal(journal)?).read(journal, after, limit) })
     }
@@ -497,7 +501,7 @@ impl Store for Memory {
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
-        Box::pin(async move { self.resizing(lease, Journal::release) })
+        Box::pin(async move { self.resizing(lease, MemoryJournal::release) })
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {

@@ -7,6 +7,7 @@ mod engine;
 mod fault;
 mod listen;
 mod migrate;
+mod rows;
 mod sql;
 mod url;
 
@@ -20,7 +21,7 @@ use crate::{
 
 /// A store in a Postgres database.
 ///
-/// All machines that open the same database and schema share journals and values. What is acknowledged is durable to the
+/// All machines that open the same database and schema share journals and values. Acknowledged writes are durable to the
 /// degree that the server's `synchronous_commit` says: with its default, a committed fact survives a power cut.
 ///
 /// ```no_run

@@ -5,6 +5,7 @@
 mod connect;
 mod engine;
 mod fault;
+mod keys;
 mod open;
 mod reply;
 mod scripts;
@@ -12,7 +13,7 @@ mod url;
 
 use std::sync::Arc;
 
-use self::{connect::Connections, engine::Redis, url::RedisUrl};
+use self::{connect::RedisConnections, engine::Redis, url::RedisUrl};
 use crate::{
     Result,
     remote::{EngineClock, Options, Remote, delegate_store},
@@ -56,7 +57,7 @@ impl RedisStore {
     pub async fn connect(url: &str, options: Options) -> Result<Self> {
         let url = RedisUrl::parse(url)?;
         let time = Arc::new(EngineClock::new(&options));
-        let connections = Connections::new(url, options.request_timeout)?;
+        let connections = RedisConnections::new(url, options.request_timeout)?;
         let engine = Redis::open(connections, time.clone()).await?;
         Ok(Self(Remote::start(engine, options, time).await?))
     }

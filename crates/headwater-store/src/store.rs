@@ -3,6 +3,7 @@
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 
 use crate::{
     Class, Error, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Record, Result, Tail,
@@ -74,6 +75,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// refused at twice the bytes of deltas, because their callers wait for each of them.
     fn room(&self) -> Pending<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whether [`room`](Store::room) has nothing to wait for. It is asked for each piece of a stream.
+    fn has_room(&self) -> bool {
+        matches!(self.room().now_or_never(), Some(Ok(())))
     }
 
     /// Reads the visible records after a sequence. An empty page is not an error.
@@ -185,7 +191,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Asks the store to begin no commit until [`release_commit`](Store::release_commit), so that what is called in between
+    /// Asks the store to begin no commit until [`release_commit`](Store::release_commit), so that the calls in between
     /// goes into one. It is a hint, and the store does not heed it for long. Use [`together`], which cannot forget the release.
     fn hold_commit(&self) {}
 
@@ -233,7 +239,7 @@ pub enum WriteOp {
         bytes: Bytes,
         /// What must be there.
         expect: Expect,
-        /// How long it is kept; for ever without.
+        /// How long it is kept; forever without.
         ttl: Option<Duration>,
     },
     /// [`Store::remove`].
@@ -247,7 +253,7 @@ pub enum WriteOp {
     Close {
         /// The lease of the journal.
         lease: Lease,
-        /// How long the journal is kept; for ever without.
+        /// How long the journal is kept; forever without.
         keep: Option<Duration>,
     },
 }

@@ -24,7 +24,7 @@ use tokio::{
 
 /// The state of the connection to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link {
+pub enum LinkState {
     /// Bytes pass.
     Open,
     /// Existing connections work; no new ones are made, as for a node that is being removed.
@@ -38,7 +38,7 @@ pub enum Link {
 #[derive(Debug)]
 struct Target {
     address: SocketAddr,
-    link: watch::Sender<Link>,
+    link: watch::Sender<LinkState>,
     /// Number of resets.
     resets: watch::Sender<u64>,
     open: Arc<AtomicUsize>,
@@ -54,7 +54,7 @@ struct BalancerState {
 struct BalancerRoute {
     number: usize,
     address: SocketAddr,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<LinkState>,
     resets: watch::Receiver<u64>,
     open: Arc<AtomicUsize>,
 }
@@ -62,11 +62,11 @@ struct BalancerRoute {
 /// A balancer on a free port. Dropping it closes every connection.
 ///
 /// ```no_run
-/// use headwater_testkit::balancer::{Balancer, Link};
+/// use headwater_testkit::balancer::{Balancer, LinkState};
 ///
 /// let nodes = ["127.0.0.1:4001".parse().unwrap(), "127.0.0.1:4002".parse().unwrap()];
 /// let balancer = Balancer::start(&nodes).unwrap();
-/// balancer.set_link(0, Link::Cut); // all clients are now served by the second node
+/// balancer.set_link(0, LinkState::Cut); // all clients are now served by the second node
 /// ```
 #[derive(Debug)]
 pub struct Balancer {
@@ -116,10 +116,10 @@ impl Balancer {
     }
 
     /// Changes the state of the connection to a target.
-    pub fn set_link(&self, number: usize, link: Link) {
+    pub fn set_link(&self, number: usize, link: LinkState) {
         if let Some(target) = self.shared.targets().get(number) {
             target.link.send_replace(link);
-            if link == Link::Cut {
+            if link == LinkState::Cut {
                 target.resets.send_modify(|resets| *resets += 1);
             }
         }
@@ -150,7 +150,7 @@ impl Drop for Balancer {
 
 impl Target {
     fn new(address: SocketAddr) -> Self {
-        let (link, resets) = (watch::Sender::new(Link::Open), watch::Sender::new(0));
+        let (link, resets) = (watch::Sender::new(LinkState::Open), watch::Sender::new(0));
         Self { address, link, resets, open: Arc::default() }
     }
 }
@@ -167,7 +167,7 @@ impl BalancerState {
         let turn = (0..targets.len()).map(|number| (first + number) % targets.len());
         let routes = turn.filter_map(|number| {
             let target = targets.get(number)?;
-            let accepts = matches!(*target.link.borrow(), Link::Open | Link::Stalled);
+            let accepts = matches!(*target.link.borrow(), LinkState::Open | LinkState::Stalled);
             accepts.then(|| BalancerRoute {
                 number,
                 address: target.address,
@@ -183,13 +183,13 @@ impl BalancerState {
 /// Connects a client to the first target that accepts, or closes its connection if none does.
 async fn serve(shared: Arc<BalancerState>, routes: Vec<BalancerRoute>, mut client: TcpStream) {
     for mut route in routes {
-        if *route.link.borrow() == Link::Stalled {
+        if *route.link.borrow() == LinkState::Stalled {
             // Simulates a handshake whose packets are dropped.
             tokio::select! {
-                _ = route.link.wait_for(|link| *link != Link::Stalled) => {}
+                _ = route.link.wait_for(|link| *link != LinkState::Stalled) => {}
                 _ = route.resets.changed() => {}
             }
-            if *route.link.borrow() == Link::Cut {
+            if *route.link.borrow() == LinkState::Cut {
                 continue;
             }
         }
@@ -213,13 +213,13 @@ async fn serve(shared: Arc<BalancerState>, routes: Vec<BalancerRoute>, mut clien
     let _ = client.set_zero_linger();
 }
 
-async fn exchange(client: &mut TcpStream, server: &mut TcpStream, link: &watch::Receiver<Link>) {
+async fn exchange(client: &mut TcpStream, server: &mut TcpStream, link: &watch::Receiver<LinkState>) {
     let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
     tokio::join!(pump(from_client, to_server, link.clone()), pump(from_server, to_client, link.clone()));
 }
 
 /// Copies bytes in one direction until the source ends.
-async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Receiver<Link>) {
+async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Receiver<LinkState>) {
     let mut buffer = vec![0; 16 << 10];
     loop {
         let read = match from.read(&mut buffer).await {
@@ -227,7 +227,7 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Re
             Ok(read) => read,
         };
         // Bytes that arrive on a stalled link are delivered when it opens, like TCP retransmissions.
-        if link.wait_for(|link| *link != Link::Stalled).await.is_err() {
+        if link.wait_for(|link| *link != LinkState::Stalled).await.is_err() {
             break;
         }
         let Some(bytes) = buffer.get(..read) else { break };

@@ -39,7 +39,7 @@ pub struct Disk(Arc<Mutex<DiskState>>);
 
 /// A fault that happens once, at the next operation that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// A write writes only part of the bytes and reports that.
     ShortWrite,
     /// A write fails; part of the bytes may have been written.
@@ -76,9 +76,10 @@ struct DiskState {
     full: bool,
     no_descriptors: bool,
     lies_about_sync: bool,
-    armed: Vec<(Fault, u64)>,
-    fired: Vec<Fault>,
+    armed: Vec<(DiskFault, u64)>,
+    fired: Vec<DiskFault>,
     operations: u64,
+    syncs: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -90,7 +91,7 @@ enum NameChange {
 
 /// The kind of an operation, for selecting faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum DiskOperation {
     Write,
     Sync,
     SyncNames,
@@ -100,15 +101,15 @@ enum Operation {
     Other,
 }
 
-impl Fault {
-    const fn happens_to(self, operation: Operation) -> bool {
+impl DiskFault {
+    const fn happens_to(self, operation: DiskOperation) -> bool {
         match self {
-            Self::ShortWrite | Self::WriteError | Self::NoSpace => matches!(operation, Operation::Write),
-            Self::SyncError => matches!(operation, Operation::Sync),
-            Self::NamesError => matches!(operation, Operation::SyncNames),
-            Self::CreateError => matches!(operation, Operation::Create),
-            Self::ReadError => matches!(operation, Operation::Read),
-            Self::NoDescriptors => matches!(operation, Operation::Create | Operation::Open),
+            Self::ShortWrite | Self::WriteError | Self::NoSpace => matches!(operation, DiskOperation::Write),
+            Self::SyncError => matches!(operation, DiskOperation::Sync),
+            Self::NamesError => matches!(operation, DiskOperation::SyncNames),
+            Self::CreateError => matches!(operation, DiskOperation::Create),
+            Self::ReadError => matches!(operation, DiskOperation::Read),
+            Self::NoDescriptors => matches!(operation, DiskOperation::Create | DiskOperation::Open),
             Self::Death => true,
         }
     }
@@ -134,11 +135,12 @@ impl Disk {
             armed: Vec::new(),
             fired: Vec::new(),
             operations: 0,
+            syncs: 0,
         })))
     }
 
     /// Arms a fault: it skips `skip` operations that it applies to and happens at the next one.
-    pub fn arm(&self, fault: Fault, skip: u64) {
+    pub fn arm(&self, fault: DiskFault, skip: u64) {
         self.state().armed.push((fault, skip));
     }
 
@@ -148,7 +150,7 @@ impl Disk {
     }
 
     /// The faults that have happened since the last call.
-    pub fn fired(&self) -> Vec<Fault> {
+    pub fn fired(&self) -> Vec<DiskFault> {
         std::mem::take(&mut self.state().fired)
     }
 
@@ -164,18 +166,24 @@ impl Disk {
         self.state().operations
     }
 
-    /// Whether [`Fault::NoSpace`] is in effect.
+    /// Number of syncs of a file so far.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// Whether [`DiskFault::NoSpace`] is in effect.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.state().full
     }
 
-    /// Ends [`Fault::NoSpace`].
+    /// Ends [`DiskFault::NoSpace`].
     pub fn make_room(&self) {
         self.state().full = false;
     }
 
-    /// Ends [`Fault::NoDescriptors`].
+    /// Ends [`DiskFault::NoDescriptors`].
     pub fn free_descriptors(&self) {
         self.state().no_descriptors = false;
     }
@@ -215,7 +223,7 @@ impl Disk {
     }
 
     /// Begins an operation of the current process.
-    fn begin(&self, operation: Operation) -> io::Result<MutexGuard<'_, DiskState>> {
+    fn begin(&self, operation: DiskOperation) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.state();
         state.begin(operation)?;
         Ok(state)
@@ -228,15 +236,16 @@ impl Disk {
 
 impl DiskState {
     /// Counts an operation, and fails it if a fault is due.
-    fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
+    fn begin(&mut self, operation: DiskOperation) -> io::Result<Option<DiskFault>> {
         if self.dead {
             return Err(gone());
         }
         self.operations += 1;
-        if self.full && operation == Operation::Write {
-            return Ok(Some(Fault::NoSpace));
+        self.syncs += u64::from(operation == DiskOperation::Sync);
+        if self.full && operation == DiskOperation::Write {
+            return Ok(Some(DiskFault::NoSpace));
         }
-        if self.no_descriptors && Fault::NoDescriptors.happens_to(operation) {
+        if self.no_descriptors && DiskFault::NoDescriptors.happens_to(operation) {
             return Err(no_descriptors());
         }
         let mut happens = None;
@@ -253,17 +262,17 @@ impl DiskState {
         let (fault, _) = self.armed.remove(at);
         self.fired.push(fault);
         match fault {
-            Fault::NoSpace => self.full = true,
-            Fault::NoDescriptors => self.no_descriptors = true,
-            Fault::Death => self.dead = true,
+            DiskFault::NoSpace => self.full = true,
+            DiskFault::NoDescriptors => self.no_descriptors = true,
+            DiskFault::Death => self.dead = true,
             _ => {}
         }
         // Writes and syncs do part of their work before they fail.
         match (fault, operation) {
-            (Fault::Death, Operation::Write | Operation::Sync) => Ok(Some(fault)),
-            (Fault::Death, _) => Err(gone()),
-            (Fault::NoDescriptors, _) => Err(no_descriptors()),
-            (Fault::NamesError | Fault::CreateError | Fault::ReadError, _) => Err(broken()),
+            (DiskFault::Death, DiskOperation::Write | DiskOperation::Sync) => Ok(Some(fault)),
+            (DiskFault::Death, _) => Err(gone()),
+            (DiskFault::NoDescriptors, _) => Err(no_descriptors()),
+            (DiskFault::NamesError | DiskFault::CreateError | DiskFault::ReadError, _) => Err(broken()),
             _ => Ok(Some(fault)),
         }
     }
@@ -315,7 +324,7 @@ fn full() -> io::Error {
 
 impl Files for Disk {
     fn lock(&self) -> io::Result<Box<dyn Guard>> {
-        let mut state = self.begin(Operation::Other)?;
+        let mut state = self.begin(DiskOperation::Other)?;
         if state.locked {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -324,11 +333,11 @@ impl Files for Disk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.begin(Operation::Other)?.names.keys().cloned().collect())
+        Ok(self.begin(DiskOperation::Other)?.names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let state = self.begin(Operation::Open)?;
+        let state = self.begin(DiskOperation::Open)?;
         let inode = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
         let process = state.process;
         drop(state);
@@ -336,7 +345,7 @@ impl Files for Disk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let mut state = self.begin(Operation::Create)?;
+        let mut state = self.begin(DiskOperation::Create)?;
         if state.names.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -353,7 +362,7 @@ impl Files for Disk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.begin(Operation::Other)?;
+        let mut state = self.begin(DiskOperation::Other)?;
         if !state.names.contains_key(from) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -362,7 +371,7 @@ impl Files for Disk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.begin(Operation::Other)?;
+        let mut state = self.begin(DiskOperation::Other)?;
         if !state.names.contains_key(name) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -371,7 +380,7 @@ impl Files for Disk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        let mut state = self.begin(Operation::SyncNames)?;
+        let mut state = self.begin(DiskOperation::SyncNames)?;
         if !state.lies_about_sync {
             state.unsynced_names.clear();
             state.durable_names = state.names.clone();

@@ -9,7 +9,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use headwater_store::{ManualClock, Store};
 
-pub use self::check::Failure;
+pub use self::check::CheckFailure;
 use self::check::Outcome;
 
 /// Maximum time of a case. No result depends on it: a correct store never comes near.
@@ -68,7 +68,7 @@ impl Case {
     ///
     /// # Errors
     /// What the store did instead.
-    pub async fn run(&self, store: Arc<dyn Store>, setup: Setup) -> Result<(), Failure> {
+    pub async fn run(&self, store: Arc<dyn Store>, setup: Setup) -> Result<(), CheckFailure> {
         within(self.name, (self.run)(StoreUnderTest { store, setup })).await
     }
 }
@@ -162,21 +162,21 @@ where
 async fn within(what: &str, case: impl Future<Output = Outcome>) -> Outcome {
     match tokio::time::timeout(CASE_TIMEOUT, case).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Failure::new(format!("{what}: it hangs"))),
+        Err(_) => Err(CheckFailure::new(format!("{what}: it hangs"))),
     }
 }
 
 /// The cases that a store failed.
 #[derive(Debug)]
-pub struct Failures(Vec<(&'static str, Failure)>);
+pub struct Failures(Vec<(&'static str, CheckFailure)>);
 
 impl Failures {
-    fn of(failures: Vec<(&'static str, Failure)>) -> Result<(), Self> {
+    fn of(failures: Vec<(&'static str, CheckFailure)>) -> Result<(), Self> {
         if failures.is_empty() { Ok(()) } else { Err(Self(failures)) }
     }
 
     /// Each failed case, with what the store did instead.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Failure)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &CheckFailure)> {
         self.0.iter().map(|(name, failure)| (*name, failure))
     }
 }

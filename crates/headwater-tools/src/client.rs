@@ -3,7 +3,7 @@
 use headwater_protocol::{Executor, ToolSpec};
 use serde_json::Value;
 
-use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, Unfinished};
+use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, UnfinishedPolicy};
 
 /// A tool that the page runs, to read the selection, ask for the position or open a dialog.
 ///
@@ -66,8 +66,8 @@ impl Tool for ClientTool {
     }
 
     // The page can safely be asked again: it knows the call by its id.
-    fn unfinished(&self) -> Unfinished {
-        Unfinished::Repeat
+    fn unfinished(&self) -> UnfinishedPolicy {
+        UnfinishedPolicy::Repeat
     }
 
     fn call(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {

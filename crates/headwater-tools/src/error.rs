@@ -99,7 +99,7 @@ impl Error {
     }
 
     /// An error with a source.
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "http")]
     pub(crate) fn caused(
         kind: ErrorKind,
         message: &str,
@@ -111,7 +111,7 @@ impl Error {
     /// Adds the server's name and all causes to the message, and removes secrets.
     #[cfg(feature = "mcp")]
     pub(crate) fn cleaned(&self, server: &str, secrets: &headwater_protocol::Secrets) -> Self {
-        let message = format!("{server}: {}", secrets.remove(&crate::output::with_causes(self)));
+        let message = format!("{server}: {}", secrets.remove(&crate::error_chain::with_causes(self)));
         Self::new(self.0.kind, message)
     }
 

@@ -16,7 +16,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfinished, schema::schema_of};
+use crate::{
+    Approval, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, UnfinishedPolicy, schema::schema_of,
+};
 
 /// An async function as a tool.
 ///
@@ -53,7 +55,7 @@ pub struct FunctionTool<I> {
     place: &'static str,
     approval: ApprovalRule<I>,
     editable: bool,
-    unfinished: Unfinished,
+    unfinished: UnfinishedPolicy,
     timeout: Option<Duration>,
 }
 
@@ -90,7 +92,7 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
             place: type_name::<F>(),
             approval: ApprovalRule::Always(Approval::NotNeeded),
             editable: false,
-            unfinished: Unfinished::default(),
+            unfinished: UnfinishedPolicy::default(),
             timeout: None,
         }
     }
@@ -136,12 +138,12 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
     /// key.
     #[must_use]
     pub fn repeatable(self) -> Self {
-        self.unfinished(Unfinished::Repeat)
+        self.unfinished(UnfinishedPolicy::Repeat)
     }
 
     /// Sets what to do with a call whose outcome is unknown.
     #[must_use]
-    pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
+    pub fn unfinished(mut self, unfinished: UnfinishedPolicy) -> Self {
         self.unfinished = unfinished;
         self
     }
@@ -191,7 +193,7 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> Tool for FunctionTool<I>
         }
     }
 
-    fn unfinished(&self) -> Unfinished {
+    fn unfinished(&self) -> UnfinishedPolicy {
         self.unfinished
     }
 

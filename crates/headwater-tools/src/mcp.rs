@@ -3,14 +3,16 @@
 
 mod cassette;
 mod connection;
+mod fetch;
 mod http;
-mod list;
+mod notifications;
 mod output;
 mod process;
-mod slot;
+mod reconnect;
 mod stdio;
-mod tap;
 mod tool;
+mod tool_list;
+mod tool_selection;
 
 use std::{
     ffi::OsString,
@@ -22,13 +24,13 @@ use std::{
 
 use headwater_protocol::Secrets;
 
-pub use self::list::{McpListing, McpTools};
 use self::{
     cassette::{McpCassette, McpTape},
     http::Address,
     process::Program,
-    slot::ConnectionSlot,
+    reconnect::ConnectionSlot,
 };
+pub use self::{tool_list::McpListing, tool_selection::McpTools};
 use crate::{Error, ErrorKind};
 
 /// A client of one MCP server.

@@ -5,6 +5,8 @@ use std::{borrow::Cow, error::Error as StdError, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error_chain::with_causes;
+
 /// The output of a tool for the model, and for the page if that differs.
 ///
 /// ```
@@ -161,18 +163,3 @@ impl fmt::Display for BoxedToolError {
 }
 
 impl StdError for BoxedToolError {}
-
-pub(crate) fn with_causes(error: &(dyn StdError + 'static)) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        // Many errors repeat their cause in their own message.
-        if !message.ends_with(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        cause = error.source();
-    }
-    message
-}

@@ -1,16 +1,19 @@
 //! A JSON Schema compiled once and checked many times: for a tool's input, a model's output or an answer. A
 //! schema may come from an untrusted server, so external references are never fetched.
 
+#[cfg(feature = "json-schema")]
+mod describe;
 mod mismatch;
+mod validator;
 
 use std::{any::type_name, fmt, sync::Arc};
 
-use jsonschema::{Validator, error::ValidationErrorKind};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 pub use self::mismatch::Mismatch;
-use crate::{Error, ErrorKind, Result};
+use self::validator::Validator;
+use crate::Result;
 
 /// A compiled JSON Schema. Cloning is cheap.
 ///
@@ -46,10 +49,7 @@ impl Schema {
     /// # Errors
     /// If it is not a JSON Schema, or refers to an external schema.
     pub fn new(value: Value) -> Result<Self> {
-        let validator = jsonschema::options()
-            .offline()
-            .build(&value)
-            .map_err(|error| Error::new(ErrorKind::Schema, refusal(&error)))?;
+        let validator = Validator::new(&value)?;
         Ok(Self(Arc::new(SchemaData { value, validator })))
     }
 
@@ -79,11 +79,7 @@ impl Schema {
     /// # Errors
     /// Every mismatch, up to [`Mismatch::LIMIT`]; a last entry then gives the number of further ones.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Mismatch>> {
-        // Fast path: most values fit, and this check does not allocate.
-        if self.0.validator.is_valid(value) {
-            return Ok(());
-        }
-        Err(mismatch::collect(self.0.validator.iter_errors(value), value))
+        self.0.validator.check(value)
     }
 
     /// The original schema.
@@ -110,18 +106,4 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.meta_schema = None);
     settings.into_generator().into_root_schema_for::<T>().to_value()
-}
-
-fn refusal(error: &jsonschema::ValidationError<'_>) -> String {
-    let ValidationErrorKind::Referencing(reference) = error.kind() else {
-        let place = error.instance_path().as_str();
-        let place = if place.is_empty() { "at its top".to_owned() } else { format!("at {place}") };
-        return format!("not a JSON Schema, {place}: {error}");
-    };
-    match reference {
-        jsonschema::ReferencingError::Unretrievable { uri, .. } => format!(
-            "the schema refers to {uri}, which is not fetched: put the referenced schema under \"$defs\" of the schema itself"
-        ),
-        other => format!("the schema has an unresolved reference: {other}"),
-    }
 }

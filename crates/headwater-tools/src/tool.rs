@@ -12,6 +12,11 @@ use crate::{ToolContext, ToolError, ToolOutput};
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
 /// A tool that a model may call.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "make a tool of an async function with `FunctionTool::new(\"name\", function)`"
+)]
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// Its description for the model.
     fn spec(&self) -> &ToolSpec;
@@ -40,8 +45,8 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     }
 
     /// What to do with a call whose outcome is unknown because the process died during it.
-    fn unfinished(&self) -> Unfinished {
-        Unfinished::Fail
+    fn unfinished(&self) -> UnfinishedPolicy {
+        UnfinishedPolicy::Fail
     }
 
     /// Calls the tool. The input fits the schema. Dropping the future cancels the call.
@@ -65,7 +70,7 @@ pub enum Approval {
 /// What to do with a call whose outcome is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unfinished {
+pub enum UnfinishedPolicy {
     /// Report to the model that the outcome is unknown.
     #[default]
     Fail,

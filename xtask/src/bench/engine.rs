@@ -1,24 +1,25 @@
-//! `cargo xtask bench engine`: what a delta, a chat, a turn and a run cost, beside what was aimed at, in one table.
+//! `cargo xtask bench engine`: the cost of a delta, a chat, a turn and a run, beside their targets, in one table.
 //!
 //! The benches print a line of JSON for each figure, `{"figure":"paced memory","of":"ai-sdk","value":1.21}`. A row of the
 //! table shows the smallest and the largest figure of its name, and its aim is met when all of them meet it.
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use super::measurement::{number, text};
 use crate::command::{Failure, cargo, follow};
 use crate::table::Table;
 use crate::{Optional, vendors};
 
-/// What is aimed at.
+/// A target.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Aim {
+enum EngineAim {
     AtMost(f64),
     AtLeast(f64),
 }
 
-impl Aim {
+impl EngineAim {
     fn is_met(self, found: f64) -> bool {
         match self {
             Self::AtMost(most) => found <= most,
@@ -35,48 +36,58 @@ impl Aim {
 }
 
 /// One row: its name, the figures that it shows, those of which variant if not all, what it was before, and its aim.
-struct Row {
+struct EngineRow {
     what: &'static str,
     figure: &'static str,
     of: Option<&'static str>,
     before: &'static str,
-    aim: Aim,
+    aim: EngineAim,
 }
 
-const fn row(what: &'static str, figure: &'static str, before: &'static str, aim: Aim) -> Row {
-    Row { what, figure, of: None, before, aim }
+const fn row(what: &'static str, figure: &'static str, before: &'static str, aim: EngineAim) -> EngineRow {
+    EngineRow { what, figure, of: None, before, aim }
 }
 
-impl Row {
+impl EngineRow {
     const fn of(mut self, of: &'static str) -> Self {
         self.of = Some(of);
         self
     }
 }
 
-const ROWS: [Row; 19] = [
-    row("paced delta, memory store, ÷ bare axum", "paced memory", "2.3–3.2", Aim::AtMost(1.3)),
-    row("unpaced delta, embedded store, ÷ bare axum", "unpaced embedded", "1.7–2.7", Aim::AtMost(1.3)),
-    row("hello, embedded store, alone: fsyncs", "hello alone fsyncs", "12.8", Aim::AtMost(3.0))
+const ROWS: [EngineRow; 19] = [
+    row("paced delta, memory store, ÷ bare axum", "paced memory", "2.3–3.2", EngineAim::AtMost(1.3)),
+    row("unpaced delta, embedded store, ÷ bare axum", "unpaced embedded", "1.7–2.7", EngineAim::AtMost(1.3)),
+    row("hello, embedded store, alone: fsyncs", "hello alone fsyncs", "12.8", EngineAim::AtMost(3.0))
         .of("embedded"),
-    row("hello, embedded store, alone: ms on a core", "hello alone ms", "2.2–2.5", Aim::AtMost(0.7))
+    row("hello, embedded store, alone: ms on a core", "hello alone ms", "2.2–2.5", EngineAim::AtMost(0.7))
         .of("embedded"),
-    row("hello, memory store, 50 connections: ms on a core", "hello busy ms", "0.5", Aim::AtMost(0.15))
+    row("hello, memory store, 50 connections: ms on a core", "hello busy ms", "0.5", EngineAim::AtMost(0.15))
         .of("memory"),
-    row("disk per text byte while running", "disk per text byte while running", "25", Aim::AtMost(2.0)),
-    row("disk per text byte after the end", "disk per text byte after the end", "25", Aim::AtMost(1.3)),
-    row("turn 2,000 ÷ turn 0, kortyx", "turn 2,000 ÷ turn 0", "1.0", Aim::AtMost(1.1)).of("kortyx"),
-    row("turn 2,000 ÷ turn 0, tanstack", "turn 2,000 ÷ turn 0", "", Aim::AtMost(1.1)).of("tanstack"),
-    row("turn 2,000 ÷ turn 0, agents", "turn 2,000 ÷ turn 0", "", Aim::AtMost(1.1)).of("agents"),
-    row("turn 2,000 ÷ turn 0, ai-sdk", "turn 2,000 ÷ turn 0", "3.6", Aim::AtMost(1.1)).of("ai-sdk"),
-    row("turn 2,000 ÷ turn 0, mui", "turn 2,000 ÷ turn 0", "2.4", Aim::AtMost(1.1)).of("mui"),
-    row("turn 2,000 ÷ turn 0, ag-ui", "turn 2,000 ÷ turn 0", "2.2", Aim::AtMost(1.1)).of("ag-ui"),
-    row("answer after 10,000 ÷ 10 records", "answer after 10,000 ÷ 10 records", "linear", Aim::AtMost(1.5)),
-    row("structured object, wire ÷ object", "structured wire ÷ object", "12–22", Aim::AtMost(3.0)),
-    row("one-node runs per core second", "runs per core second", "12,281", Aim::AtLeast(30_000.0)),
-    row("appends over 10,000 runs ÷ plain file", "appends ÷ plain file", "0.24–0.44", Aim::AtLeast(0.6)),
-    row("idle reader, KB", "idle reader KB", "16.7", Aim::AtMost(12.0)),
-    row("silent live run with session and reader, KB", "silent run KB", "63–69", Aim::AtMost(25.0)),
+    row("disk per text byte while running", "disk per text byte while running", "25", EngineAim::AtMost(2.0)),
+    row("disk per text byte after the end", "disk per text byte after the end", "25", EngineAim::AtMost(1.3)),
+    row("turn 2,000 ÷ turn 0, kortyx", "turn 2,000 ÷ turn 0", "1.0", EngineAim::AtMost(1.1)).of("kortyx"),
+    row("turn 2,000 ÷ turn 0, tanstack", "turn 2,000 ÷ turn 0", "", EngineAim::AtMost(1.1)).of("tanstack"),
+    row("turn 2,000 ÷ turn 0, agents", "turn 2,000 ÷ turn 0", "", EngineAim::AtMost(1.1)).of("agents"),
+    row("turn 2,000 ÷ turn 0, ai-sdk", "turn 2,000 ÷ turn 0", "3.6", EngineAim::AtMost(1.1)).of("ai-sdk"),
+    row("turn 2,000 ÷ turn 0, mui", "turn 2,000 ÷ turn 0", "2.4", EngineAim::AtMost(1.1)).of("mui"),
+    row("turn 2,000 ÷ turn 0, ag-ui", "turn 2,000 ÷ turn 0", "2.2", EngineAim::AtMost(1.1)).of("ag-ui"),
+    row(
+        "answer after 10,000 ÷ 10 records",
+        "answer after 10,000 ÷ 10 records",
+        "linear",
+        EngineAim::AtMost(1.5),
+    ),
+    row("structured object, wire ÷ object", "structured wire ÷ object", "12–22", EngineAim::AtMost(3.0)),
+    row("one-node runs per core second", "runs per core second", "12,281", EngineAim::AtLeast(30_000.0)),
+    row(
+        "appends over 10,000 runs ÷ plain file",
+        "appends ÷ plain file",
+        "0.24–0.44",
+        EngineAim::AtLeast(0.6),
+    ),
+    row("idle reader, KB", "idle reader KB", "16.7", EngineAim::AtMost(12.0)),
+    row("silent live run with session and reader, KB", "silent run KB", "63–69", EngineAim::AtMost(25.0)),
 ];
 
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which checks the index")]
@@ -130,7 +141,11 @@ pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<Exit
     }
     let mut figures = Vec::new();
     for (package, bench, parts) in BENCHES {
-        // As `--release` builds it: linking across crates takes longer than all that is measured here.
+        // As `--release` builds it: linking across crates takes longer than all that is measured here. Built before the
+        // clock runs, so that the seconds are those of measuring.
+        let build = ["bench", "-q", "--no-run", "--profile", "release", "-p", package, "--bench", bench];
+        follow(cargo(root, &build), |line| anstream::println!("{line}"))?;
+        let began = Instant::now();
         let mut arguments =
             vec!["bench", "-q", "--profile", "release", "-p", package, "--bench", bench, "--"];
         arguments.extend(parts);
@@ -141,6 +156,7 @@ pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<Exit
         };
         // A bench that misses its own aims ends with an error, and has measured all the same.
         let finished = follow(cargo(root, &arguments), printed)?;
+        anstream::println!("\nthe bench `{bench}` of {package}: {:.0} s", began.elapsed().as_secs_f64());
         let found = finished.output.lines().filter_map(Figure::parse);
         let known = figures.len();
         figures.extend(found);
@@ -158,7 +174,7 @@ pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<Exit
 }
 
 /// A row with the figures that belong to it, and whether its aim is met; nothing if it was not measured.
-fn shown(row: &Row, figures: &[Figure]) -> Option<(String, bool)> {
+fn shown(row: &EngineRow, figures: &[Figure]) -> Option<(String, bool)> {
     let own =
         figures.iter().filter(|figure| figure.name == row.figure && row.of.is_none_or(|of| figure.of == of));
     let values: Vec<f64> = own.map(|figure| figure.value).collect();
@@ -198,7 +214,7 @@ mod tests {
 
     #[test]
     fn row_shows_the_range_of_its_figures_and_is_met_when_all_of_them_are() {
-        let row = row("a", "f", "2–3", Aim::AtMost(1.3));
+        let row = row("a", "f", "2–3", EngineAim::AtMost(1.3));
         let figures = [figure("f", "x", 1.1), figure("g", "x", 9.0), figure("f", "y", 1.31)];
         assert_eq!(
             shown(&row, &figures),
@@ -210,7 +226,7 @@ mod tests {
 
     #[test]
     fn row_that_was_not_measured_is_not_shown() {
-        assert_eq!(shown(&row("a", "f", "", Aim::AtLeast(30_000.0)), &[]), None);
+        assert_eq!(shown(&row("a", "f", "", EngineAim::AtLeast(30_000.0)), &[]), None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::Streams;
+use super::StreamFolder;
 use super::measurement::{number, text};
 use crate::command::{Failure, cargo, command, output_of};
 use crate::{Optional, vendors};
 
 /// One thing measured on one document in pieces of one size; no size is the whole document.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+struct JsonRow {
     document: String,
     size: u64,
     piece: u64,
@@ -19,7 +19,7 @@ struct Row {
     seconds: f64,
 }
 
-impl Row {
+impl JsonRow {
     fn parse(line: &str) -> Option<Self> {
         let whole = |name| number(line, name).map(|number| number as u64);
         Some(Self {
@@ -38,11 +38,11 @@ impl Row {
 }
 
 pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
-    let streams = Streams::create()?;
+    let streams = StreamFolder::create()?;
     anstream::println!("== ours");
     let mut ours = cargo(root, &["bench", "-p", "headwater-json", "--bench", "json"]);
-    ours.env(Streams::VARIABLE, &streams.folder);
-    let mut rows: Vec<Row> = output_of(ours)?.lines().filter_map(Row::parse).collect();
+    ours.env(StreamFolder::VARIABLE, &streams.folder);
+    let mut rows: Vec<JsonRow> = output_of(ours)?.lines().filter_map(JsonRow::parse).collect();
     if rows.is_empty() {
         return Err(Failure::new("the JSON bench printed no measurements"));
     }
@@ -54,8 +54,8 @@ pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure
         let folder = root.join(vendors::FOLDER);
         vendors::install(&folder)?;
         let mut node = command(&folder, "node", &["bench-json.mjs"]);
-        node.env(Streams::VARIABLE, &streams.folder).env("NODE_ENV", "production");
-        rows.extend(output_of(node)?.lines().filter_map(Row::parse));
+        node.env(StreamFolder::VARIABLE, &streams.folder).env("NODE_ENV", "production");
+        rows.extend(output_of(node)?.lines().filter_map(JsonRow::parse));
     }
 
     anstream::println!("\nMB/s, and times the speed of serde_json on the whole document\n");
@@ -71,19 +71,19 @@ pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure
     anstream::println!("\nAllocations of `extract` in the second half of 100 KB in pieces of 16 bytes\n");
     anstream::println!("{}", allocations(&counted));
     let aims = aims(&rows);
-    anstream::println!("\n{}", aims.iter().map(Aim::line).collect::<Vec<_>>().join("\n"));
+    anstream::println!("\n{}", aims.iter().map(JsonAim::line).collect::<Vec<_>>().join("\n"));
     let missed = aims.iter().filter(|aim| !aim.is_met()).count();
     anstream::println!("\n{} aims, {missed} missed", aims.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn find<'a>(rows: &'a [Row], document: &str, size: u64, piece: u64, what: &str) -> Option<&'a Row> {
+fn find<'a>(rows: &'a [JsonRow], document: &str, size: u64, piece: u64, what: &str) -> Option<&'a JsonRow> {
     rows.iter()
         .find(|row| row.document == document && row.size == size && row.piece == piece && row.what == what)
 }
 
 /// The names of the documents, in the order in which they were measured.
-fn documents(rows: &[Row]) -> Vec<&str> {
+fn documents(rows: &[JsonRow]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         if !names.contains(&row.document.as_str()) {
@@ -93,14 +93,14 @@ fn documents(rows: &[Row]) -> Vec<&str> {
     names
 }
 
-fn sizes(rows: &[Row]) -> Vec<u64> {
+fn sizes(rows: &[JsonRow]) -> Vec<u64> {
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.size).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
-fn speeds(rows: &[Row]) -> String {
+fn speeds(rows: &[JsonRow]) -> String {
     let mut lines = vec![
         "| document | size | serde_json | extract 1 | 16 | 256 | whole | partial 1 | 16 | 256 | whole | 16, looked at |"
             .to_owned(),
@@ -133,7 +133,7 @@ fn name_of(size: u64) -> String {
     if size >= 1_000_000 { format!("{} MB", size / 1_000_000) } else { format!("{} KB", size / 1_000) }
 }
 
-fn growth(rows: &[Row]) -> String {
+fn growth(rows: &[JsonRow]) -> String {
     let mut lines = vec![
         "| document | extract | partial | serde_json, whole |".to_owned(),
         "|---|---|---|---|".to_owned(),
@@ -153,7 +153,7 @@ fn growth(rows: &[Row]) -> String {
 }
 
 /// The slope of the line through the logarithms of bytes and seconds.
-fn exponent(rows: &[Row], document: &str, what: &str) -> Option<f64> {
+fn exponent(rows: &[JsonRow], document: &str, what: &str) -> Option<f64> {
     let piece = if what == "serde_json" { 0 } else { 16 };
     let measured =
         rows.iter().filter(|row| row.document == document && row.piece == piece && row.what == what);
@@ -169,7 +169,7 @@ fn exponent(rows: &[Row], document: &str, what: &str) -> Option<f64> {
     Some(top / bottom)
 }
 
-fn others(rows: &[Row]) -> String {
+fn others(rows: &[JsonRow]) -> String {
     let mut lines =
         vec!["| document | what | seconds | times longer |".to_owned(), "|---|---|---|---|".to_owned()];
     for document in documents(rows) {
@@ -207,7 +207,7 @@ fn allocations(output: &str) -> String {
 
 /// Something that was aimed at.
 #[derive(Debug)]
-struct Aim {
+struct JsonAim {
     what: String,
     found: f64,
     wanted: f64,
@@ -215,7 +215,7 @@ struct Aim {
     at_most: bool,
 }
 
-impl Aim {
+impl JsonAim {
     fn is_met(&self) -> bool {
         if self.at_most { self.found <= self.wanted } else { self.found >= self.wanted }
     }
@@ -227,13 +227,13 @@ impl Aim {
     }
 }
 
-fn aims(rows: &[Row]) -> Vec<Aim> {
+fn aims(rows: &[JsonRow]) -> Vec<JsonAim> {
     let mut aims = Vec::new();
     for document in documents(rows) {
         for what in ["extract", "partial"] {
             if let Some(found) = exponent(rows, document, what) {
                 let what = format!("growth of {what}, {document}");
-                aims.push(Aim { what, found, wanted: 1.03, at_most: true });
+                aims.push(JsonAim { what, found, wanted: 1.03, at_most: true });
             }
         }
         let ratio = |what| {
@@ -244,13 +244,13 @@ fn aims(rows: &[Row]) -> Vec<Aim> {
         for (named, what, wanted) in wanted.into_iter().filter(|(named, ..)| *named == document) {
             if let Some(found) = ratio(what) {
                 let what = format!("{what} in pieces of 16 against serde_json, {named}, 1 MB");
-                aims.push(Aim { what, found, wanted, at_most: false });
+                aims.push(JsonAim { what, found, wanted, at_most: false });
             }
         }
         let Some(ours) = find(rows, document, 100_000, 16, "extract") else { continue };
         for row in rows.iter().filter(|row| row.document == document && row.what.starts_with("vendor")) {
             let what = format!("{} against extract, {document}", row.what);
-            aims.push(Aim { what, found: row.seconds / ours.seconds, wanted: 1_000.0, at_most: false });
+            aims.push(JsonAim { what, found: row.seconds / ours.seconds, wanted: 1_000.0, at_most: false });
         }
     }
     aims
@@ -260,25 +260,26 @@ fn aims(rows: &[Row]) -> Vec<Aim> {
 mod tests {
     use super::*;
 
-    fn row(size: u64, seconds: f64) -> Row {
+    fn row(size: u64, seconds: f64) -> JsonRow {
         let line = format!(
             r#"{{"document":"list","size":{size},"piece":16,"what":"extract","bytes":{size},"seconds":{seconds}}}"#
         );
-        Row::parse(&line).unwrap()
+        JsonRow::parse(&line).unwrap()
     }
 
     #[test]
     fn the_exponent_is_fitted() {
-        let flat: Vec<Row> = [1_000, 10_000, 100_000].map(|size| row(size, size as f64 / 1e9)).to_vec();
+        let flat: Vec<JsonRow> = [1_000, 10_000, 100_000].map(|size| row(size, size as f64 / 1e9)).to_vec();
         assert!((exponent(&flat, "list", "extract").unwrap() - 1.0).abs() < 1e-9);
-        let square: Vec<Row> = [1_000, 10_000, 100_000].map(|size| row(size, (size as f64).powi(2))).to_vec();
+        let square: Vec<JsonRow> =
+            [1_000, 10_000, 100_000].map(|size| row(size, (size as f64).powi(2))).to_vec();
         assert!((exponent(&square, "list", "extract").unwrap() - 2.0).abs() < 1e-9);
         assert_eq!(exponent(&flat, "list", "partial"), None);
     }
 
     #[test]
     fn an_aim_is_met_from_its_side() {
-        let aim = |found, at_most| Aim { what: String::new(), found, wanted: 1.0, at_most }.is_met();
+        let aim = |found, at_most| JsonAim { what: String::new(), found, wanted: 1.0, at_most }.is_met();
         assert!(aim(0.9, true) && !aim(1.1, true) && aim(1.1, false) && !aim(0.9, false));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::Streams;
+use super::StreamFolder;
 use super::measurement::{number, text};
 use crate::command::{Failure, cargo, command, output_of};
 use crate::{Optional, models, vendors};
@@ -17,7 +17,7 @@ const ARGUMENTS: [&str; 6] = ["bench", "-p", "headwater-models", "--no-default-f
 
 /// One thing measured on the stream of one provider.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+struct ModelRow {
     provider: String,
     what: String,
     bytes: f64,
@@ -25,7 +25,7 @@ struct Row {
     seconds: f64,
 }
 
-impl Row {
+impl ModelRow {
     fn parse(line: &str) -> Option<Self> {
         Some(Self {
             provider: text(line, "provider")?,
@@ -38,11 +38,11 @@ impl Row {
 }
 
 pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
-    let streams = Streams::create()?;
+    let streams = StreamFolder::create()?;
     anstream::println!("== ours");
     let mut ours = cargo(root, &ARGUMENTS);
-    ours.env(Streams::VARIABLE, &streams.folder);
-    let mut rows: Vec<Row> = output_of(ours)?.lines().filter_map(Row::parse).collect();
+    ours.env(StreamFolder::VARIABLE, &streams.folder);
+    let mut rows: Vec<ModelRow> = output_of(ours)?.lines().filter_map(ModelRow::parse).collect();
     if rows.is_empty() {
         return Err(Failure::new(
             "there are no recorded streams to measure: HEADWATER_VECTORS names their folder",
@@ -55,8 +55,8 @@ pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure
         let folder = root.join(models::FOLDER);
         vendors::install(&folder)?;
         let mut node = command(&folder, "node", &["bench.mjs"]);
-        node.env(Streams::VARIABLE, &streams.folder).env("NODE_ENV", "production");
-        rows.extend(output_of(node)?.lines().filter_map(Row::parse));
+        node.env(StreamFolder::VARIABLE, &streams.folder).env("NODE_ENV", "production");
+        rows.extend(output_of(node)?.lines().filter_map(ModelRow::parse));
     }
     anstream::println!("\n{}", table(&rows));
     let missed = rows
@@ -70,27 +70,27 @@ pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn find<'a>(rows: &'a [Row], provider: &str, what: &str) -> Option<&'a Row> {
+fn find<'a>(rows: &'a [ModelRow], provider: &str, what: &str) -> Option<&'a ModelRow> {
     rows.iter().find(|row| row.provider == provider && row.what == what)
 }
 
-fn ours_of<'a>(rows: &'a [Row], provider: &str) -> Option<&'a Row> {
+fn ours_of<'a>(rows: &'a [ModelRow], provider: &str) -> Option<&'a ModelRow> {
     find(rows, provider, "ours")
 }
 
 /// How many times longer one takes than the other.
-fn ratio(slow: &Row, fast: &Row) -> f64 {
+fn ratio(slow: &ModelRow, fast: &ModelRow) -> f64 {
     slow.seconds / fast.seconds
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[ModelRow]) -> String {
     let mut lines = vec![
         "| provider | bytes | events | MB/s | events/s | of SSE and serde_json alone | times the AI SDK's package |"
             .to_owned(),
         "|---|---|---|---|---|---|---|".to_owned(),
     ];
     for ours in rows.iter().filter(|row| row.what == "ours") {
-        let Row { provider, bytes, events, seconds, .. } = ours;
+        let ModelRow { provider, bytes, events, seconds, .. } = ours;
         let floor = find(rows, provider, "serde_json")
             .map_or("–".to_owned(), |floor| format!("{:.2} of its speed", floor.seconds / seconds));
         let vendor = find(rows, provider, "vendor")
@@ -114,7 +114,7 @@ mod tests {
             let line = format!(
                 "{{\"provider\":\"groq\",\"what\":\"{what}\",\"bytes\":2000000,\"events\":1000,\"seconds\":{seconds}}}"
             );
-            Row::parse(&line).unwrap()
+            ModelRow::parse(&line).unwrap()
         };
         let rows = [line("ours", 0.01), line("serde_json", 0.005), line("vendor", 0.2)];
         let table = table(&rows);

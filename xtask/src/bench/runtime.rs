@@ -9,14 +9,14 @@ use crate::command::{Failure, cargo, output_of};
 
 /// One thing measured on one store.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+struct RuntimeRow {
     what: String,
     store: String,
     value: f64,
     unit: String,
 }
 
-impl Row {
+impl RuntimeRow {
     fn parse(line: &str) -> Option<Self> {
         Some(Self {
             what: text(line, "what")?,
@@ -26,7 +26,7 @@ impl Row {
         })
     }
 
-    /// What is aimed at, and whether it was reached.
+    /// The targets, and whether they are met.
     fn aim(&self) -> Option<(String, bool)> {
         let at_most = |limit: f64| (format!("at most {limit} {}", self.unit), self.value <= limit);
         match (self.what.as_str(), self.store.as_str()) {
@@ -45,13 +45,13 @@ impl Row {
 
 pub(super) fn run(root: &Path, bench: &str) -> Result<ExitCode, Failure> {
     let output = output_of(cargo(root, &["bench", "-p", "headwater-runtime", "--bench", bench]))?;
-    let mut rows: Vec<Row> = output.lines().filter_map(Row::parse).collect();
+    let mut rows: Vec<RuntimeRow> = output.lines().filter_map(RuntimeRow::parse).collect();
     if rows.is_empty() {
         return Err(Failure::new(format!("the {bench} bench printed no measurements")));
     }
     rows.extend(growth(&rows));
     anstream::println!("{}", table(&rows));
-    let missed = rows.iter().filter_map(Row::aim).filter(|(_, met)| !met).count();
+    let missed = rows.iter().filter_map(RuntimeRow::aim).filter(|(_, met)| !met).count();
     anstream::println!("\n{} measurements, {missed} miss their aim", rows.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -63,13 +63,13 @@ const FLAT: &[(&str, &str)] = &[
     ("storage per turn, of 100 turns", "storage per turn, of 1000 turns"),
 ];
 
-fn growth(rows: &[Row]) -> Vec<Row> {
+fn growth(rows: &[RuntimeRow]) -> Vec<RuntimeRow> {
     let found = |what: &str, store: &str| rows.iter().find(|row| row.what == what && row.store == store);
     let mut growth = Vec::new();
     for (short, long) in FLAT {
         for row in rows.iter().filter(|row| row.what == *short) {
             if let Some(last) = found(long, &row.store).filter(|_| row.value > 0.0) {
-                growth.push(Row {
+                growth.push(RuntimeRow {
                     what: format!("growth of {long}"),
                     store: row.store.clone(),
                     value: last.value / row.value,
@@ -81,7 +81,7 @@ fn growth(rows: &[Row]) -> Vec<Row> {
     growth
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[RuntimeRow]) -> String {
     let mut lines = vec!["| what | store | found | aim | |".to_owned(), "|---|---|---|---|---|".to_owned()];
     for row in rows {
         let value =
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_measurement_stands_beside_its_aim() {
         let line = r#"{"what":"added per delta, p50","store":"memory","value":21.5,"unit":"µs"}"#;
-        let row = Row::parse(line).unwrap();
+        let row = RuntimeRow::parse(line).unwrap();
         let table = table(&[row]);
         let last = table.lines().last().unwrap();
         assert_eq!(last, "| added per delta, p50 | memory | 21.50 µs | at most 20 µs | miss |");
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_grows_with_a_session_misses_its_aim() {
-        let row = |what: &str, value| Row {
+        let row = |what: &str, value| RuntimeRow {
             what: what.to_owned(),
             store: "memory".to_owned(),
             value,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench redis` and `postgres`: a shared store beside its bare engine, and what was aimed at.
+//! `cargo xtask bench redis` and `postgres`: a shared store beside its bare engine, and the targets.
 //!
 //! The bench prints one figure per line, `{"name":"append.3.per_second","value":N}`. With `--write` they are kept in
 //! [`MEASURED`], and the tables that they make are written into the documents. A test holds the documents to the figures.
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::measurement::{number, text};
-use crate::cluster::Engine;
+use crate::cluster::EngineChoice;
 use crate::command::{Failure, cargo, output_of};
-use crate::table::Block;
+use crate::table::DocumentBlock;
 use crate::{Optional, tools, vendors};
 
 /// Where the figures of the last run of each engine are kept.
@@ -24,7 +24,7 @@ const RESUMABLE_STREAM: &str = "conformance/resumable-stream";
 const RECORD: f64 = 200.0;
 
 /// The figures of both engines side by side, for those who size a cluster.
-const SIZING: Block = Block {
+const SIZING: DocumentBlock = DocumentBlock {
     document: "docs/scaling.md",
     command: "cargo xtask bench redis --write, cargo xtask bench postgres --write",
 };
@@ -32,13 +32,13 @@ const SIZING: Block = Block {
 type Figures = BTreeMap<String, f64>;
 
 /// One aim, and what was found.
-struct Aim {
+struct StoreAim {
     what: String,
     found: String,
     met: bool,
 }
 
-impl Engine {
+impl EngineChoice {
     fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
@@ -62,26 +62,26 @@ impl Engine {
         }
     }
 
-    fn block(self) -> Block {
+    fn block(self) -> DocumentBlock {
         let command = match self {
             Self::Redis => "cargo xtask bench redis --write",
             Self::Postgres => "cargo xtask bench postgres --write",
         };
-        Block { document: "docs/benchmarks.md", command }
+        DocumentBlock { document: "docs/benchmarks.md", command }
     }
 }
 
 pub(super) fn run(
     root: &Path,
-    engine: Engine,
+    engine: EngineChoice,
     write: bool,
     without: &[Optional],
 ) -> Result<ExitCode, Failure> {
     match engine {
-        Engine::Redis => tools::ensure_engines(&[Optional::Postgres, Optional::Clocks])?,
-        Engine::Postgres => tools::ensure_engines(&[Optional::Redis, Optional::Clocks])?,
+        EngineChoice::Redis => tools::ensure_engines(&[Optional::Postgres, Optional::Clocks])?,
+        EngineChoice::Postgres => tools::ensure_engines(&[Optional::Redis, Optional::Clocks])?,
     }
-    if engine == Engine::Redis && !without.contains(&Optional::Vendors) {
+    if engine == EngineChoice::Redis && !without.contains(&Optional::Vendors) {
         vendors::install(&root.join(RESUMABLE_STREAM))?;
     }
     let arguments = ["bench", "-q", "-p", "headwater-store", "--bench", "shared", "--", engine.name()];
@@ -104,18 +104,18 @@ pub(super) fn run(
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn file(root: &Path, engine: Engine) -> PathBuf {
+fn file(root: &Path, engine: EngineChoice) -> PathBuf {
     root.join(MEASURED).join(format!("{}.jsonl", engine.name()))
 }
 
-fn keep(root: &Path, engine: Engine, figures: &Figures) -> Result<(), Failure> {
+fn keep(root: &Path, engine: EngineChoice, figures: &Figures) -> Result<(), Failure> {
     let lines = figures.iter().map(|(name, value)| format!("{{\"name\":\"{name}\",\"value\":{value}}}\n"));
     let file = file(root, engine);
     fs::write(&file, lines.collect::<String>())
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
 }
 
-fn kept(root: &Path, engine: Engine) -> Result<Figures, Failure> {
+fn kept(root: &Path, engine: EngineChoice) -> Result<Figures, Failure> {
     let file = file(root, engine);
     let text = fs::read_to_string(&file)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
@@ -127,8 +127,8 @@ fn parse(output: &str) -> Figures {
 }
 
 /// All tables of an engine; `None` if a figure is missing.
-fn tables(engine: Engine, figures: &Figures) -> Option<String> {
-    let aims = aims(engine, figures)?.into_iter().map(|Aim { what, found, met }| {
+fn tables(engine: EngineChoice, figures: &Figures) -> Option<String> {
+    let aims = aims(engine, figures)?.into_iter().map(|StoreAim { what, found, met }| {
         let verdict = if met { "met" } else { "**missed**" };
         vec![what, found, verdict.to_owned()]
     });
@@ -159,19 +159,19 @@ fn tables(engine: Engine, figures: &Figures) -> Option<String> {
     Some(parts.join("\n\n"))
 }
 
-fn aims(engine: Engine, figures: &Figures) -> Option<Vec<Aim>> {
+fn aims(engine: EngineChoice, figures: &Figures) -> Option<Vec<StoreAim>> {
     let mut aims = Vec::new();
     for nodes in 1..=3 {
         let share = share(figures, nodes)?;
         let what = format!("appends of {} at least 0.6 of the bare engine", count(nodes, "node"));
-        aims.push(Aim { what, found: format!("{share:.2}"), met: share >= 0.6 });
+        aims.push(StoreAim { what, found: format!("{share:.2}"), met: share >= 0.6 });
     }
     let (p99, most) = (*figures.get("latency.fact.p99")?, engine.wake_up());
     let what = format!("from the append of a fact to a reader on another node, p99 under {most} ms");
-    aims.push(Aim { what, found: format!("{p99:.1} ms"), met: p99 < most });
+    aims.push(StoreAim { what, found: format!("{p99:.1} ms"), met: p99 < most });
     let connections = *figures.get("readers.connections")?;
     let what = "at most 8 connections of a node with 5,000 readers".to_owned();
-    aims.push(Aim { what, found: format!("{connections:.0}"), met: connections <= 8.0 });
+    aims.push(StoreAim { what, found: format!("{connections:.0}"), met: connections <= 8.0 });
     Some(aims)
 }
 
@@ -180,7 +180,7 @@ fn share(figures: &Figures, nodes: u32) -> Option<f64> {
     Some(rate("append")? / rate("bare")?)
 }
 
-fn append_rows(engine: Engine, figures: &Figures) -> Option<Vec<Vec<String>>> {
+fn append_rows(engine: EngineChoice, figures: &Figures) -> Option<Vec<Vec<String>>> {
     let row = |what: String, name: &str, share: Option<f64>| -> Option<Vec<String>> {
         let figure = |part: &str| figures.get(&format!("{name}.{part}")).copied();
         let per_second = figure("per_second")?;
@@ -236,7 +236,7 @@ fn latency_rows(figures: &Figures) -> Option<Vec<Vec<String>>> {
 
 /// The table for those who size a cluster, from the last run of each engine.
 fn sizing(root: &Path) -> Result<String, Failure> {
-    let columns = [kept(root, Engine::Redis)?, kept(root, Engine::Postgres)?];
+    let columns = [kept(root, EngineChoice::Redis)?, kept(root, EngineChoice::Postgres)?];
     let columns: Option<Vec<Vec<(&str, String)>>> = columns.iter().map(sizing_column).collect();
     let columns = columns
         .ok_or_else(|| Failure::new(format!("{MEASURED} lacks figures: run both benches with --write")))?;
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::root;
 
-    const ENGINES: [Engine; 2] = [Engine::Redis, Engine::Postgres];
+    const ENGINES: [EngineChoice; 2] = [EngineChoice::Redis, EngineChoice::Postgres];
 
     #[test]
     fn documents_have_the_figures_of_the_last_run() {
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn aim_is_missed_by_what_was_found() {
-        let mut figures = kept(&root(), Engine::Postgres).unwrap();
+        let mut figures = kept(&root(), EngineChoice::Postgres).unwrap();
         let mut set = |name: &str, value| figures.insert(name.to_owned(), value);
         for nodes in 1..=3 {
             set(&format!("bare.{nodes}.per_second"), 100.0);
@@ -317,10 +317,10 @@ mod tests {
         }
         set("latency.fact.p99", 15.0);
         set("readers.connections", 8.0);
-        let aims = aims(Engine::Postgres, &figures).unwrap();
+        let aims = aims(EngineChoice::Postgres, &figures).unwrap();
         assert_eq!(aims.iter().map(|aim| aim.met).collect::<Vec<_>>(), [true, true, false, false, true]);
         figures.remove("latency.bare.p50");
-        assert_eq!(tables(Engine::Postgres, &figures), None);
+        assert_eq!(tables(EngineChoice::Postgres, &figures), None);
     }
 
     #[test]

@@ -6,21 +6,21 @@ use super::measurement::Measurement;
 
 /// The least that we want to be, as multiples of the others' speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Aim {
+struct SpeedAim {
     serde_json: Option<f64>,
     vendor: Option<f64>,
 }
 
 /// serde_json is the limit of what can be had, since every payload goes through it; the vendor's own code is what
 /// our users would otherwise run.
-fn aim(ours: &Measurement) -> Option<Aim> {
+fn aim(ours: &Measurement) -> Option<SpeedAim> {
     match (ours.what.as_str(), ours.dialect.as_str()) {
         // At most 1.5 times the time of serde_json alone.
-        ("encode", "ai-sdk" | "mui") => Some(Aim { serde_json: Some(1.0 / 1.5), vendor: Some(20.0) }),
-        ("encode", "tanstack") => Some(Aim { serde_json: Some(1.0 / 1.5), vendor: Some(10.0) }),
-        ("encode", _) => Some(Aim { serde_json: Some(1.0 / 1.5), vendor: None }),
+        ("encode", "ai-sdk" | "mui") => Some(SpeedAim { serde_json: Some(1.0 / 1.5), vendor: Some(20.0) }),
+        ("encode", "tanstack") => Some(SpeedAim { serde_json: Some(1.0 / 1.5), vendor: Some(10.0) }),
+        ("encode", _) => Some(SpeedAim { serde_json: Some(1.0 / 1.5), vendor: None }),
         ("decode+reduce", "ai-sdk" | "mui" | "tanstack") => {
-            Some(Aim { serde_json: None, vendor: Some(15.0) })
+            Some(SpeedAim { serde_json: None, vendor: Some(15.0) })
         }
         _ => None,
     }
@@ -31,15 +31,15 @@ const FLAT_WITHIN: f64 = 0.10;
 
 /// One measurement of ours, with what it is compared to.
 #[derive(Debug, PartialEq)]
-pub(super) struct Row<'a> {
+pub(super) struct SpeedRow<'a> {
     ours: &'a Measurement,
     times_serde_json: Option<f64>,
     times_vendor: Option<f64>,
-    aim: Option<Aim>,
+    aim: Option<SpeedAim>,
 }
 
 /// Puts the measurements of one run together.
-pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
+pub(super) fn rows(measured: &[Measurement]) -> Vec<SpeedRow<'_>> {
     let ours = measured.iter().filter(|m| is_ours(m) && m.size().is_none());
     ours.map(|ours| {
         let times = |other: String| {
@@ -51,7 +51,7 @@ pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
         let what = &ours.what;
         // serde_json has no reducer: with or without ours, its share is to parse.
         let parsing = what.split('+').next().unwrap_or(what);
-        Row {
+        SpeedRow {
             ours,
             times_serde_json: times(format!("serde_json {what}"))
                 .or_else(|| times(format!("serde_json {parsing}"))),
@@ -125,7 +125,7 @@ pub(super) fn others(measured: &[Measurement]) -> String {
     text
 }
 
-impl Row<'_> {
+impl SpeedRow<'_> {
     /// Whether a ratio that was measured is below its aim.
     pub(super) fn misses(&self) -> bool {
         let Some(aim) = self.aim else { return false };
@@ -160,10 +160,10 @@ impl Row<'_> {
 }
 
 /// The rows under their headings, in columns.
-pub(super) fn render(rows: &[Row<'_>]) -> String {
+pub(super) fn render(rows: &[SpeedRow<'_>]) -> String {
     let headings = ["dialect", "stream", "what", "events/s", "×serde_json", "×vendor", "aim", ""];
     let mut lines = vec![headings.map(str::to_owned)];
-    lines.extend(rows.iter().map(Row::cells));
+    lines.extend(rows.iter().map(SpeedRow::cells));
     let mut widths = [0; 8];
     for line in &lines {
         for (width, cell) in widths.iter_mut().zip(line) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::command::{Failure, cargo, command, output_of};
-use crate::{Optional, clients, tools, vendors, web};
+use crate::{Optional, clients, tools, vendors};
 
 /// The folders whose packages are measured.
 const VENDORS: [&str; 3] = [vendors::FOLDER, "conformance/clients", "conformance/pages"];
@@ -15,12 +15,12 @@ pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<Exit
             "the web clients are measured beside the vendors', in a browser: leave out --without",
         ));
     }
-    let folder = root.join(web::FOLDER);
+    let folder = root.join(clients::WEB_FOLDER);
     for packages in VENDORS {
         vendors::install(&root.join(packages))?;
     }
     vendors::install(&folder)?;
-    output_of(cargo(root, &["build", "--release", "-p", "headwater-cli"]))?;
+    output_of(cargo(root, &["build", "--release", "-p", "headwater-command"]))?;
     output_of(command(&folder, "npm", &["run", "--silent", "build"]))?;
     let mut node = command(&folder, "node", &["bench/run.mjs"]);
     if write {

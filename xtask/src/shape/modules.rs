@@ -43,7 +43,7 @@ pub(crate) fn circles(source: &SourceCrate) -> Vec<Circle> {
 }
 
 fn uses(source: &SourceCrate) -> Uses {
-    let names = Names::of(source);
+    let names = UsedNames::of(source);
     let mut uses = Uses::new();
     for module in &source.modules {
         let mut found = Paths::default();
@@ -62,13 +62,13 @@ fn uses(source: &SourceCrate) -> Uses {
 }
 
 /// What the modules of a crate define and pass on.
-struct Names {
+struct UsedNames {
     modules: BTreeSet<Vec<String>>,
     /// A name that a module takes from elsewhere, and its whole path.
     imports: BTreeMap<(Vec<String>, String), Vec<String>>,
 }
 
-impl Names {
+impl UsedNames {
     fn of(source: &SourceCrate) -> Self {
         let modules: BTreeSet<_> = source.modules.iter().map(|module| module.path.clone()).collect();
         let mut imports = BTreeMap::new();

@@ -100,18 +100,19 @@ const IRREGULAR: [&str; 44] = [
     "Written",
 ];
 
-/// Words that end in `ed` and are no participles.
-const NOUNS: [&str; 8] = ["Embed", "Feed", "Need", "Seed", "Shed", "Speed", "Bed", "Red"];
+/// Words that end in `ed` and are not participles, and `Embedded`, which is what people call such a store, as in `Memory`,
+/// `Redis` and `Postgres`.
+const NOUNS: [&str; 9] = ["Embed", "Embedded", "Feed", "Need", "Seed", "Shed", "Speed", "Bed", "Red"];
 
 /// A definition of a type or trait.
-pub(crate) struct Definition {
+pub(crate) struct TypeDefinition {
     pub(crate) name: String,
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
 }
 
 /// All definitions of types and traits of the workspace.
-pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<Definition> {
+pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<TypeDefinition> {
     let mut found = Vec::new();
     for (source, module) in
         crates.iter().flat_map(|source| source.modules.iter().map(move |module| (source, module)))
@@ -126,7 +127,7 @@ pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<Definition> {
                 syn::Item::Union(item) => &item.ident,
                 _ => continue,
             };
-            found.push(Definition {
+            found.push(TypeDefinition {
                 name: ident.to_string(),
                 file: module.file.clone(),
                 line: definition_line(text, &ident.to_string()),
@@ -137,10 +138,14 @@ pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<Definition> {
 }
 
 /// The names that several definitions have, with those definitions.
-pub(crate) fn shared(definitions: &[Definition]) -> BTreeMap<&str, Vec<&Definition>> {
-    let mut by_name: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
+pub(crate) fn shared(definitions: &[TypeDefinition]) -> BTreeMap<&str, Vec<&TypeDefinition>> {
+    let mut by_name: BTreeMap<&str, Vec<&TypeDefinition>> = BTreeMap::new();
     for definition in definitions.iter().filter(|definition| !EVERYWHERE.contains(&&*definition.name)) {
-        by_name.entry(&definition.name).or_default().push(definition);
+        let all = by_name.entry(&definition.name).or_default();
+        // Two in one file are the same type under two conditions, such as a feature or a system.
+        if all.iter().all(|other| other.file != definition.file) {
+            all.push(definition);
+        }
     }
     by_name.retain(|_, all| all.len() > 1);
     by_name
@@ -169,7 +174,7 @@ pub(crate) fn place(root: &Path, file: &Path, line: usize) -> String {
 }
 
 /// The share of definitions whose name another one has, in per cent.
-pub(crate) fn share(definitions: &[Definition]) -> f64 {
+pub(crate) fn share(definitions: &[TypeDefinition]) -> f64 {
     let shared: BTreeSet<_> = shared(definitions).into_keys().collect();
     let many = definitions.iter().filter(|definition| shared.contains(&*definition.name)).count();
     100.0 * many as f64 / definitions.len().max(1) as f64

@@ -12,7 +12,7 @@ mod typescript;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder};
+use headwater_dialects::{DecodeOutput, Decoder, EncodeOptions, Encoder};
 use headwater_protocol::{
     Event, EventKind, Framing, Interrupt, Message, MessageStatus, Part, Record, Role, StructuredOp,
     StructuredUpdate, TextPart,
@@ -91,7 +91,7 @@ fn records_of_every_conformance_case_are_valid() {
                 continue;
             }
             let mut decoder = Decoder::new(headwater_dialects::reader(&name).unwrap(), Framing::Sse);
-            let mut decoded = Decoded::default();
+            let mut decoded = DecodeOutput::default();
             decoder.feed(&fs::read(&case).unwrap(), &mut decoded);
             decoder.finish(&mut decoded);
             seen.extend(decoded.records.iter().map(|record| record.event.kind()));

@@ -110,7 +110,7 @@ export const changes = [
     title: 'keeps a stopped answer stopped after a reload',
     async check(here) {
       const { page, since } = await stopped(here);
-      // Until the next message nothing tells a stop from a page that was closed, and that answer is to go on.
+      // Until the next message nothing tells a stop from a page that was closed, and that answer is to continue.
       await page.say('go');
       await page.shows(/This is run_/);
       await isCancelled(since);

@@ -12,7 +12,7 @@ use clap::Args;
 use headwater_runtime::{AgentFile, FileError};
 
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BLUE, BOLD, RED},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 /// Each error is printed with file, line and column, and the exit code is 1. Models, tools and functions that
 /// only a program can register are not checked.
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckCommand {
     /// The files to check.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -31,8 +31,8 @@ pub(crate) struct Check {
     mermaid: bool,
 }
 
-impl Check {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl CheckCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut out = style::stdout(false);
         let mut wrong = false;
         for path in &self.files {
@@ -51,7 +51,7 @@ impl Check {
             }
         }
         out.flush()?;
-        Ok(Verdict::at_fault_if(wrong))
+        Ok(ExitVerdict::at_fault_if(wrong))
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    config::{Layers, ServerSettings, Value, flags::Flags},
-    failure::{Failure, Verdict},
+    config::{Layers, ServerSettings, SettingValue, flags::Flags},
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BOLD, DIM},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 ///
 /// Takes the flags of `serve` and reads the same file and environment variables. Secrets are not shown.
 #[derive(Debug, Args)]
-pub(crate) struct Config {
+pub(crate) struct ConfigCommand {
     #[command(flatten)]
     flags: Flags,
 
@@ -28,8 +28,8 @@ pub(crate) struct Config {
     json: bool,
 }
 
-impl Config {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ConfigCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let layers = self.flags.layers()?;
         for warning in &layers.warnings {
             style::warning(warning);
@@ -59,20 +59,20 @@ impl Config {
             }
         }
         out.flush()?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 }
 
 /// A value in readable form.
-fn shown(value: &Value, secret: bool) -> String {
+fn shown(value: &SettingValue, secret: bool) -> String {
     match value {
-        Value::One(text) if text.is_empty() => "-".to_owned(),
-        Value::One(_) if secret => "…".to_owned(),
-        Value::One(text) => text.clone(),
-        Value::Many(items) if items.is_empty() => "-".to_owned(),
-        Value::Many(items) => items.join(", "),
-        Value::Secrets(pairs) if pairs.is_empty() => "-".to_owned(),
-        Value::Secrets(pairs) => {
+        SettingValue::One(text) if text.is_empty() => "-".to_owned(),
+        SettingValue::One(_) if secret => "…".to_owned(),
+        SettingValue::One(text) => text.clone(),
+        SettingValue::Many(items) if items.is_empty() => "-".to_owned(),
+        SettingValue::Many(items) => items.join(", "),
+        SettingValue::Secrets(pairs) if pairs.is_empty() => "-".to_owned(),
+        SettingValue::Secrets(pairs) => {
             let pairs: Vec<_> = pairs.iter().map(|(name, _)| format!("{name}=…")).collect();
             pairs.join(", ")
         }
@@ -82,13 +82,13 @@ fn shown(value: &Value, secret: bool) -> String {
 fn as_json(layers: &Layers, settings: &ServerSettings) -> Json {
     let settings = layers.settings().iter().map(|setting| {
         let value = match &setting.value {
-            Value::One(text) if text.is_empty() => Json::Null,
-            Value::One(_) if setting.key.kind.is_secret() => json!("…"),
+            SettingValue::One(text) if text.is_empty() => Json::Null,
+            SettingValue::One(_) if setting.key.kind.is_secret() => json!("…"),
             // A store URL may contain a password; its `Display` hides it.
-            Value::One(_) if setting.key.name == "store" => json!(settings.store.to_string()),
-            Value::One(text) => json!(text),
-            Value::Many(items) => json!(items),
-            Value::Secrets(pairs) => {
+            SettingValue::One(_) if setting.key.name == "store" => json!(settings.store.to_string()),
+            SettingValue::One(text) => json!(text),
+            SettingValue::Many(items) => json!(items),
+            SettingValue::Secrets(pairs) => {
                 Json::Object(pairs.iter().map(|(name, _)| (name.clone(), json!("…"))).collect())
             }
         };

@@ -6,14 +6,14 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use headwater_dialects::{ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, Reader};
+use headwater_dialects::{ContentMode, DecodeOutput, Decoder, Dialect, EncodeOptions, Encoder, Reader};
 use headwater_protocol::{ErrorKind, Event, Framing, RunState, RunStatus};
 
 use crate::{
     args,
-    failure::{Failure, Verdict},
+    dialect_detection::Stream,
+    failure::{CommandFailure, ExitVerdict},
     input::StreamInput,
-    recognise::Stream,
     style,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 /// Output is written as the input arrives; chunks that cannot be decoded are reported on standard error. The
 /// end of a truncated stream is not made up.
 #[derive(Debug, Args)]
-pub(crate) struct Convert {
+pub(crate) struct ConvertCommand {
     /// The dialect of the input. Detected by default.
     #[arg(long, value_name = "DIALECT", value_parser = args::reader())]
     from: Option<&'static dyn Reader>,
@@ -62,13 +62,13 @@ enum ContentArg {
     Full,
 }
 
-impl Convert {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ConvertCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut encoder = Encoder::new(self.to, &self.options()?);
         let stream =
             Stream::recognise(StreamInput::open(self.file.as_deref())?, self.from, self.from_framing)?;
         let mut decoder = Decoder::new(stream.dialect, stream.framing);
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodeOutput::default();
         let mut end = RunEndTracker::default();
         let mut out = io::stdout().lock();
 
@@ -86,16 +86,16 @@ impl Convert {
             style::warning(&"the stream ended before the run did");
         }
         write(&mut encoder, &mut out)?;
-        Ok(Verdict::at_fault_if(!complete))
+        Ok(ExitVerdict::at_fault_if(!complete))
     }
 
-    fn options(&self) -> Result<EncodeOptions, Failure> {
+    fn options(&self) -> Result<EncodeOptions, CommandFailure> {
         let profile = match &self.profile {
             None => self.to.default_profile(),
             Some(wanted) => self.to.profile(wanted).ok_or_else(|| {
                 let names: Vec<_> = self.to.profiles().iter().map(|profile| profile.name).collect();
                 let (dialect, names) = (self.to.name(), names.join(", "));
-                Failure::new(format!("{dialect} has no profile `{wanted}`: use one of {names}"))
+                CommandFailure::new(format!("{dialect} has no profile `{wanted}`: use one of {names}"))
             })?,
         };
         if let Some(framing) = self.framing
@@ -124,7 +124,7 @@ struct RunEndTracker {
 }
 
 impl RunEndTracker {
-    fn pass_on(&mut self, decoded: &mut Decoded, encoder: &mut Encoder) {
+    fn pass_on(&mut self, decoded: &mut DecodeOutput, encoder: &mut Encoder) {
         for record in &decoded.records {
             let event = &record.event;
             if event.kind().ends_run()
@@ -147,7 +147,7 @@ impl RunEndTracker {
     }
 }
 
-fn write(encoder: &mut Encoder, out: &mut impl Write) -> Result<(), Failure> {
+fn write(encoder: &mut Encoder, out: &mut impl Write) -> Result<(), CommandFailure> {
     if !encoder.bytes().is_empty() {
         out.write_all(encoder.bytes())?;
         out.flush()?;

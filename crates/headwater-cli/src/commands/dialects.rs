@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{
     args,
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BOLD, CYAN, DIM, GREEN, PLAIN, YELLOW},
 };
 
 /// List the dialects and the events they support.
 #[derive(Debug, Args)]
-pub(crate) struct Dialects {
+pub(crate) struct DialectsCommand {
     /// Show one dialect, with its support for each event.
     #[arg(value_parser = args::dialect())]
     dialect: Option<&'static dyn Dialect>,
@@ -25,8 +25,8 @@ pub(crate) struct Dialects {
     json: bool,
 }
 
-impl Dialects {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl DialectsCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Dialect| self.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
@@ -41,12 +41,12 @@ impl Dialects {
             print_table(&mut out)?;
         }
         out.flush()?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 }
 
 /// One line per dialect and its profiles.
-fn print_table(out: &mut impl Write) -> Result<(), Failure> {
+fn print_table(out: &mut impl Write) -> Result<(), CommandFailure> {
     let room = style::terminal_width().saturating_sub(10);
     for dialect in headwater_dialects::ALL {
         let mut name = dialect.name();
@@ -83,7 +83,7 @@ fn print_table(out: &mut impl Write) -> Result<(), Failure> {
 }
 
 /// One dialect with its profiles.
-fn print(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
+fn print(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), CommandFailure> {
     writeln!(out, "{BOLD}{}{BOLD:#}  {}", dialect.name(), dialect.about())?;
     let room = style::terminal_width().saturating_sub(20);
     for profile in dialect.profiles() {
@@ -115,7 +115,7 @@ fn capabilities(profile: &Profile) -> [(&'static str, String); 7] {
 }
 
 /// The dialect's support for each event; a profile that differs from the default gets its own line.
-fn print_events(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
+fn print_events(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), CommandFailure> {
     writeln!(out)?;
     let default = dialect.default_profile();
     for kind in EventKind::ALL {
@@ -136,7 +136,7 @@ fn print_support(
     support: Support,
     profile: &str,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (mut word, how, mut style) = match support {
         Support::Exact => ("exact", "", GREEN),
         Support::Shown(how) => ("shown", how, YELLOW),

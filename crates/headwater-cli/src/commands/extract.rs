@@ -8,7 +8,7 @@ use headwater_json::{Chunk, Error, Extractor, FieldKind, Fields, Options, Partia
 use serde_json::{Map, Value, json};
 
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     input,
 };
 
@@ -20,7 +20,7 @@ mod deltas;
 /// for a dot, `~0` for a tilde and `~2` for a star; `~:` begins a key that is empty or all digits.
 #[derive(Debug, Args)]
 #[command(after_help = LINES)]
-pub(crate) struct Extract {
+pub(crate) struct ExtractCommand {
     /// A field to emit once its value is complete.
     #[arg(long, value_name = "PATH")]
     set: Vec<String>,
@@ -53,8 +53,8 @@ Lines:
   {\"at\":3,\"kind\":\"final\",\"data\":…}                   the whole document, `at` being the number of pieces
   {\"at\":2,\"error\":…,\"offset\":…}                      instead, with exit code 1, if it is not JSON or was cut";
 
-impl Extract {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ExtractCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let fields = self.fields()?;
         let bytes = input::read_document(self.file.as_deref())?;
         let pieces: Vec<Vec<u8>> = if self.deltas {
@@ -69,18 +69,18 @@ impl Extract {
         Ok(verdict)
     }
 
-    fn fields(&self) -> Result<Fields, Failure> {
+    fn fields(&self) -> Result<Fields, CommandFailure> {
         let declared =
             [(FieldKind::Set, &self.set), (FieldKind::Text, &self.text), (FieldKind::Append, &self.append)];
         let mut fields = Fields::builder();
         for (kind, paths) in declared {
             fields = paths.iter().fold(fields, |fields, path| fields.field(kind, path));
         }
-        fields.build().map_err(|error| Failure::new(error.to_string()))
+        fields.build().map_err(|error| CommandFailure::new(error.to_string()))
     }
 }
 
-fn extract(fields: Fields, pieces: &[Vec<u8>], out: &mut impl Write) -> Result<Verdict, Failure> {
+fn extract(fields: Fields, pieces: &[Vec<u8>], out: &mut impl Write) -> Result<ExitVerdict, CommandFailure> {
     let mut extractor = Extractor::new(fields);
     let mut document = PartialValue::with(Options::lenient());
     for (at, piece) in pieces.iter().enumerate() {
@@ -98,7 +98,7 @@ fn extract(fields: Fields, pieces: &[Vec<u8>], out: &mut impl Write) -> Result<V
     match document.into_value() {
         Ok(data) => {
             print(out, &json!({"at": pieces.len(), "kind": "final", "data": data}))?;
-            Ok(Verdict::Sound)
+            Ok(ExitVerdict::Sound)
         }
         Err(error) => refuse(out, pieces.len(), error),
     }
@@ -119,12 +119,12 @@ fn line(at: usize, chunk: Chunk<'_>) -> Value {
     line.into()
 }
 
-fn refuse(out: &mut impl Write, at: usize, error: Error) -> Result<Verdict, Failure> {
+fn refuse(out: &mut impl Write, at: usize, error: Error) -> Result<ExitVerdict, CommandFailure> {
     print(out, &json!({"at": at, "error": error.to_string(), "offset": error.offset()}))?;
-    Ok(Verdict::AtFault)
+    Ok(ExitVerdict::AtFault)
 }
 
-fn print(out: &mut impl Write, line: &Value) -> Result<(), Failure> {
+fn print(out: &mut impl Write, line: &Value) -> Result<(), CommandFailure> {
     serde_json::to_writer(&mut *out, line)?;
     Ok(out.write_all(b"\n")?)
 }

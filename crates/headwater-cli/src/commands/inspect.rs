@@ -4,8 +4,9 @@
 //! then joins the pieces of each text, tool input and object into one item at the place where it began. Each
 //! item becomes a row, and the rows are printed.
 
-mod paint;
-mod reading;
+mod entry;
+mod items;
+mod print;
 mod rows;
 mod summary;
 mod timeline;
@@ -16,10 +17,10 @@ use clap::Args;
 
 use crate::{
     args::StreamArgs,
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
-use reading::StreamReading;
+use items::StreamReading;
 use timeline::Timeline;
 
 /// Show a stream in readable form.
@@ -27,7 +28,7 @@ use timeline::Timeline;
 /// Text and reasoning blocks are shown whole, with the number of their deltas; tool calls with their state,
 /// input and output; problems at the frame where they occur.
 #[derive(Debug, Args)]
-pub(crate) struct Inspect {
+pub(crate) struct InspectCommand {
     #[command(flatten)]
     stream: StreamArgs,
 
@@ -40,8 +41,8 @@ pub(crate) struct Inspect {
     json: bool,
 }
 
-impl Inspect {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl InspectCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let stream = self.stream.open()?;
         let (dialect, framing) = (stream.dialect, stream.framing);
         let reading = StreamReading::of(dialect, framing, &stream.input.read_all()?);
@@ -49,9 +50,9 @@ impl Inspect {
         if self.json {
             reading.print_json(&mut out)?;
         } else {
-            paint::print(&Timeline::of(&reading), &reading.summary, self.full, &mut out)?;
+            print::print(&Timeline::of(&reading), &reading.summary, self.full, &mut out)?;
         }
         out.flush()?;
-        Ok(Verdict::at_fault_if(reading.summary.is_at_fault()))
+        Ok(ExitVerdict::at_fault_if(reading.summary.is_at_fault()))
     }
 }

@@ -8,9 +8,9 @@ use headwater_protocol::{Framing, Place, RunState};
 
 use crate::{
     args::StreamArgs,
-    failure::{Failure, Verdict},
+    decode_walk::{StreamWalk, WalkItem},
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BOLD, DIM, RED},
-    walk::{StreamWalk, WalkItem},
 };
 
 /// The rule name of findings that come from the decoder.
@@ -21,7 +21,7 @@ const DECODE: &str = "decode";
 /// Prints one finding per line and exits with 1, or prints nothing and exits with 0. Errors of the decoder
 /// that no rule covers are reported under the rule `decode`.
 #[derive(Debug, Args)]
-pub(crate) struct Lint {
+pub(crate) struct LintCommand {
     #[command(flatten)]
     stream: StreamArgs,
 
@@ -34,8 +34,8 @@ pub(crate) struct Lint {
     json: bool,
 }
 
-impl Lint {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl LintCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         if self.rules {
             return self.list_rules();
         }
@@ -51,10 +51,10 @@ impl Lint {
             }
         }
         out.flush()?;
-        Ok(Verdict::at_fault_if(!findings.is_empty()))
+        Ok(ExitVerdict::at_fault_if(!findings.is_empty()))
     }
 
-    fn list_rules(&self) -> Result<Verdict, Failure> {
+    fn list_rules(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Reader| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
@@ -84,7 +84,7 @@ impl Lint {
             }
         }
         out.flush()?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 }
 
@@ -120,7 +120,7 @@ fn unread(place: Option<Place>, message: &str) -> Finding {
     }
 }
 
-fn print(finding: &Finding, out: &mut impl Write) -> Result<(), Failure> {
+fn print(finding: &Finding, out: &mut impl Write) -> Result<(), CommandFailure> {
     let line = style::printable(&finding.to_string()).replace('\n', "␊");
     let rule = format!("{}: ", finding.rule);
     match line.split_once(&rule) {

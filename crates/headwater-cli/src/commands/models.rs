@@ -6,9 +6,9 @@ use clap::Args;
 use headwater_models::http::Provider;
 use serde_json::{Value, json};
 
-use super::reason::called::{ECHO, SCRIPTED};
+use super::reason::model_name::{ECHO, SCRIPTED};
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BOLD, DIM, GREEN, YELLOW},
 };
 
@@ -16,17 +16,18 @@ use crate::{
 ///
 /// API keys are read from the environment and never shown.
 #[derive(Debug, Args)]
-pub(crate) struct Models {
+pub(crate) struct ModelsCommand {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-impl Models {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ModelsCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut providers = Vec::new();
         for name in Provider::names() {
-            let provider = Provider::new(name).map_err(|error| Failure::new(error.to_string()))?.with_env();
+            let provider =
+                Provider::new(name).map_err(|error| CommandFailure::new(error.to_string()))?.with_env();
             providers.push(provider);
         }
         let mut out = style::stdout(self.json);
@@ -49,7 +50,7 @@ impl Models {
             writeln!(out, "\nAsk one: headwater reason --model PROVIDER:MODEL \"Hello\"")?;
         }
         out.flush()?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 }
 
@@ -67,7 +68,11 @@ fn describe(provider: &Provider) -> Value {
     })
 }
 
-fn line(out: &mut dyn Write, provider: &Provider, (wide, speaks): (usize, usize)) -> Result<(), Failure> {
+fn line(
+    out: &mut dyn Write,
+    provider: &Provider,
+    (wide, speaks): (usize, usize),
+) -> Result<(), CommandFailure> {
     let (name, place) = (provider.name(), provider.location().unwrap_or("nowhere yet"));
     let key = if provider.has_key() { "with a key" } else { "without a key" };
     match provider.check() {

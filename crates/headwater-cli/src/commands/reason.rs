@@ -1,9 +1,9 @@
 //! `headwater reason`: calls a model and streams its answer.
 
 mod answer;
-pub(super) mod called;
+pub(super) mod model_name;
+mod shell_words;
 mod show;
-mod words;
 
 use std::{io::Write as _, path::PathBuf, sync::Arc};
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 use show::Show;
 
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     input::read_document,
     style,
 };
@@ -29,7 +29,7 @@ use crate::{
 /// --mcp the model may call the tools of these servers and is called again with their results. The exit code
 /// is 1 if there is no answer, or if it does not match the schema.
 #[derive(Debug, Args)]
-pub(crate) struct Reason {
+pub(crate) struct ReasonCommand {
     /// The model, as PROVIDER:MODEL. `scripted:FILE` plays a script and needs no key; `scripted:echo` repeats
     /// its input.
     #[arg(long, short, value_name = "PROVIDER:MODEL")]
@@ -67,23 +67,23 @@ pub(crate) struct Reason {
     input: String,
 }
 
-impl Reason {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ReasonCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot start: {error}")))?;
         runtime.block_on(async {
             tokio::select! {
                 done = self.ask() => done,
                 // Dropping the call closes its connection and stops the MCP servers that were started.
-                _ = tokio::signal::ctrl_c() => Err(Failure::new("interrupted")),
+                _ = tokio::signal::ctrl_c() => Err(CommandFailure::new("interrupted")),
             }
         })
     }
 
-    async fn ask(&self) -> Result<Verdict, Failure> {
-        let model = called::model(&self.model, self.base_url.as_deref())?;
+    async fn ask(&self) -> Result<ExitVerdict, CommandFailure> {
+        let model = model_name::model(&self.model, self.base_url.as_deref())?;
         let schema = self.schema.as_deref().map(read_schema).transpose()?;
         let input = match self.input.as_str() {
             "-" => read_input()?,
@@ -116,7 +116,7 @@ impl Reason {
             writeln!(out)?;
             out.flush()?;
         }
-        Ok(Verdict::at_fault_if(answer.error.is_some()))
+        Ok(ExitVerdict::at_fault_if(answer.error.is_some()))
     }
 
     /// Calls the model until it requests no more tools.
@@ -127,7 +127,7 @@ impl Reason {
         tools: &Tools,
         answer: &mut ReasonAnswer,
         show: &mut Show,
-    ) -> Result<Result<(), ModelError>, Failure> {
+    ) -> Result<Result<(), ModelError>, CommandFailure> {
         for step in 1.. {
             let mut turn = ModelTurn::default();
             let mut stream = model.ask(request.clone());
@@ -173,15 +173,17 @@ impl Reason {
         Ok(Ok(()))
     }
 
-    async fn tools(&self) -> Result<Tools, Failure> {
+    async fn tools(&self) -> Result<Tools, CommandFailure> {
         let mut tools = Tools::new();
         for server in &self.mcp {
             let listed = match client(server) {
-                Ok(client) => client.tools().await.map_err(|error| Failure::new(error.to_string())),
+                Ok(client) => client.tools().await.map_err(|error| CommandFailure::new(error.to_string())),
                 Err(failure) => Err(failure),
             };
             let merged = match listed {
-                Ok(listed) => tools.clone().merge(listed).map_err(|error| Failure::new(error.to_string())),
+                Ok(listed) => {
+                    tools.clone().merge(listed).map_err(|error| CommandFailure::new(error.to_string()))
+                }
                 Err(failure) => Err(failure),
             };
             tools = match merged {
@@ -197,28 +199,30 @@ impl Reason {
 }
 
 /// Parses an MCP server: a URL, or a command with its arguments.
-fn client(server: &str) -> Result<McpClient, Failure> {
+fn client(server: &str) -> Result<McpClient, CommandFailure> {
     if server.starts_with("http://") || server.starts_with("https://") {
         return Ok(McpClient::http(server));
     }
-    let mut words = words::split(server).map_err(|what| Failure::new(format!("--mcp {server:?}: {what}")))?;
+    let mut words = shell_words::split(server)
+        .map_err(|what| CommandFailure::new(format!("--mcp {server:?}: {what}")))?;
     if words.is_empty() {
-        return Err(Failure::new("--mcp needs a command to start, or a URL that begins with http"));
+        return Err(CommandFailure::new("--mcp needs a command to start, or a URL that begins with http"));
     }
     let command = words.remove(0);
     Ok(McpClient::stdio(command, words))
 }
 
-fn read_input() -> Result<String, Failure> {
-    String::from_utf8(read_document(None)?).map_err(|_| Failure::new("standard input is not UTF-8 text"))
+fn read_input() -> Result<String, CommandFailure> {
+    String::from_utf8(read_document(None)?)
+        .map_err(|_| CommandFailure::new("standard input is not UTF-8 text"))
 }
 
-fn read_schema(path: &std::path::Path) -> Result<Schema, Failure> {
+fn read_schema(path: &std::path::Path) -> Result<Schema, CommandFailure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(&name, error))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name} is not JSON: {error}")))?;
-    Schema::new(value).map_err(|error| Failure::new(format!("{name} is no JSON Schema: {error}")))
+    let text = std::fs::read_to_string(path).map_err(|error| CommandFailure::reading(&name, error))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| CommandFailure::new(format!("{name} is not JSON: {error}")))?;
+    Schema::new(value).map_err(|error| CommandFailure::new(format!("{name} is no JSON Schema: {error}")))
 }
 
 /// Runs a tool; errors become a failed result for the model.

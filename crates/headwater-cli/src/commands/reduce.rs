@@ -5,15 +5,15 @@ mod structured;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::Args;
-use headwater_dialects::{Decoded, Decoder};
+use headwater_dialects::{DecodeOutput, Decoder};
 use headwater_protocol::RunState;
 use serde::Serialize;
 
 use crate::{
     args::StreamArgs,
-    failure::{Failure, Verdict},
+    decode_walk::given_up,
+    failure::{CommandFailure, ExitVerdict},
     style,
-    walk::given_up,
 };
 
 /// Print the final state of a stream as one JSON object.
@@ -22,7 +22,7 @@ use crate::{
 /// broken: `run.status` is `failed` if the stream was truncated (`run.error.code` is `cut`) or if the client
 /// would reject it, in which case the exit code is 1.
 #[derive(Debug, Args)]
-pub(crate) struct Reduce {
+pub(crate) struct ReduceCommand {
     #[command(flatten)]
     stream: StreamArgs,
 
@@ -40,16 +40,16 @@ pub(crate) struct Reduce {
     each: bool,
 }
 
-impl Reduce {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+impl ReduceCommand {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         if self.structured { self.structured_state() } else { self.run_state() }
     }
 
-    fn run_state(&self) -> Result<Verdict, Failure> {
+    fn run_state(&self) -> Result<ExitVerdict, CommandFailure> {
         let stream = self.stream.open()?;
         let mut state = RunState::with_rules(stream.dialect.rules());
         let mut decoder = Decoder::new(stream.dialect, stream.framing);
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodeOutput::default();
         stream.input.for_each(|piece| {
             decoder.feed(piece, &mut decoded);
             apply(&mut state, &mut decoded);
@@ -59,10 +59,10 @@ impl Reduce {
         apply(&mut state, &mut decoded);
         state.end_of_stream();
         self.print(&state.view())?;
-        Ok(Verdict::at_fault_if(decoder.is_dead()))
+        Ok(ExitVerdict::at_fault_if(decoder.is_dead()))
     }
 
-    fn print(&self, value: &impl Serialize) -> Result<(), Failure> {
+    fn print(&self, value: &impl Serialize) -> Result<(), CommandFailure> {
         let stdout = io::stdout();
         let pretty = self.pretty || stdout.is_terminal();
         let mut out = BufWriter::new(stdout.lock());
@@ -77,7 +77,7 @@ impl Reduce {
     }
 }
 
-fn apply(state: &mut RunState, decoded: &mut Decoded) {
+fn apply(state: &mut RunState, decoded: &mut DecodeOutput) {
     for record in &decoded.records {
         if let Err(error) = state.apply(record) {
             style::warning(&format!("record {}: {error}", record.seq));

@@ -6,13 +6,13 @@ use std::{io::Write, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use headwater_protocol::RunId;
-use headwater_runtime::{Agent, AgentFile, Divergence, Entry, RecordReader, Replayed, replay};
+use headwater_runtime::{Agent, AgentFile, Divergence, JournalEntry, RecordReader, ReplayReport, replay};
 use headwater_store::{Store, embedded::Embedded};
 use serde_json::{Value, json};
 
 use crate::{
-    Agents, agents, demo,
-    failure::{Failure, Verdict},
+    ProgramAgents, agents, demo,
+    failure::{CommandFailure, ExitVerdict},
     style::{self, BOLD, DIM, GREEN, RED, printable},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 /// run's events are also written in every dialect, as files in DIR, or compared with the files that exist
 /// there. Without a RUN, --golden checks every run in DIR.
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayCommand {
     /// The id of the run.
     #[arg(required_unless_present = "golden")]
     run: Option<String>,
@@ -44,8 +44,8 @@ pub(crate) struct Replay {
     json: bool,
 }
 
-impl Replay {
-    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
+impl ReplayCommand {
+    pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         let mut out = style::stdout(self.json);
         let verdict = match (&self.run, &self.golden) {
             (Some(run), _) => self.replay(run, agents, &mut out)?,
@@ -53,27 +53,38 @@ impl Replay {
                 let checked = golden::check_all(folder)?;
                 self.tell_golden(&checked, &mut out)?
             }
-            (None, None) => return Err(Failure::new("give the id of a run, or a folder with --golden")),
+            (None, None) => {
+                return Err(CommandFailure::new("give the id of a run, or a folder with --golden"));
+            }
         };
         out.flush()?;
         Ok(verdict)
     }
 
-    fn replay(&self, run: &str, agents: &Agents, out: &mut dyn Write) -> Result<Verdict, Failure> {
+    fn replay(
+        &self,
+        run: &str,
+        agents: &ProgramAgents,
+        out: &mut dyn Write,
+    ) -> Result<ExitVerdict, CommandFailure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot start: {error}")))?;
         runtime.block_on(async {
             let store = self.open()?;
             let agent = self.agent_of(run, &store, agents).await?;
-            let replayed = replay(&agent, run).await.map_err(|error| Failure::new(error.to_string()))?;
+            let replayed =
+                replay(&agent, run).await.map_err(|error| CommandFailure::new(error.to_string()))?;
             let bytes = match &self.golden {
                 Some(folder) => {
-                    let entries =
-                        agent.run(run).entries().await.map_err(|error| Failure::new(error.to_string()))?;
+                    let entries = agent
+                        .run(run)
+                        .entries()
+                        .await
+                        .map_err(|error| CommandFailure::new(error.to_string()))?;
                     let records = entries.into_iter().filter_map(|entry| match entry {
-                        Entry::Event(record) => Some(*record),
+                        JournalEntry::Event(record) => Some(*record),
                         _ => None,
                     });
                     Some(golden::keep(folder, &RunId::from(run), &records.collect::<Vec<_>>())?)
@@ -91,28 +102,35 @@ impl Replay {
                 }
             }
             let bytes_differ = bytes.is_some_and(|bytes| !bytes.differences.is_empty());
-            Ok(Verdict::at_fault_if(!is_same || bytes_differ))
+            Ok(ExitVerdict::at_fault_if(!is_same || bytes_differ))
         })
     }
 
-    fn open(&self) -> Result<Arc<dyn Store>, Failure> {
+    fn open(&self) -> Result<Arc<dyn Store>, CommandFailure> {
         let shown = self.data.display();
         if !self.data.is_dir() {
-            return Err(Failure::new(format!("there is no store in {shown}: give its folder with --data")));
+            return Err(CommandFailure::new(format!(
+                "there is no store in {shown}: give its folder with --data"
+            )));
         }
         let within = self.data.join("store");
         let folder = if within.is_dir() { &within } else { &self.data };
         let store = Embedded::open(folder)
-            .map_err(|error| Failure::new(format!("cannot open the store in {shown}: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot open the store in {shown}: {error}")))?;
         Ok(Arc::new(store))
     }
 
     /// Builds the agent that started a run.
-    async fn agent_of(&self, run: &str, store: &Arc<dyn Store>, agents: &Agents) -> Result<Agent, Failure> {
+    async fn agent_of(
+        &self,
+        run: &str,
+        store: &Arc<dyn Store>,
+        agents: &ProgramAgents,
+    ) -> Result<Agent, CommandFailure> {
         let mut known: Vec<String> = agents.names().map(str::to_owned).collect();
         let mut files = Vec::new();
         for path in &self.files {
-            let file = AgentFile::read(path).map_err(|errors| Failure::new(errors.to_string()))?;
+            let file = AgentFile::read(path).map_err(|errors| CommandFailure::new(errors.to_string()))?;
             known.push(file.name().to_owned());
             files.push(file);
         }
@@ -123,23 +141,27 @@ impl Replay {
         if let Some(made) = agents.make(&name, store.clone()) {
             return made;
         }
-        let demo = demo::agent(&name, store).map_err(|error| Failure::new(error.to_string()))?;
+        let demo = demo::agent(&name, store).map_err(|error| CommandFailure::new(error.to_string()))?;
         demo.ok_or_else(|| {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!(
                 "run {run} belongs to agent `{name}`, which is not known here (known: {known}): give its file after the run"
             );
-            Failure::new(message)
+            CommandFailure::new(message)
         })
     }
 
-    fn tell_golden(&self, all: &[golden::GoldenResult], out: &mut dyn Write) -> Result<Verdict, Failure> {
+    fn tell_golden(
+        &self,
+        all: &[golden::GoldenResult],
+        out: &mut dyn Write,
+    ) -> Result<ExitVerdict, CommandFailure> {
         let is_wrong = all.iter().any(|checked| !checked.differences.is_empty());
         if self.json && self.run.is_none() {
             let told: Vec<_> = all.iter().map(golden::GoldenResult::to_json).collect();
             serde_json::to_writer_pretty(&mut *out, &json!({ "golden": told }))?;
             writeln!(out)?;
-            return Ok(Verdict::at_fault_if(is_wrong));
+            return Ok(ExitVerdict::at_fault_if(is_wrong));
         }
         for checked in all {
             let (run, same, written) = (printable(&checked.run), checked.same, checked.written);
@@ -153,26 +175,28 @@ impl Replay {
                 writeln!(out, "{RED}✗{RED:#} {BOLD}{run}{BOLD:#} {}", printable(difference))?;
             }
         }
-        Ok(Verdict::at_fault_if(is_wrong))
+        Ok(ExitVerdict::at_fault_if(is_wrong))
     }
 }
 
 /// The name of the agent that started a run, from its journal.
-async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
+async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, CommandFailure> {
     use headwater_store::{JournalId, ReadLimit};
     let unknown = || {
-        Failure::new(format!("there is no run {run} in this store: the id is wrong, or the run was deleted"))
+        CommandFailure::new(format!(
+            "there is no run {run} in this store: the id is wrong, or the run was deleted"
+        ))
     };
     let page =
         store.read(&JournalId::from(run), 0, ReadLimit::default()).await.map_err(|error| {
             match error.kind() {
                 headwater_store::ErrorKind::Unknown => unknown(),
-                _ => Failure::new(error.to_string()),
+                _ => CommandFailure::new(error.to_string()),
             }
         })?;
     let mut reader = RecordReader::default();
     for record in &page.records {
-        let effect = reader.effect(record).map_err(|error| Failure::new(error.to_string()))?;
+        let effect = reader.effect(record).map_err(|error| CommandFailure::new(error.to_string()))?;
         let effect = effect.unwrap_or_default();
         if let Some(agent) = effect.pointer("/begun/agent").and_then(Value::as_str) {
             return Ok(agent.to_owned());
@@ -181,7 +205,7 @@ async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
     Err(unknown())
 }
 
-fn as_json(replayed: &Replayed, bytes: Option<&golden::GoldenResult>) -> Value {
+fn as_json(replayed: &ReplayReport, bytes: Option<&golden::GoldenResult>) -> Value {
     let mut told = json!({
         "run": replayed.run,
         "same": replayed.is_same(),
@@ -195,7 +219,7 @@ fn as_json(replayed: &Replayed, bytes: Option<&golden::GoldenResult>) -> Value {
     told
 }
 
-fn tell(replayed: &Replayed, out: &mut dyn Write) -> Result<(), Failure> {
+fn tell(replayed: &ReplayReport, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let run = printable(replayed.run.as_str());
     let Some(divergence) = &replayed.divergence else {
         let visits = style::count(replayed.visits as u64, "visit");

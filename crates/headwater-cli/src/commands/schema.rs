@@ -6,7 +6,7 @@ use clap::Args;
 use headwater_runtime::AgentFile;
 
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
 
@@ -15,15 +15,15 @@ use crate::{
 /// With `# yaml-language-server: $schema=agent.schema.json` at the top of a file, an editor completes and
 /// checks it.
 #[derive(Debug, Args)]
-pub(crate) struct Schema {}
+pub(crate) struct SchemaCommand {}
 
-impl Schema {
+impl SchemaCommand {
     #[allow(clippy::unused_self, reason = "a command like the others")]
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut out = style::stdout(true);
         serde_json::to_writer_pretty(&mut out, &AgentFile::json_schema())?;
         writeln!(out)?;
         out.flush()?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 }

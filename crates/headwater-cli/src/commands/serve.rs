@@ -9,9 +9,9 @@ use headwater_models::{
 };
 
 use crate::{
-    Agents,
+    ProgramAgents,
     config::{ServerSettings, flags::Flags},
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     serve, style,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 /// (HEADWATER_LISTEN and so on) and from `headwater.toml`, in this order; `headwater config` shows the
 /// effective values.
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeCommand {
     #[command(flatten)]
     flags: Flags,
 
@@ -34,8 +34,8 @@ pub(crate) struct Serve {
     replay: Option<PathBuf>,
 }
 
-impl Serve {
-    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
+impl ServeCommand {
+    pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         let layers = self.flags.layers()?;
         for warning in &layers.warnings {
             style::warning(warning);
@@ -44,19 +44,19 @@ impl Serve {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot begin: {error}")))?;
         runtime.block_on(async {
             let exporting = serve::logs::begin(&settings)?;
             let served = serve::serve(&settings, self.models(&settings)?, agents).await;
             exporting.close().await;
             served
         })?;
-        Ok(Verdict::Sound)
+        Ok(ExitVerdict::Sound)
     }
 
     /// The registry of provider models: live, recording, or replaying.
-    fn models(&self, settings: &ServerSettings) -> Result<Models, Failure> {
-        let failed = |error: ModelError| Failure::new(error.to_string());
+    fn models(&self, settings: &ServerSettings) -> Result<Models, CommandFailure> {
+        let failed = |error: ModelError| CommandFailure::new(error.to_string());
         let mut models = Models::new();
         // With default timeouts the registry builds its own HTTP client on first use.
         if settings.model_timeouts != Timeouts::default() {

@@ -1,20 +1,24 @@
-//! `headwater store`: checks, counts and copies stores, and deletes single runs.
+//! `headwater store`: checks, counts, copies and backs up stores, and deletes single runs.
 
+mod backup;
 mod check;
+mod compact;
 mod copy;
 mod delete;
 mod location;
 mod stats;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
-use crate::failure::{Failure, Verdict};
+use crate::failure::{CommandFailure, ExitVerdict};
 use location::StoreLocation;
 
-/// Check a store, count its contents, copy it to another store, or delete a run.
+/// Check a store, count its contents, copy or back it up, free its space, or delete a run.
 ///
 /// STORE is a folder, or a URL as in the setting `store`; default: the store of the settings. Stop the server
-/// before working on its folder.
+/// before working on its folder; only `backup` works while it runs.
 #[derive(Debug, Args)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]
@@ -37,6 +41,25 @@ enum StoreAction {
         json: bool,
     },
     Copy(copy::CopyArgs),
+    /// Copy the folder of a store into a new or empty one and check the copy. The server may run meanwhile.
+    Backup {
+        /// The new or empty folder.
+        to: PathBuf,
+        /// The store: a folder.
+        store: Option<StoreLocation>,
+    },
+    /// Check a backup and copy it into a new or empty folder, for a server to start with.
+    Restore {
+        /// The folder of the backup.
+        from: PathBuf,
+        /// The new or empty folder: `DATA/store` of a server with `--data DATA`.
+        to: PathBuf,
+    },
+    /// Free the space of deleted and expired runs at once. A running server does so by itself.
+    Compact {
+        /// The store: a folder.
+        store: Option<StoreLocation>,
+    },
     /// Delete the journal and the values of a run, even if they cannot be read.
     DeleteRun {
         /// The id of the run.
@@ -47,11 +70,11 @@ enum StoreAction {
 }
 
 impl StoreCommand {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot begin: {error}")))?;
         runtime.block_on(async {
             match &self.action {
                 StoreAction::Check { store } => {
@@ -61,6 +84,13 @@ impl StoreCommand {
                     stats::stats(&StoreLocation::or_settings(store.as_ref())?, *json).await
                 }
                 StoreAction::Copy(copy) => copy.run().await,
+                StoreAction::Backup { to, store } => {
+                    backup::backup(StoreLocation::or_settings(store.as_ref())?.folder()?, to)
+                }
+                StoreAction::Restore { from, to } => backup::restore(from, to),
+                StoreAction::Compact { store } => {
+                    compact::compact(StoreLocation::or_settings(store.as_ref())?.folder()?)
+                }
                 StoreAction::DeleteRun { run, store } => {
                     let store = StoreLocation::or_settings(store.as_ref())?;
                     delete::delete_run(run, store.folder()?).await

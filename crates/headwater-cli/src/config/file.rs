@@ -6,22 +6,22 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     keys::{SettingKey, SettingKind},
-    layers::{Value, named, unknown},
     parse,
+    value::{SettingValue, named, unknown},
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// A setting, its value, and its line in the file.
-type Read = (&'static SettingKey, Value, usize);
+type Read = (&'static SettingKey, SettingValue, usize);
 
 /// Reads the settings of a file. All errors are reported together.
-pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, Failure> {
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, CommandFailure> {
     let mut reader = TableReader { path, text, found: Vec::new(), wrong: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.table("", table.get_ref()),
         Err(error) => reader.blame(error.span().unwrap_or_default(), error.message()),
     }
-    if reader.wrong.is_empty() { Ok(reader.found) } else { Err(Failure::new(reader.wrong.join("\n"))) }
+    if reader.wrong.is_empty() { Ok(reader.found) } else { Err(CommandFailure::new(reader.wrong.join("\n"))) }
 }
 
 struct TableReader<'t> {
@@ -47,7 +47,7 @@ impl TableReader<'_> {
         }
     }
 
-    fn value(&self, key: &SettingKey, value: &DeValue<'_>) -> Result<Value, String> {
+    fn value(&self, key: &SettingKey, value: &DeValue<'_>) -> Result<SettingValue, String> {
         let path = |text: &str| {
             let folder = self.path.parent().unwrap_or(Path::new(""));
             folder.join(text).display().to_string()
@@ -65,21 +65,23 @@ impl TableReader<'_> {
                     named(&format!("{name}={secret}"))
                 })
                 .collect::<Result<_, _>>()
-                .map(Value::Secrets),
+                .map(SettingValue::Secrets),
             (SettingKind::Secrets, _) => {
                 Err("write a table of names and keys: `[api_keys]`, `web = \"…\"`".to_owned())
             }
-            (SettingKind::Many, DeValue::Array(items)) => {
-                items.iter().map(|item| scalar(item.get_ref())).collect::<Result<_, _>>().map(Value::Many)
-            }
+            (SettingKind::Many, DeValue::Array(items)) => items
+                .iter()
+                .map(|item| scalar(item.get_ref()))
+                .collect::<Result<_, _>>()
+                .map(SettingValue::Many),
             (SettingKind::Paths, DeValue::Array(items)) => {
                 let items = items.iter().map(|item| Ok(path(&scalar(item.get_ref())?)));
-                items.collect::<Result<_, String>>().map(Value::Many)
+                items.collect::<Result<_, String>>().map(SettingValue::Many)
             }
-            (SettingKind::Many, value) => Ok(Value::Many(vec![scalar(value)?])),
-            (SettingKind::Paths, value) => Ok(Value::Many(vec![path(&scalar(value)?)])),
-            (SettingKind::Path, value) => Ok(Value::One(path(&scalar(value)?))),
-            (SettingKind::One | SettingKind::Secret, value) => Ok(Value::One(scalar(value)?)),
+            (SettingKind::Many, value) => Ok(SettingValue::Many(vec![scalar(value)?])),
+            (SettingKind::Paths, value) => Ok(SettingValue::Many(vec![path(&scalar(value)?)])),
+            (SettingKind::Path, value) => Ok(SettingValue::One(path(&scalar(value)?))),
+            (SettingKind::One | SettingKind::Secret, value) => Ok(SettingValue::One(scalar(value)?)),
         }
     }
 

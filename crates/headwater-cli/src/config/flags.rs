@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    Layers, SettingKey, Value,
-    layers::{FlagValue, named, of_text, unknown},
+    Layers, SettingKey, SettingValue,
+    layers::FlagValue,
+    value::{named, of_text, unknown},
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Settings. Flags override the environment, which overrides the file.
 #[derive(Debug, Args)]
@@ -54,25 +55,25 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// Merges flags, environment and file.
-    pub(crate) fn layers(&self) -> Result<Layers, Failure> {
+    pub(crate) fn layers(&self) -> Result<Layers, CommandFailure> {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Layers::gather(self.flagged()?, environment, self.config.as_deref())
     }
 
-    fn flagged(&self) -> Result<Vec<FlagValue>, Failure> {
+    fn flagged(&self) -> Result<Vec<FlagValue>, CommandFailure> {
         let mut flagged = Vec::new();
-        let mut say = |name: &str, value: Value, flag: &str| {
+        let mut say = |name: &str, value: SettingValue, flag: &str| {
             flagged.extend(SettingKey::find(name).map(|key| FlagValue { key, value, flag: flag.to_owned() }));
         };
         for text in &self.set {
             let (name, value) = text
                 .split_once('=')
-                .ok_or_else(|| Failure::new(format!("--set {text}: expected NAME=VALUE")))?;
+                .ok_or_else(|| CommandFailure::new(format!("--set {text}: expected NAME=VALUE")))?;
             let key = SettingKey::find(name.trim())
-                .ok_or_else(|| Failure::new(format!("--set {text}: {}", unknown(name.trim()))))?;
+                .ok_or_else(|| CommandFailure::new(format!("--set {text}: {}", unknown(name.trim()))))?;
             let value =
-                of_text(key, value).map_err(|wrong| Failure::new(format!("--set {name}: {wrong}")))?;
+                of_text(key, value).map_err(|wrong| CommandFailure::new(format!("--set {name}: {wrong}")))?;
             say(key.name, value, "--set");
         }
         for (name, flag, text) in [
@@ -82,20 +83,20 @@ impl Flags {
             ("lease", "--lease", &self.lease),
         ] {
             if let Some(text) = text {
-                say(name, Value::One(text.clone()), flag);
+                say(name, SettingValue::One(text.clone()), flag);
             }
         }
         if !self.agents.is_empty() {
             let agents = self.agents.iter().map(|path| path.display().to_string()).collect();
-            say("agents", Value::Many(agents), "the arguments");
+            say("agents", SettingValue::Many(agents), "the arguments");
         }
         if self.watch {
-            say("watch", Value::One("true".to_owned()), "--watch");
+            say("watch", SettingValue::One("true".to_owned()), "--watch");
         }
         if !self.api_keys.is_empty() {
             let keys = self.api_keys.iter().map(|key| named(key)).collect::<Result<_, _>>();
-            let keys = keys.map_err(|wrong| Failure::new(format!("--api-key: {wrong}")))?;
-            say("api_keys", Value::Secrets(keys), "--api-key");
+            let keys = keys.map_err(|wrong| CommandFailure::new(format!("--api-key: {wrong}")))?;
+            say("api_keys", SettingValue::Secrets(keys), "--api-key");
         }
         Ok(flagged)
     }

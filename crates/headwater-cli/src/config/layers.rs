@@ -9,22 +9,13 @@ use headwater_models::nearest;
 
 use super::{
     file,
-    keys::{KEYS, SettingKey, SettingKind},
-    parse,
+    keys::{KEYS, SettingKey},
+    value::{SettingValue, default, of_text},
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The default name of the settings file.
 const FILE: &str = "headwater.toml";
-
-/// The value of a setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
-    One(String),
-    Many(Vec<String>),
-    /// Pairs of name and secret.
-    Secrets(Vec<(String, String)>),
-}
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +41,7 @@ impl fmt::Display for SettingOrigin {
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) key: &'static SettingKey,
-    pub(crate) value: Value,
+    pub(crate) value: SettingValue,
     pub(crate) origin: SettingOrigin,
 }
 
@@ -65,7 +56,7 @@ pub(crate) struct Layers {
 #[derive(Debug, Clone)]
 pub(crate) struct FlagValue {
     pub(crate) key: &'static SettingKey,
-    pub(crate) value: Value,
+    pub(crate) value: SettingValue,
     pub(crate) flag: String,
 }
 
@@ -75,7 +66,7 @@ impl Layers {
         flags: Vec<FlagValue>,
         environment: impl IntoIterator<Item = (String, String)>,
         file: Option<&Path>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let settings =
             KEYS.iter().map(|key| Setting { key, value: default(key), origin: SettingOrigin::Default });
         let mut layers = Self { settings: settings.collect(), warnings: Vec::new() };
@@ -88,8 +79,8 @@ impl Layers {
         for (name, text) in environment {
             match KEYS.iter().find(|key| key.variable() == name) {
                 Some(key) => {
-                    let value =
-                        of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
+                    let value = of_text(key, &text)
+                        .map_err(|wrong| CommandFailure::new(format!("${name}: {wrong}")))?;
                     layers.set(key, value, SettingOrigin::Variable(name));
                 }
                 None => layers.doubt(&name),
@@ -101,12 +92,12 @@ impl Layers {
         Ok(layers)
     }
 
-    fn read_file(&mut self, named: Option<&Path>) -> Result<(), Failure> {
+    fn read_file(&mut self, named: Option<&Path>) -> Result<(), CommandFailure> {
         let path = named.unwrap_or(Path::new(FILE));
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Failure::reading(&path.display().to_string(), error)),
+            Err(error) => return Err(CommandFailure::reading(&path.display().to_string(), error)),
         };
         for (key, value, line) in file::read(path, &text)? {
             self.set(key, value, SettingOrigin::File { path: path.to_owned(), line });
@@ -115,12 +106,13 @@ impl Layers {
     }
 
     /// Applies variables that are shared by many programs, such as those of OpenTelemetry.
-    fn heed_common(&mut self, common: Vec<(String, String)>) -> Result<(), Failure> {
+    fn heed_common(&mut self, common: Vec<(String, String)>) -> Result<(), CommandFailure> {
         let named = |name: &str| KEYS.iter().find(|key| key.common_variable() == Some(name));
         for (name, text) in common.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
             let Some(key) = named(&name) else { continue };
             if cfg!(feature = "otel") {
-                let value = of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
+                let value =
+                    of_text(key, &text).map_err(|wrong| CommandFailure::new(format!("${name}: {wrong}")))?;
                 self.set(key, value, SettingOrigin::Variable(name));
             } else if key.name == "otel.endpoint" {
                 let warning = format!("${name} has no effect: this build does not have the feature `otel`");
@@ -130,7 +122,7 @@ impl Layers {
         Ok(())
     }
 
-    fn set(&mut self, key: &'static SettingKey, value: Value, origin: SettingOrigin) {
+    fn set(&mut self, key: &'static SettingKey, value: SettingValue, origin: SettingOrigin) {
         if let Some(setting) = self.settings.iter_mut().find(|setting| setting.key.name == key.name) {
             setting.value = value;
             setting.origin = origin;
@@ -155,43 +147,5 @@ impl Layers {
 
     pub(super) fn get(&self, name: &str) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.key.name == name)
-    }
-}
-
-fn default(key: &SettingKey) -> Value {
-    match key.kind {
-        SettingKind::One | SettingKind::Secret | SettingKind::Path => Value::One(key.default.to_owned()),
-        SettingKind::Many | SettingKind::Paths => Value::Many(Vec::new()),
-        SettingKind::Secrets => Value::Secrets(Vec::new()),
-    }
-}
-
-/// Parses a value from a string, as in the environment and in flags.
-pub(super) fn of_text(key: &SettingKey, text: &str) -> Result<Value, String> {
-    let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    match key.kind {
-        SettingKind::One | SettingKind::Secret | SettingKind::Path => Ok(Value::One(text.trim().to_owned())),
-        SettingKind::Many | SettingKind::Paths => Ok(Value::Many(items().map(str::to_owned).collect())),
-        SettingKind::Secrets => items().map(named).collect::<Result<_, _>>().map(Value::Secrets),
-    }
-}
-
-/// Parses a secret and its principal. A secret without a name belongs to `default`.
-pub(super) fn named(text: &str) -> Result<(String, String), String> {
-    let (name, secret) = parse::named_secret(text);
-    if secret.len() < 16 {
-        return Err(
-            "the key is too short: use at least 16 characters, such as the output of `openssl rand -hex 24`"
-                .to_owned(),
-        );
-    }
-    Ok((name.unwrap_or("default").to_owned(), secret.to_owned()))
-}
-
-/// The message for an unknown setting, with a suggestion.
-pub(super) fn unknown(name: &str) -> String {
-    match nearest(name, KEYS.iter().map(|key| key.name)) {
-        Some(meant) => format!("unknown setting `{name}`: did you mean `{meant}`?"),
-        None => format!("unknown setting `{name}`: `headwater config` lists all"),
     }
 }

@@ -5,15 +5,17 @@ use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 use axum::http::HeaderName;
 use headwater_dialects::Dialect;
 use headwater_models::http::Timeouts;
-use headwater_runtime::WhenBusy;
-use headwater_server::{Agents, ChatPath, Options, Server, check_path};
+use headwater_runtime::{PriceList, WhenBusy};
+use headwater_server::{Agents, ChatPath, Options, Server, WebhookTarget, check_path};
 use headwater_store::embedded::Fsync;
 
 use super::{
-    layers::{Layers, Value},
+    layers::Layers,
+    operate::{claim_and_value, operators, prices, webhooks},
     parse,
+    read::{Read, SecretText},
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// All settings of the server.
 #[derive(Debug)]
@@ -28,7 +30,12 @@ pub(crate) struct ServerSettings {
     pub(crate) store_on_failure: OnFailure,
     /// API keys with the names of their principals.
     pub(crate) api_keys: Vec<(String, SecretText)>,
-    pub(crate) jwt: Option<Jwt>,
+    /// The names of the API keys that are operators'.
+    pub(crate) operators: Vec<String>,
+    pub(crate) prices: PriceList,
+    pub(crate) webhooks: Vec<WebhookTarget>,
+    pub(crate) webhook_timeout: Duration,
+    pub(crate) jwt: Option<JwtSettings>,
     pub(crate) cors: Vec<String>,
     pub(crate) cors_headers: Vec<String>,
     pub(crate) cors_credentials: bool,
@@ -37,6 +44,7 @@ pub(crate) struct ServerSettings {
     #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses the setting"))]
     pub(crate) otel: Option<Otel>,
     pub(crate) limits: Limits,
+    pub(crate) durable_streams: DurableStreamSettings,
     pub(crate) heartbeat: Duration,
     pub(crate) padding: usize,
     pub(crate) replay: Duration,
@@ -101,7 +109,7 @@ pub(crate) struct Otel {
 
 /// Requirements for JSON Web Tokens.
 #[derive(Debug, Clone)]
-pub(crate) struct Jwt {
+pub(crate) struct JwtSettings {
     pub(crate) secret: Option<SecretText>,
     pub(crate) public_key: Option<PathBuf>,
     pub(crate) jwks: Option<PathBuf>,
@@ -112,6 +120,16 @@ pub(crate) struct Jwt {
     pub(crate) claim: String,
     pub(crate) prefix: String,
     pub(crate) types: Vec<String>,
+    /// The claim of operators and its value.
+    pub(crate) operator: Option<(String, String)>,
+}
+
+/// Streams of the callers' own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DurableStreamSettings {
+    pub(crate) enabled: bool,
+    pub(crate) webhooks: bool,
+    pub(crate) long_poll: Duration,
 }
 
 /// Limits on requests, runs and connections.
@@ -146,26 +164,16 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A secret; its `Debug` output hides the value.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SecretText(pub(crate) String);
-
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
-
 impl ServerSettings {
     /// Parses and validates the settings.
-    pub(crate) fn of(layers: &Layers) -> Result<Self, Failure> {
+    pub(crate) fn of(layers: &Layers) -> Result<Self, CommandFailure> {
         let read = Read(layers);
         let data = PathBuf::from(read.one("data"));
         let store = match read.optional("store") {
             None => StoreUrl::File(data.join("store")),
             Some(_) => read.with("store", store_url)?,
         };
-        let jwt = Jwt {
+        let jwt = JwtSettings {
             secret: read.optional("jwt.secret").map(SecretText),
             public_key: read.optional("jwt.public_key").map(Into::into),
             jwks: read.optional("jwt.jwks").map(Into::into),
@@ -182,13 +190,17 @@ impl ServerSettings {
             })?,
             prefix: read.one("jwt.prefix"),
             types: read.many("jwt.typ"),
+            operator: match read.optional("jwt.operator") {
+                Some(_) => Some(read.with("jwt.operator", claim_and_value)?),
+                None => None,
+            },
         };
         let checks =
             jwt.secret.is_some() || jwt.public_key.is_some() || jwt.jwks.is_some() || jwt.jwks_url.is_some();
         if !checks && (jwt.issuer.is_some() || jwt.audience.is_some()) {
             let message = "`jwt.issuer` and `jwt.audience` have no effect without a key to verify tokens: set `jwt.secret`, \
                            `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url` too";
-            return Err(Failure::new(message));
+            return Err(CommandFailure::new(message));
         }
         let jwt = checks.then_some(jwt);
         let otel = match read.optional("otel.endpoint") {
@@ -200,6 +212,7 @@ impl ServerSettings {
         };
         let paths = paths(&read)?;
         let api_keys = read.secrets("api_keys");
+        let operators = operators(&read, &api_keys)?;
         let (cors, hosts) = (read.many("cors"), read.many("hosts"));
         if api_keys.is_empty() && jwt.is_none() {
             for (name, values) in [("cors", &cors), ("hosts", &hosts)] {
@@ -235,6 +248,10 @@ impl ServerSettings {
                 _ => Err(format!("invalid value `{text}`: use `exit` or `recover`")),
             })?,
             api_keys,
+            operators,
+            prices: prices(&read)?,
+            webhooks: webhooks(&read)?,
+            webhook_timeout: read.with("webhook_timeout", some_time)?,
             jwt,
             cors,
             hosts,
@@ -272,6 +289,11 @@ impl ServerSettings {
                 idle: read.with("limits.idle", some_time)?,
                 stall: read.with("limits.stall", some_time)?,
             },
+            durable_streams: DurableStreamSettings {
+                enabled: read.with("durable_streams.enabled", parse::switch)?,
+                webhooks: read.with("durable_streams.webhooks", parse::switch)?,
+                long_poll: read.with("durable_streams.long_poll", some_time)?,
+            },
             heartbeat: read.with("heartbeat", |text| match parse::length(text)? {
                 Duration::ZERO => {
                     Err("the interval must be greater than 0: use `15s`, for example".to_owned())
@@ -306,7 +328,7 @@ impl ServerSettings {
 }
 
 /// The timeouts for model providers.
-fn timeouts(read: &Read<'_>) -> Result<Timeouts, Failure> {
+fn timeouts(read: &Read<'_>) -> Result<Timeouts, CommandFailure> {
     let mut timeouts = Timeouts::default();
     timeouts.connect = read.with("models.connect", parse::length)?;
     timeouts.headers = read.with("models.headers", parse::length)?;
@@ -315,52 +337,8 @@ fn timeouts(read: &Read<'_>) -> Result<Timeouts, Failure> {
     Ok(timeouts)
 }
 
-/// Parses settings by name.
-struct Read<'a>(&'a Layers);
-
-impl Read<'_> {
-    fn one(&self, name: &str) -> String {
-        match self.0.get(name).map(|setting| &setting.value) {
-            Some(Value::One(text)) => text.clone(),
-            _ => String::new(),
-        }
-    }
-
-    fn optional(&self, name: &str) -> Option<String> {
-        Some(self.one(name)).filter(|text| !text.is_empty())
-    }
-
-    fn many(&self, name: &str) -> Vec<String> {
-        match self.0.get(name).map(|setting| &setting.value) {
-            Some(Value::Many(items)) => items.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn secrets(&self, name: &str) -> Vec<(String, SecretText)> {
-        match self.0.get(name).map(|setting| &setting.value) {
-            Some(Value::Secrets(pairs)) => {
-                pairs.iter().map(|(name, secret)| (name.clone(), SecretText(secret.clone()))).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn with<T>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Failure> {
-        read(&self.one(name)).map_err(|wrong| self.wrong(name, wrong))
-    }
-
-    /// An error that names the setting and where it was set.
-    fn wrong(&self, name: &str, wrong: impl fmt::Display) -> Failure {
-        match self.0.get(name) {
-            Some(setting) => Failure::new(format!("{}: `{name}`: {wrong}", setting.origin)),
-            None => Failure::new(format!("`{name}`: {wrong}")),
-        }
-    }
-}
-
 /// Additional paths of the dialects: `PATH`, or `PATH=AGENT`.
-fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failure> {
+fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, CommandFailure> {
     let own = Server::new(Agents::new(), Options::default()).routes();
     let mut paths: Vec<(&'static dyn Dialect, ChatPath)> = Vec::new();
     for &dialect in headwater_dialects::CHAT {

@@ -5,10 +5,8 @@ use std::{fs, path::Path, time::Duration};
 use headwater_store::embedded::Fsync;
 
 use super::{
-    Layers, ServerSettings, SettingKey, StoreUrl, Value,
-    keys::KEYS,
-    layers::{FlagValue, of_text},
-    parse,
+    Layers, ServerSettings, SettingKey, SettingValue, StoreUrl, keys::KEYS, layers::FlagValue, parse,
+    value::of_text,
 };
 
 fn flag(name: &str, value: &str) -> FlagValue {
@@ -288,7 +286,7 @@ fn environment_lists_are_comma_separated_and_typos_warn() {
         ("web".to_owned(), "0123456789abcdef".to_owned()),
         ("default".to_owned(), "AAAABBBBCCCCDDDDEEEE==".to_owned()),
     ];
-    assert_eq!(layers.get("api_keys").unwrap().value, Value::Secrets(keys));
+    assert_eq!(layers.get("api_keys").unwrap().value, SettingValue::Secrets(keys));
     assert_eq!(ServerSettings::of(&layers).unwrap().cors, ["https://a.example", "https://b.example"]);
     assert_eq!(layers.warnings, ["unknown setting $HEADWATER_LISTN: did you mean $HEADWATER_LISTEN?"]);
 }
@@ -331,7 +329,7 @@ fn manual_lists_every_setting() {
         .unwrap();
         return;
     }
-    assert_eq!(written, table, "write it with `HEADWATER_BLESS=1 cargo test -p headwater-cli manual`");
+    assert_eq!(written, table, "write it with `HEADWATER_BLESS=1 cargo test -p headwater-command manual`");
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(super) fn answer(asked: &DemoRequest<'_>) -> Rule {
     if words.any(&["table"]) {
         return Rule::always().reasoning("A table says it best.").text(
             "Three of the dialects, in short:\n\n\
-             | dialect | framing | comes back by |\n\
+             | dialect | framing | resumes by |\n\
              |---|---|---|\n\
              | `ai-sdk` | SSE | merged replay |\n\
              | `ag-ui` | SSE | Last-Event-ID |\n\
@@ -127,7 +127,7 @@ pub(super) fn die(_: &DemoRequest<'_>) -> Rule {
 /// The second model of `flaky`.
 pub(super) fn take_over(asked: &DemoRequest<'_>) -> Rule {
     let text = format!(
-        "The first model died in the middle of its sentence. What it had said was taken back, and this is the second \
+        "The first model died in the middle of its sentence. Its text was retracted, and this is the second \
          model, which answers in full. You said: {}",
         literal(&asked.input())
     );

@@ -33,7 +33,7 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .edge(START, "answer")
         .edge("answer", END)
         .build()?;
-    let search = move |query: Query| async move {
+    let search = move |query: SearchQuery| async move {
         tokio::time::sleep(pace * SEARCH_PACES).await;
         Ok::<_, ToolError>(search(&query.query))
     };
@@ -53,18 +53,18 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
 
 /// Searches for pages about something.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Query {
+struct SearchQuery {
     /// What to search for.
     query: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Found {
-    results: Vec<Page>,
+struct SearchResults {
+    results: Vec<PageRef>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Page {
+struct PageRef {
     title: String,
     url: String,
 }
@@ -79,7 +79,7 @@ async fn answer(cx: Cx, question: String) -> NodeResult {
         .await?;
     let found = reply.tool_results.iter().filter_map(|call| {
         let output = call.result.as_ref().ok()?;
-        Found::deserialize(&output.output).ok()
+        SearchResults::deserialize(&output.output).ok()
     });
     for (number, page) in found.flat_map(|found| found.results).enumerate() {
         cx.emit().source_url(format!("page-{}", number + 1), page.url, Some(&page.title))?;
@@ -100,12 +100,12 @@ async fn answer(cx: Cx, question: String) -> NodeResult {
     Ok(Next::go())
 }
 
-fn search(query: &str) -> Found {
+fn search(query: &str) -> SearchResults {
     let pages =
         Topic::of_query(query).and_then(|topic| topic.searches.iter().find(|search| search.query == query));
     let pages = pages.map_or(&[] as &[_], |search| &search.pages);
-    let page = |(title, url): &(&str, &str)| Page { title: (*title).to_owned(), url: (*url).to_owned() };
-    Found { results: pages.iter().map(page).collect() }
+    let page = |(title, url): &(&str, &str)| PageRef { title: (*title).to_owned(), url: (*url).to_owned() };
+    SearchResults { results: pages.iter().map(page).collect() }
 }
 
 /// The script in place of a model.

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_models::{Models, ToolResultOutput, scripted::Rule};
 use headwater_runtime::{
-    Agent, AgentOptions, Cx, END, Next, NodeResult, Result, START, ToolCallMade, Workflow,
+    Agent, AgentOptions, Cx, END, FinishedToolCall, Next, NodeResult, Result, START, Workflow,
 };
 use headwater_store::Store;
 use headwater_tools::{FunctionTool, ToolError};
@@ -34,7 +34,8 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
         .build()?;
     let look_up = move |of: LookUpOrder| async move {
         tokio::time::sleep(pace * TOOL_PACES).await;
-        Order::find(&of.order).ok_or_else(|| ToolError::new(format!("there is no order {}", of.order)))
+        CustomerOrder::find(&of.order)
+            .ok_or_else(|| ToolError::new(format!("there is no order {}", of.order)))
     };
     let refund = move |refund: IssueRefund| async move {
         tokio::time::sleep(pace * TOOL_PACES).await;
@@ -78,7 +79,7 @@ struct IssueRefund {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Order {
+struct CustomerOrder {
     order: String,
     item: String,
     /// In euros.
@@ -86,7 +87,7 @@ struct Order {
     status: String,
 }
 
-impl Order {
+impl CustomerOrder {
     fn find(number: &str) -> Option<Self> {
         let (item, paid, status) = match number {
             "1042" => ("Enamel coffee pot, blue", 48, "delivered"),
@@ -108,7 +109,7 @@ struct Refund {
 
 /// The outcome of a complaint.
 #[derive(Debug, Serialize)]
-struct Case {
+struct SupportCase {
     order: String,
     item: String,
     /// `refunded`, `open`, or `no action`.
@@ -119,7 +120,7 @@ struct Case {
 }
 
 fn issue_refund(refund: IssueRefund) -> std::result::Result<Refund, ToolError> {
-    let order = Order::find(&refund.order)
+    let order = CustomerOrder::find(&refund.order)
         .ok_or_else(|| ToolError::new(format!("there is no order {}", refund.order)))?;
     if refund.amount > order.paid {
         return Err(ToolError::new(format!(
@@ -144,10 +145,10 @@ async fn settle(cx: Cx, message: String) -> NodeResult {
 }
 
 /// The case, if an order was found.
-fn case(calls: &[ToolCallMade]) -> Option<Case> {
+fn case(calls: &[FinishedToolCall]) -> Option<SupportCase> {
     let call = |name: &str| calls.iter().find(|call| call.name == name);
     let order = &call("look_up_order")?.result.as_ref().ok()?.output;
-    let Order { order, item, paid, .. } = Order::deserialize(order).ok()?;
+    let CustomerOrder { order, item, paid, .. } = CustomerOrder::deserialize(order).ok()?;
     let (status, refunded, note) = match call("issue_refund").map(|call| &call.result) {
         Some(Ok(refund)) => {
             let Refund { amount, reason, .. } = Refund::deserialize(&refund.output).ok()?;
@@ -156,7 +157,7 @@ fn case(calls: &[ToolCallMade]) -> Option<Case> {
         Some(Err(why)) => ("open", 0, format!("The refund was not issued: {why}")),
         None => ("no action", 0, "The customer asked about the delivery".to_owned()),
     };
-    Some(Case { order, item, status, paid, refunded, note })
+    Some(SupportCase { order, item, status, paid, refunded, note })
 }
 
 /// The script in place of a model.
@@ -181,7 +182,8 @@ fn order_in(words: &Words) -> Option<String> {
 /// Looks up the order named in this message or an earlier one.
 fn begin(asked: &DemoRequest<'_>, words: &Words) -> Rule {
     let before = || asked.said().rev().skip(1).find_map(|said| order_in(&Words::of(&said)));
-    let has_reason = !matches!(reason(words), Reason::None) || words.any(&["order", "refund", "it", "where"]);
+    let has_reason =
+        !matches!(reason(words), CaseReason::None) || words.any(&["order", "refund", "it", "where"]);
     let order = order_in(words).or_else(|| has_reason.then(before).flatten());
     match order {
         Some(order) => Rule::always()
@@ -198,43 +200,43 @@ fn begin(asked: &DemoRequest<'_>, words: &Words) -> Rule {
 }
 
 /// The customer's complaint.
-enum Reason {
+enum CaseReason {
     Broken,
     DoesNotFit,
     Unwanted,
     None,
 }
 
-fn reason(words: &Words) -> Reason {
+fn reason(words: &Words) -> CaseReason {
     if words.any(&["broken", "damaged", "defective", "cracked", "leaks", "wrong"]) {
-        Reason::Broken
+        CaseReason::Broken
     } else if words.any(&["fit", "size", "small", "large", "big"]) {
-        Reason::DoesNotFit
+        CaseReason::DoesNotFit
     } else if words.any(&["refund", "money", "return", "back"]) {
-        Reason::Unwanted
+        CaseReason::Unwanted
     } else {
-        Reason::None
+        CaseReason::None
     }
 }
 
 /// Proposes a refund, or reports the status of the order.
 fn propose(words: &Words, found: &ToolOutcome<'_>) -> Rule {
     let order = match found.output {
-        ToolResultOutput::Json { value } => Order::deserialize(value).ok(),
+        ToolResultOutput::Json { value } => CustomerOrder::deserialize(value).ok(),
         _ => None,
     };
-    let Some(Order { order, item, paid, status }) = order else {
+    let Some(CustomerOrder { order, item, paid, status }) = order else {
         return Rule::always().text(
             "I cannot find an order with that number. It has four digits and is in the confirmation that we sent; the demo \
              knows 1042, 1043 and 1044.",
         );
     };
     let (why, part, because) = match reason(words) {
-        Reason::Broken => ("I am sorry that it arrived like this", paid, "Arrived damaged"),
+        CaseReason::Broken => ("I am sorry that it arrived like this", paid, "Arrived damaged"),
         // Two thirds: the shop keeps the cost of the return.
-        Reason::DoesNotFit => ("A pity that it does not fit", paid * 2 / 3, "Does not fit"),
-        Reason::Unwanted => ("You can return it", paid * 2 / 3, "Returned"),
-        Reason::None => {
+        CaseReason::DoesNotFit => ("A pity that it does not fit", paid * 2 / 3, "Does not fit"),
+        CaseReason::Unwanted => ("You can return it", paid * 2 / 3, "Returned"),
+        CaseReason::None => {
             return Rule::always()
                 .text(literal(&format!("Order {order}, **{item}**, is {status}. You paid €{paid}.")));
         }

@@ -5,7 +5,7 @@ mod products;
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{BlockDelta, BlockKind, Event, Part, RunStatus, ToolCallId};
-use headwater_runtime::{Agent, AgentOptions, Answered, Outcome, Start};
+use headwater_runtime::{Agent, AgentOptions, Answer, RunOutcome, Start};
 use headwater_store::{Memory, Store};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn agent(name: &str) -> Agent {
     agents.into_iter().find(|(known, _)| known == name).unwrap().1
 }
 
-async fn run(name: &str, input: &str) -> (Agent, Outcome) {
+async fn run(name: &str, input: &str) -> (Agent, RunOutcome) {
     let agent = agent(name);
     let outcome = agent.start(Start::new(input)).await.unwrap().outcome().await.unwrap();
     (agent, outcome)
@@ -29,7 +29,7 @@ async fn said(name: &str, input: &str) -> String {
     outcome.text()
 }
 
-fn parts(outcome: &Outcome) -> Vec<&Part> {
+fn parts(outcome: &RunOutcome) -> Vec<&Part> {
     outcome.state.messages().iter().flat_map(|message| &message.parts).collect()
 }
 
@@ -107,7 +107,7 @@ async fn chat_fails_mid_answer_on_request() {
 async fn email_drafts_asks_revises_and_sends() {
     let (agent, outcome) = run("email", "the beta").await;
     assert_eq!(outcome.status(), RunStatus::Waiting);
-    let draft = |outcome: &Outcome| outcome.structured().iter().last().unwrap().data().unwrap().clone();
+    let draft = |outcome: &RunOutcome| outcome.structured().iter().last().unwrap().data().unwrap().clone();
     let first = json!({
         "subject": "News: the beta",
         "body": "Hi team,\n\nhere is what is new about the beta.\n\nTell us what you think of it.",
@@ -125,12 +125,12 @@ async fn email_drafts_asks_revises_and_sends() {
     assert_eq!((sent.status(), sent.text().as_str()), (RunStatus::Finished, "Sent: News: the beta"));
 }
 
-async fn answer(agent: &Agent, outcome: &Outcome, answer: &str) -> Outcome {
+async fn answer(agent: &Agent, outcome: &RunOutcome, answer: &str) -> RunOutcome {
     let open = agent.questions(None, 10).await.unwrap();
     let question = open.first().unwrap();
     assert_eq!(question.interrupt().unwrap().question.as_deref().unwrap(), "Send “News: the beta”?");
     assert!(!outcome.state.interrupts().is_empty());
-    let answered = Answered::given(question.request.clone(), answer).by(None);
+    let answered = Answer::given(question.request.clone(), answer).by(None);
     agent.answer(answered).await.unwrap().outcome().await.unwrap()
 }
 
@@ -156,7 +156,7 @@ async fn table_grows_row_by_row() {
         .collect();
     let count = |wanted: &str| ops.iter().filter(|op| *op == wanted).count();
     assert_eq!((count("Set"), count("Append"), count("Final")), (2, 5, 1), "{ops:?}");
-    assert!(count("TextDelta") > 3, "{ops:?}");
+    assert!(count("TextDelta") > 1, "{ops:?}");
     assert_eq!(said("table", "the planets").await, "Planets: 4 rows.");
 }
 
@@ -167,7 +167,7 @@ async fn flaky_retracts_text_of_failed_model() {
     let outcome = run.outcome().await.unwrap();
     assert_eq!(
         outcome.text(),
-        "The first model died in the middle of its sentence. What it had said was taken back, and this is the second \
+        "The first model died in the middle of its sentence. Its text was retracted, and this is the second \
          model, which answers in full. You said: hi"
     );
     let events = run.recorded().await.unwrap();
@@ -198,11 +198,8 @@ async fn tool_approval_calls_or_skips_the_tool() {
         let open = agent.questions(None, 10).await.unwrap();
         assert_eq!(open[0].approval().unwrap().1, &json!({ "path": "a.txt" }));
         let request = open[0].request.clone();
-        let answered = if allowed {
-            Answered::approved(request)
-        } else {
-            Answered::denied(request, Some("not that one"))
-        };
+        let answered =
+            if allowed { Answer::approved(request) } else { Answer::denied(request, Some("not that one")) };
         let ended = agent.answer(answered.by(None)).await.unwrap().outcome().await.unwrap();
         assert_eq!((ended.status(), ended.text().as_str()), (RunStatus::Finished, expected));
     }
@@ -232,8 +229,7 @@ async fn everything_mixes_all_kinds_of_tools_in_one_step() {
     waiting.outcome().await.unwrap();
     let open = agent.questions(None, 10).await.unwrap();
     let request = open.iter().find(|question| question.approval().is_some()).unwrap().request.clone();
-    let ended =
-        agent.answer(Answered::denied(request, None).by(None)).await.unwrap().outcome().await.unwrap();
+    let ended = agent.answer(Answer::denied(request, None).by(None)).await.unwrap().outcome().await.unwrap();
     assert_eq!(
         ended.text(),
         "In Paris it is 19 °C and rainy. In Rome it is 26 °C and cloudy. I left notes.txt alone, as you wished. \
@@ -241,7 +237,7 @@ async fn everything_mixes_all_kinds_of_tools_in_one_step() {
     );
 }
 
-fn calls(outcome: &Outcome) -> Vec<ToolCallId> {
+fn calls(outcome: &RunOutcome) -> Vec<ToolCallId> {
     parts(outcome)
         .into_iter()
         .filter_map(|part| match part {

@@ -16,7 +16,7 @@ use std::{future::IntoFuture as _, sync::Arc, time::Duration};
 use headwater_models::Models;
 use headwater_protocol::Part;
 use headwater_runtime::{
-    Agent, AgentOptions, Choice, Cx, END, Next, NodeResult, Result, START, Structured, Workflow,
+    Agent, AgentOptions, Choice, Cx, END, Next, NodeResult, Result, START, StructuredOutput, Workflow,
 };
 use headwater_store::Store;
 use headwater_tools::{FunctionTool, ToolError};
@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::cities::{City, Connection};
+use self::cities::{City, TravelConnection};
 use super::improvised::ImprovisedModel;
 
 const UNDERSTAND: &str = "Read what trip the person wants, or which change of the itinerary.";
@@ -60,7 +60,7 @@ pub(super) fn agent(store: &Arc<dyn Store>, options: &AgentOptions, pace: Durati
     };
     let connections = move |to: ConnectionsTo| async move {
         tokio::time::sleep(pace * TOOL_PACES * 2).await;
-        Ok::<_, ToolError>(Connections { connections: City::named(&to.city).connections })
+        Ok::<_, ToolError>(TravelConnections { connections: City::named(&to.city).connections })
     };
     Agent::builder()
         .name("travel")
@@ -94,8 +94,8 @@ struct ConnectionsTo {
 }
 
 #[derive(Debug, Serialize)]
-struct Connections {
-    connections: [Connection; 2],
+struct TravelConnections {
+    connections: [TravelConnection; 2],
 }
 
 /// The user's intent.
@@ -119,12 +119,12 @@ struct Trip {
     city: String,
     days: u32,
     month: Option<String>,
-    pace: Option<Pace>,
+    pace: Option<TravelPace>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Pace {
+enum TravelPace {
     Relaxed,
     Packed,
 }
@@ -192,7 +192,7 @@ async fn plan(cx: Cx, wish: Wish) -> NodeResult {
     };
     let itinerary =
         cx.reason("planner").id("itinerary").system(PLAN).input(&prompt).output::<Itinerary>().structured(
-            Structured::new("itinerary")
+            StructuredOutput::new("itinerary")
                 .schema("itinerary", "1")
                 .set("title")
                 .set("city")

@@ -11,7 +11,7 @@ use headwater_models::Models;
 use headwater_runtime::{Agent, AgentFile, AgentOptions, FileOptions};
 use headwater_store::Store;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The watched agent files and the agents loaded from them.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Stamp {
 
 /// A change of an agent file.
 #[derive(Debug)]
-pub(crate) enum FileChange {
+pub(crate) enum AgentFileChange {
     /// A new agent, or a new version of one.
     Loaded(LoadedAgent),
     /// The file cannot be loaded; the old version stays.
@@ -67,7 +67,7 @@ impl AgentFiles {
         store: &Arc<dyn Store>,
         models: Models,
         options: AgentOptions,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let with = FileOptions::new(store.clone()).models(models).options(options);
         let mut files = Self { named: named.to_vec(), with, loaded: Vec::new(), broken: Vec::new() };
         let mut wrong = Vec::new();
@@ -80,12 +80,12 @@ impl AgentFiles {
         wrong.retain(|(path, _)| !files.is_included(path));
         if !wrong.is_empty() {
             let wrong: Vec<_> = wrong.into_iter().map(|(_, message)| message).collect();
-            return Err(Failure::new(wrong.join("\n")));
+            return Err(CommandFailure::new(wrong.join("\n")));
         }
         if files.loaded.is_empty() {
             let shown: Vec<_> = named.iter().map(|path| path.display().to_string()).collect();
             let message = format!("no agent file in {}: `headwater new hello` writes one", shown.join(", "));
-            return Err(Failure::new(message));
+            return Err(CommandFailure::new(message));
         }
         Ok(files)
     }
@@ -95,10 +95,10 @@ impl AgentFiles {
     }
 
     /// Checks the files for changes and loads the changed ones.
-    pub(crate) fn changes(&mut self) -> Vec<FileChange> {
+    pub(crate) fn changes(&mut self) -> Vec<AgentFileChange> {
         let paths = match self.paths() {
             Ok(paths) => paths,
-            Err(failure) => return vec![FileChange::Broken(failure.to_string())],
+            Err(failure) => return vec![AgentFileChange::Broken(failure.to_string())],
         };
         let mut changes = Vec::new();
         for loaded in &mut self.loaded {
@@ -109,7 +109,7 @@ impl AgentFiles {
             if loaded.missed == GONE {
                 // Clear the stamps so that the file is loaded if it returns, whatever its time.
                 loaded.stamps.clear();
-                changes.push(FileChange::Removed(loaded.file.name().to_owned()));
+                changes.push(AgentFileChange::Removed(loaded.file.name().to_owned()));
             }
         }
         for path in paths {
@@ -142,11 +142,11 @@ impl AgentFiles {
                         Some(place) => *place = loaded.clone(),
                         None => self.loaded.push(loaded.clone()),
                     }
-                    changes.push(FileChange::Loaded(loaded));
+                    changes.push(AgentFileChange::Loaded(loaded));
                 }
                 Err(message) => {
                     self.broken.push((path, now));
-                    changes.push(FileChange::Broken(message));
+                    changes.push(AgentFileChange::Broken(message));
                 }
             }
         }
@@ -154,7 +154,7 @@ impl AgentFiles {
     }
 
     /// The given files, and the files of the given folders.
-    fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
+    fn paths(&self) -> Result<Vec<PathBuf>, CommandFailure> {
         let mut paths = Vec::new();
         for path in &self.named {
             if !path.is_dir() {
@@ -164,7 +164,8 @@ impl AgentFiles {
             let listed = fs::read_dir(path).and_then(|entries| {
                 entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()
             });
-            let mut listed = listed.map_err(|error| Failure::reading(&path.display().to_string(), error))?;
+            let mut listed =
+                listed.map_err(|error| CommandFailure::reading(&path.display().to_string(), error))?;
             listed.retain(|path| is_agent(path));
             listed.sort();
             paths.extend(listed);

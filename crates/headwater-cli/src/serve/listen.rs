@@ -5,10 +5,10 @@ use std::{io, net::SocketAddr};
 use tokio::net::TcpListener;
 
 use super::store::Serving;
-use crate::{config::ServerSettings, failure::Failure};
+use crate::{config::ServerSettings, failure::CommandFailure};
 
 /// Binds the port. Without keys only a loopback address is accepted.
-pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, SocketAddr), Failure> {
+pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, SocketAddr), CommandFailure> {
     let wanted = &settings.listen;
     let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -21,19 +21,20 @@ pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, So
                     format!("the program that listens there (`lsof -i :{port}` names it)")
                 }
             };
-            Failure::new(format!(
+            CommandFailure::new(format!(
                 "{wanted} is in use: stop {who}, or use --listen 127.0.0.1:0 for a free port"
             ))
         }
-        io::ErrorKind::PermissionDenied => Failure::new(format!(
+        io::ErrorKind::PermissionDenied => CommandFailure::new(format!(
             "not allowed to listen on {wanted}: ports below 1024 need root; choose a higher one"
         )),
-        _ => Failure::new(format!("cannot listen on {wanted}: {error}")),
+        _ => CommandFailure::new(format!("cannot listen on {wanted}: {error}")),
     })?;
-    let address =
-        listener.local_addr().map_err(|error| Failure::new(format!("cannot listen on {wanted}: {error}")))?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| CommandFailure::new(format!("cannot listen on {wanted}: {error}")))?;
     if !address.ip().is_loopback() && !has_keys(settings) {
-        return Err(Failure::new(format!(
+        return Err(CommandFailure::new(format!(
             "on {wanted} everybody who can reach this machine could use its agents: set a key (--api-key, `api_keys`, \
              `jwt.secret`, `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url`), or listen on 127.0.0.1"
         )));

@@ -9,13 +9,13 @@ use tracing_subscriber::{
 
 use crate::{
     config::{LogFormat, ServerSettings},
-    failure::Failure,
+    failure::CommandFailure,
 };
 
 /// Starts logging and, if configured, exporting. Must be called within the Tokio runtime.
-pub(crate) fn begin(settings: &ServerSettings) -> Result<TelemetryExport, Failure> {
+pub(crate) fn begin(settings: &ServerSettings) -> Result<TelemetryExport, CommandFailure> {
     let filter = EnvFilter::try_new(filter(&settings.log_level)).map_err(|error| {
-        Failure::new(format!("`log.level`: invalid log filter `{}`: {error}", settings.log_level))
+        CommandFailure::new(format!("`log.level`: invalid log filter `{}`: {error}", settings.log_level))
     })?;
     let exporting = TelemetryExport::new(settings)?;
     let begun = match exporting.layer() {
@@ -25,7 +25,7 @@ pub(crate) fn begin(settings: &ServerSettings) -> Result<TelemetryExport, Failur
         }
         None => tracing_subscriber::registry().with(filter).with(lines(settings)).try_init(),
     };
-    begun.map_err(|error| Failure::new(format!("cannot start logging: {error}")))?;
+    begun.map_err(|error| CommandFailure::new(format!("cannot start logging: {error}")))?;
     Ok(exporting)
 }
 
@@ -61,11 +61,11 @@ pub(crate) struct TelemetryExport(Option<headwater_server::otel::Export>);
 
 #[cfg(feature = "otel")]
 impl TelemetryExport {
-    fn new(settings: &ServerSettings) -> Result<Self, Failure> {
+    fn new(settings: &ServerSettings) -> Result<Self, CommandFailure> {
         let disabled = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|said| said.eq_ignore_ascii_case("true"));
         let Some(otel) = settings.otel.as_ref().filter(|_| !disabled) else { return Ok(Self(None)) };
         let export = headwater_server::otel::Export::new(&otel.endpoint, &otel.service);
-        let export = export.map_err(|error| Failure::new(format!("`otel.endpoint`: {error}")))?;
+        let export = export.map_err(|error| CommandFailure::new(format!("`otel.endpoint`: {error}")))?;
         Ok(Self(Some(export)))
     }
 
@@ -94,7 +94,7 @@ pub(crate) struct TelemetryExport;
 #[cfg(not(feature = "otel"))]
 impl TelemetryExport {
     #[expect(clippy::unnecessary_wraps, reason = "a build with the feature can fail")]
-    fn new(_: &ServerSettings) -> Result<Self, Failure> {
+    fn new(_: &ServerSettings) -> Result<Self, CommandFailure> {
         Ok(Self)
     }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     config::{ServerSettings, StoreUrl},
-    failure::Failure,
+    failure::CommandFailure,
 };
 
 /// The file in the data folder that names the serving process.
@@ -128,7 +128,7 @@ impl OpenStore {
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn open(settings: &ServerSettings) -> Result<OpenStore, Failure> {
+pub(crate) async fn open(settings: &ServerSettings) -> Result<OpenStore, CommandFailure> {
     match &settings.store {
         StoreUrl::Memory(max) => {
             let mut options = MemoryOptions::default();
@@ -142,7 +142,7 @@ pub(crate) async fn open(settings: &ServerSettings) -> Result<OpenStore, Failure
 }
 
 /// Connects to a database that several machines share.
-pub(crate) async fn connect(store: &StoreUrl) -> Result<OpenStore, Failure> {
+pub(crate) async fn connect(store: &StoreUrl) -> Result<OpenStore, CommandFailure> {
     match store {
         #[cfg(feature = "postgres")]
         StoreUrl::Postgres(url) => {
@@ -155,22 +155,26 @@ pub(crate) async fn connect(store: &StoreUrl) -> Result<OpenStore, Failure> {
             let store = RedisStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
             Ok(OpenStore::Redis(Arc::new(store)))
         }
-        other => Err(Failure::new(format!("this build has no store for {other}"))),
+        other => Err(CommandFailure::new(format!("this build has no store for {other}"))),
     }
 }
 
-/// The database may come back, so let a supervisor retry.
+/// The database may become available again, so let a supervisor retry.
 #[cfg(any(feature = "postgres", feature = "redis"))]
-fn unreachable(error: headwater_store::Error) -> Failure {
-    if error.is_retryable() { Failure::temporary(error.to_string()) } else { Failure::new(error.to_string()) }
+fn unreachable(error: headwater_store::Error) -> CommandFailure {
+    if error.is_retryable() {
+        CommandFailure::temporary(error.to_string())
+    } else {
+        CommandFailure::new(error.to_string())
+    }
 }
 
-fn open_folder(settings: &ServerSettings, folder: &Path) -> Result<OpenStore, Failure> {
+fn open_folder(settings: &ServerSettings, folder: &Path) -> Result<OpenStore, CommandFailure> {
     let files = Folder::new(folder).map_err(|error| {
         let message = format!("cannot open the store in {}: creating the folder: {error}", folder.display());
         match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure::temporary(message),
-            _ => Failure::new(message),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => CommandFailure::temporary(message),
+            _ => CommandFailure::new(message),
         }
     })?;
     if files.was_open_to_others() {
@@ -186,15 +190,15 @@ fn open_folder(settings: &ServerSettings, folder: &Path) -> Result<OpenStore, Fa
                 }
                 None => "another process".to_owned(),
             };
-            Failure::new(format!(
+            CommandFailure::new(format!(
                 "the store in {} is in use by {who}: stop it, or use another folder with --data DIR",
                 folder.display()
             ))
         }
         ErrorKind::NoSpace => {
-            Failure::temporary(format!("cannot open the store in {}: {error}", folder.display()))
+            CommandFailure::temporary(format!("cannot open the store in {}: {error}", folder.display()))
         }
-        _ => Failure::new(format!("cannot open the store in {}: {error}", folder.display())),
+        _ => CommandFailure::new(format!("cannot open the store in {}: {error}", folder.display())),
     })?;
     for damage in store.damages() {
         tracing::warn!(?damage, "the store is damaged: serving the readable part");

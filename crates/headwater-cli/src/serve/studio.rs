@@ -9,7 +9,7 @@ use axum::{
     routing::get,
 };
 
-use self::files::{FILES, File};
+use self::files::{FILES, StudioFile};
 
 /// The content security policy: the page may load its own files and call this server, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
@@ -21,7 +21,7 @@ pub(crate) fn routes() -> Router {
     })
 }
 
-fn response(file: &'static File) -> impl IntoResponse {
+fn response(file: &'static StudioFile) -> impl IntoResponse {
     // All other files have a content hash in their name.
     let cache = if file.path == "/" { "no-cache" } else { "public, max-age=31536000, immutable" };
     let headers = [

@@ -10,7 +10,7 @@ use headwater_models::Models;
 use headwater_runtime::AgentOptions;
 use headwater_store::{Memory, Store};
 
-use super::agents::{AgentFiles, FileChange};
+use super::agents::{AgentFileChange, AgentFiles};
 
 fn load(paths: &[&Path]) -> Result<AgentFiles, String> {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
@@ -55,7 +55,7 @@ fn changed_file_is_reloaded_and_broken_file_is_reported_once() {
     fs::write(&path, "name: a\nworkflow: {}\n").unwrap();
     let changes = files.changes();
     assert!(
-        matches!(&changes[..], [FileChange::Broken(why)] if why.contains("did you mean `workflows`?")),
+        matches!(&changes[..], [AgentFileChange::Broken(why)] if why.contains("did you mean `workflows`?")),
         "{changes:?}"
     );
     assert!(files.changes().is_empty(), "the same error is not reported twice");
@@ -63,13 +63,15 @@ fn changed_file_is_reloaded_and_broken_file_is_reported_once() {
 
     fs::write(&path, agent("a", "good day")).unwrap();
     let changes = files.changes();
-    assert!(matches!(&changes[..], [FileChange::Loaded(loaded)] if loaded.agent.workflows().count() == 1));
+    assert!(
+        matches!(&changes[..], [AgentFileChange::Loaded(loaded)] if loaded.agent.workflows().count() == 1)
+    );
     assert_ne!(version(&files), first);
 
     fs::write(&path, agent("other", "good day to you")).unwrap();
     let changes = files.changes();
     assert!(
-        matches!(&changes[..], [FileChange::Broken(why)] if why.contains("restart the server to rename it"))
+        matches!(&changes[..], [AgentFileChange::Broken(why)] if why.contains("restart the server to rename it"))
     );
 
     fs::remove_file(&path).unwrap();
@@ -84,9 +86,9 @@ fn changed_include_reloads_the_agent() {
     fs::write(folder.path().join("a.yaml"), format!("include: [parts.yaml]\n{}", agent("a", "hi"))).unwrap();
     let mut files = load(&[folder.path()]).unwrap();
     fs::write(&parts, "models: { m: { script: { name: another } } }\n").unwrap();
-    assert!(matches!(&files.changes()[..], [FileChange::Loaded(_)]));
+    assert!(matches!(&files.changes()[..], [AgentFileChange::Loaded(_)]));
     fs::write(folder.path().join("b.yaml"), agent("b", "hi")).unwrap();
-    assert!(matches!(&files.changes()[..], [FileChange::Loaded(loaded)] if loaded.file.name() == "b"));
+    assert!(matches!(&files.changes()[..], [AgentFileChange::Loaded(loaded)] if loaded.file.name() == "b"));
     assert_eq!(names(&files), ["a", "b"]);
 }
 
@@ -111,14 +113,14 @@ fn deleted_file_removes_agent_and_moved_file_keeps_it() {
     let mut files = load(&[folder.path()]).unwrap();
 
     fs::rename(&first, &second).unwrap();
-    assert!(matches!(&files.changes()[..], [FileChange::Loaded(loaded)] if loaded.path == second));
+    assert!(matches!(&files.changes()[..], [AgentFileChange::Loaded(loaded)] if loaded.path == second));
     assert!(files.changes().is_empty());
     assert_eq!(names(&files), ["a"]);
 
     fs::remove_file(&second).unwrap();
     assert!(files.changes().is_empty(), "the file may be being rewritten");
-    assert!(matches!(&files.changes()[..], [FileChange::Removed(name)] if name == "a"));
+    assert!(matches!(&files.changes()[..], [AgentFileChange::Removed(name)] if name == "a"));
     assert!(files.changes().is_empty(), "told once");
     fs::write(&second, agent("a", "hi")).unwrap();
-    assert!(matches!(&files.changes()[..], [FileChange::Loaded(_)]), "it is back");
+    assert!(matches!(&files.changes()[..], [AgentFileChange::Loaded(_)]), "it is back");
 }

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, path::Path, time::Duration};
 use headwater_server::{Jwt, PublishedKeys};
 use rustls::crypto::CryptoProvider;
 
-use crate::{config, failure::Failure};
+use crate::{config, failure::CommandFailure};
 
 /// The timeout for fetching a key set.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -14,11 +14,11 @@ const LONGEST: Duration = Duration::from_secs(10);
 const LARGEST: usize = 1 << 20;
 
 /// The verifiers of the settings.
-pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure> {
+pub(super) async fn checkers(settings: &config::JwtSettings) -> Result<Vec<Jwt>, CommandFailure> {
     let mut all = Vec::new();
     if let Some(secret) = &settings.secret {
         let jwt = Jwt::hs256(secret.0.as_bytes());
-        all.push(jwt.map_err(|error| Failure::new(format!("`jwt.secret`: {error}")))?);
+        all.push(jwt.map_err(|error| CommandFailure::new(format!("`jwt.secret`: {error}")))?);
     }
     if let Some(path) = &settings.public_key {
         all.push(of_file("jwt.public_key", path, Jwt::public_key)?);
@@ -28,11 +28,15 @@ pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure
     }
     if let Some(url) = &settings.jwks_url {
         let jwt = published(url).await;
-        let jwt = jwt.map_err(|error| Failure::temporary(format!("`jwt.jwks_url`: {url}: {error}")))?;
+        let jwt =
+            jwt.map_err(|error| CommandFailure::temporary(format!("`jwt.jwks_url`: {url}: {error}")))?;
         all.push(jwt.max_age(settings.max_age));
     }
     let named = |jwt: Jwt| {
         let mut jwt = jwt.principal_claim(&settings.claim).prefix(&settings.prefix);
+        if let Some((claim, value)) = &settings.operator {
+            jwt = jwt.operator_claim(claim, value);
+        }
         if !settings.types.is_empty() {
             jwt = jwt.types(&settings.types);
         }
@@ -51,21 +55,25 @@ fn of_file<E: fmt::Display>(
     setting: &str,
     path: &Path,
     read: impl FnOnce(&str) -> Result<Jwt, E>,
-) -> Result<Jwt, Failure> {
-    let failed = |error: &dyn fmt::Display| Failure::new(format!("`{setting}`: {}: {error}", path.display()));
+) -> Result<Jwt, CommandFailure> {
+    let failed =
+        |error: &dyn fmt::Display| CommandFailure::new(format!("`{setting}`: {}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
     read(&text).map_err(|error| failed(&error))
 }
 
 type Broken = Box<dyn Error + Send + Sync>;
 
-/// A key set that is fetched now and refreshed when needed.
-async fn published(url: &str) -> Result<Jwt, Broken> {
-    // Without a crypto provider the HTTP client panics when it is built. One that is already installed is
-    // kept.
+/// Without a crypto provider an HTTP client panics when it is built. One that is already installed is kept.
+pub(super) fn ensure_crypto() {
     if CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
+}
+
+/// A key set that is fetched now and refreshed when needed.
+async fn published(url: &str) -> Result<Jwt, Broken> {
+    ensure_crypto();
     let client = reqwest::Client::builder()
         .timeout(LONGEST)
         // Keys must come from the configured URL only.
@@ -76,7 +84,7 @@ async fn published(url: &str) -> Result<Jwt, Broken> {
     let url = url.to_owned();
     let again = move || {
         let (client, url) = (client.clone(), url.clone());
-        Box::pin(async move { fetch(&client, &url).await }) as headwater_server::Fetched
+        Box::pin(async move { fetch(&client, &url).await }) as headwater_server::KeyFetch
     };
     Ok(Jwt::published(first, again)?)
 }

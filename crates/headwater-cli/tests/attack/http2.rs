@@ -118,13 +118,16 @@ fn kinds(address: &str) -> Vec<(&'static str, Vec<u8>)> {
         ("padding longer than its frame", after(begun(1), frame(DATA, PADDED, 1, &[200, 0, 0]))),
         ("WINDOW_UPDATE", flood(FLOOD, |_| frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]))),
         (
-            "WINDOW_UPDATE beyond what is allowed",
+            "WINDOW_UPDATE beyond the maximum",
             flood(10, |_| frame(WINDOW_UPDATE, 0, 0, &[127, 255, 255, 255])),
         ),
         ("unknown frames", flood(FLOOD, |at| frame(0xfa, 0xff, at, &[7; 100]))),
         ("GOAWAY", flood(FLOOD, |_| frame(GOAWAY, 0, 0, &[0; 8]))),
         ("streams without a body", flood(FLOOD, begun)),
-        ("answers that nobody takes", after(frame(SETTINGS, 0, 0, &settings(4, 0)), flood(FLOOD, request))),
+        (
+            "answers that the client never reads",
+            after(frame(SETTINGS, 0, 0, &settings(4, 0)), flood(FLOOD, request)),
+        ),
         ("HPACK bomb", flood(20, |at| frame(HEADERS, END_HEADERS | END_STREAM, at, &bomb))),
         ("HPACK index that does not exist", frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0xff, 0x80, 0x7f])),
         (

@@ -1,4 +1,4 @@
-//! The files in `deploy/` for several servers. No container engine runs them here: what is checked is that they can be
+//! The files in `deploy/` for several servers. No container engine runs them here: the tests check that they can be
 //! read, agree with each other, and use settings that the program has.
 
 use std::{collections::BTreeMap, fs, path::Path};
@@ -44,7 +44,7 @@ fn settings_of_the_servers_in_compose_exist() {
     assert_eq!(servers.keys().copied().collect::<Vec<_>>(), ["one", "two"]);
     for (name, server) in servers {
         let words = words(&server["command"]);
-        let ["headwater", "serve", arguments @ ..] = &words[..] else { panic!("{name} runs {words:?}") };
+        let ["serve", arguments @ ..] = &words[..] else { panic!("{name} runs {words:?}") };
         let environment = server["environment"].as_object().unwrap();
         let values = environment.iter().map(|(name, value)| (name, interpolated(value.as_str().unwrap())));
         // It takes the same flags and variables as `serve`, and names where each setting came from.
@@ -86,4 +86,127 @@ fn parts_of_compose_know_each_other() {
                 || file("compose.yaml").contains(&format!("//{engine}:"))
         );
     }
+}
+
+/// Runs `headwater config` with variables, and expects each of them to set something.
+fn expect_settings(what: &str, variables: &[(String, String)]) {
+    let ran = command().arg("config").envs(variables.iter().cloned()).output().unwrap();
+    let (shown, warned) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
+    assert!(ran.status.success() && warned.is_empty(), "{what}: {warned}");
+    for (variable, _) in variables {
+        assert!(shown.contains(&format!("${variable}\n")), "{what}: {variable} sets nothing:\n{shown}");
+    }
+}
+
+#[test]
+fn image_runs_commands_and_settings_that_exist() {
+    let text = file("Dockerfile");
+    let words = text.split(|each: char| each.is_whitespace() || "=\\".contains(each));
+    assert!(words.clone().any(|word| word == "HEADWATER_LISTEN"));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let settings = lines.flat_map(|line| line.split_whitespace()).filter_map(|word| word.split_once('='));
+    let mut settings: Vec<_> = settings
+        .filter(|(name, _)| name.starts_with("HEADWATER_"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(settings.len(), 3, "{settings:?}");
+    settings.push(("HEADWATER_API_KEYS".to_owned(), "web=0123456789abcdef0123456789abcdef".to_owned()));
+    expect_settings("Dockerfile", &settings);
+    for program in ["health", "serve"] {
+        assert!(command().args([program, "--help"]).output().unwrap().status.success(), "{program}");
+    }
+    assert!(text.contains("USER 65532:65532") && text.contains(r#"CMD ["headwater", "health"]"#));
+    let version = env!("CARGO_PKG_RUST_VERSION");
+    assert!(
+        text.contains(&format!("FROM rust:{version}-")),
+        "the image builds with another Rust than {version}"
+    );
+}
+
+#[test]
+fn kubernetes_manifest_agrees_with_the_program() {
+    let text = file("kubernetes/headwater.yaml");
+    let documents: Vec<Value> =
+        text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
+    let kinds: Vec<_> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["Deployment", "Service", "PodDisruptionBudget"]);
+    let pod = &documents[0]["spec"]["template"];
+    let container = &pod["spec"]["containers"][0];
+    let values = container["env"].as_array().unwrap().iter();
+    let mut settings: Vec<_> = values
+        .map(|value| {
+            (value["name"].as_str().unwrap().to_owned(), value["value"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    settings.push(("HEADWATER_API_KEYS".to_owned(), "web=0123456789abcdef0123456789abcdef".to_owned()));
+    expect_settings("kubernetes", &settings);
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        let path = container[probe]["httpGet"]["path"].as_str().unwrap();
+        assert!(["/readyz", "/healthz"].contains(&path), "{probe} asks {path}");
+    }
+    // The pod is killed only after its runs had their time.
+    let of = |name: &str| {
+        settings.iter().find(|(key, _)| key == name).unwrap().1.trim_end_matches('s').parse::<u64>()
+    };
+    let grace = pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
+    assert!(grace >= of("HEADWATER_SHUTDOWN").unwrap() + 10, "{grace}");
+    // Each part selects the pods of the deployment.
+    let labels = &pod["metadata"]["labels"];
+    for selector in [
+        &documents[0]["spec"]["selector"]["matchLabels"],
+        &documents[1]["spec"]["selector"],
+        &documents[2]["spec"]["selector"]["matchLabels"],
+    ] {
+        assert_eq!(selector, labels);
+    }
+}
+
+/// The metrics that queries name, with the labels that they use.
+fn metrics_in(query: &str) -> Vec<String> {
+    let word = |each: char| each.is_ascii_alphanumeric() || each == '_';
+    let words = query.split(|each: char| !word(each));
+    words.filter(|name| name.starts_with("headwater_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn alerts_and_dashboard_query_metrics_that_are_served() {
+    let rules: Value = serde_saphyr::from_str(&file("monitoring/rules.yaml")).unwrap();
+    let dashboard: Value = serde_json::from_str(&file("monitoring/grafana-dashboard.json")).unwrap();
+    let alerts = rules["groups"][0]["rules"].as_array().unwrap().iter();
+    let mut queries: Vec<String> = alerts.map(|rule| rule["expr"].as_str().unwrap().to_owned()).collect();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let targets = panel["targets"].as_array().unwrap().iter();
+        queries.extend(targets.map(|target| target["expr"].as_str().unwrap().to_owned()));
+    }
+    assert!(queries.len() > 15);
+    let served: Vec<(&str, &str)> =
+        headwater_server::METRICS.iter().map(|(name, kind, _)| (*name, *kind)).collect();
+    for query in &queries {
+        let named = metrics_in(query);
+        assert!(!named.is_empty() || query.starts_with("up{"), "{query}");
+        for name in named {
+            let known = served.iter().any(|(metric, kind)| match *kind {
+                "histogram" => name == format!("{metric}_bucket"),
+                _ => name == *metric,
+            });
+            assert!(known, "{name} is no metric: {query}");
+        }
+    }
+}
+
+#[test]
+fn systemd_unit_is_valid() {
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/headwater.service");
+    // The program is not installed where the unit expects it: a copy of the unit names the one under test.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("headwater.service");
+    let text = fs::read_to_string(unit).unwrap();
+    let program = env!("CARGO_BIN_EXE_headwater");
+    fs::write(&copy, text.replace("/usr/local/bin/headwater", program)).unwrap();
+    let verified = std::process::Command::new("systemd-analyze").arg("verify").arg(&copy).output();
+    // Not every machine has systemd.
+    let Ok(verified) = verified else { return };
+    let complaints = String::from_utf8_lossy(&verified.stderr);
+    let ours: Vec<_> = complaints.lines().filter(|line| line.contains("headwater.service")).collect();
+    assert!(ours.is_empty(), "{ours:?}");
 }

@@ -1,7 +1,7 @@
 //! Random requests to every route: the real server never responds with an undocumented 5xx, does not panic,
 //! does not grow without bound, and everything stored before stays readable.
 //!
-//! `HEADWATER_REQUESTS=100000 cargo test --release -p headwater-cli --test cli http_garbage` sends that many
+//! `HEADWATER_REQUESTS=100000 cargo test --release -p headwater-command --test cli http_garbage` sends that many
 //! requests, as `cargo xtask garbage --http` does; `HEADWATER_SEED` picks others.
 
 mod client;
@@ -230,7 +230,7 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
     let peak = memory(server.pid(), "VmHWM").unwrap_or(0) >> 20;
     let [_, _, taken, moved, refused, failed] = statuses;
     format!(
-        "{requests} requests to {} routes: {} answered, {refused} refused, {failed} told to come back; {items} sessions \
+        "{requests} requests to {} routes: {} answered, {refused} refused, {failed} asked to retry; {items} sessions \
          and runs read back after {batches} batches; peak {peak} MiB",
         routes.len(),
         taken + moved,

@@ -252,3 +252,46 @@ fn data_folder_is_readable_by_its_owner_only() {
     server.wait_for_log("the store was readable by other users");
     assert_eq!(mode(&data.join("store")), 0o700);
 }
+
+#[test]
+fn backup_of_a_running_server_is_restored_with_all_that_had_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
+    let server = Server::start(&data, &[]);
+    let mut runs: Vec<String> = (0..5).map(|number| run(&server, &format!("planets {number}"))).collect();
+    // Runs go on while the store is copied.
+    let address = server.address.clone();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let busy = std::thread::spawn(move || {
+        while stopped.try_recv().is_err() {
+            let body = json!({ "agent": "table", "input": "moons" }).to_string();
+            crate::server::ask(&address, "POST", "/v1/runs", &[("content-type", "application/json")], &body);
+        }
+    });
+    let backups: Vec<_> = (0..3).map(|number| folder.path().join(format!("backup-{number}"))).collect();
+    for backup in &backups {
+        runs.push(run(&server, "one more"));
+        let done = headwater(&["store", "backup", backup.to_str().unwrap(), path.to_str().unwrap()], "");
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let again = headwater(&["store", "backup", backup.to_str().unwrap(), path.to_str().unwrap()], "");
+        assert!(again.code == Some(2) && again.stderr.contains("is not empty"), "{again:?}");
+    }
+    stop.send(()).unwrap();
+    busy.join().unwrap();
+    server.kill();
+
+    let other = folder.path().join("other");
+    let last = backups.last().unwrap().to_str().unwrap();
+    let restored = headwater(&["store", "restore", last, other.join("store").to_str().unwrap()], "");
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    let server = Server::start(&other, &[]);
+    for run in &runs {
+        let found = server.get(&format!("/v1/runs/{run}"));
+        assert_eq!(found.json()["run"]["status"], "finished", "{found:?}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+    let compacted = store(&["compact"], &other.join("store"));
+    assert_eq!(compacted.code, Some(0), "{compacted:?}");
+    let good = store(&["check"], &other.join("store"));
+    assert_eq!(good.code, Some(0), "{good:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// A row of three cells: what was tried, the number of cases, and the result.
+/// A row of three cells: the attempt, the number of cases, and the result.
 pub(crate) fn row(what: &str, count: usize, result: &str) -> String {
     format!("{what} | {} | {result}", grouped(count))
 }

@@ -26,6 +26,7 @@ fn help_lists_every_command_and_exit_code() {
         "schema",
         "serve",
         "config",
+        "health",
         "Exit codes:",
         "the stream is at fault",
     ] {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use headwater_testkit::balancer::{Balancer, Link};
+use headwater_testkit::balancer::{Balancer, LinkState};
 
 use crate::{
     agent,
@@ -173,7 +173,7 @@ impl Cluster {
         self.signal(number, "STOP");
     }
 
-    /// Has a node that stands still go on.
+    /// Has a node that stands still continue.
     pub(crate) fn resume(&self, number: usize) {
         self.signal(number, "CONT");
     }
@@ -184,7 +184,7 @@ impl Cluster {
     }
 
     /// Changes the wire between a node and the engine.
-    pub(crate) fn wire(&self, number: usize, link: Link) {
+    pub(crate) fn wire(&self, number: usize, link: LinkState) {
         self.nodes[number].wire.set_link(0, link);
     }
 
@@ -195,7 +195,7 @@ impl Cluster {
 }
 
 /// An address where nothing listens. The port of a node that has ended may become that of a node of another cluster, so the
-/// balancer must not go on connecting to it.
+/// balancer must not continue connecting to it.
 fn nowhere() -> SocketAddr {
     ([127, 0, 0, 1], 1).into()
 }

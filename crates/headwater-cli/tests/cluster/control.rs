@@ -12,7 +12,7 @@ use crate::{
     report::held,
 };
 
-on_each_engine!(questions_and_stops_are_answered_on_another_node, session_goes_on_at_another_node);
+on_each_engine!(questions_and_stops_are_answered_on_another_node, session_continues_at_another_node);
 
 fn questions_and_stops_are_answered_on_another_node(kind: Kind) {
     let Some(cluster) = Cluster::start(kind, Setup::default()) else { return };
@@ -52,7 +52,7 @@ fn questions_and_stops_are_answered_on_another_node(kind: Kind) {
     );
 }
 
-fn session_goes_on_at_another_node(kind: Kind) {
+fn session_continues_at_another_node(kind: Kind) {
     let Some(cluster) = Cluster::start(kind, Setup { nodes: 2, ..Setup::default() }) else { return };
     let [first, second] = [0, 1].map(|node| cluster.address(node));
     at_once(async {

@@ -28,9 +28,9 @@ const RUNS: usize = 3;
 /// From so many kills on, the times of takeover are enough to judge them.
 const ENOUGH: usize = 100;
 
-on_each_engine!(runs_of_killed_nodes_go_on_elsewhere);
+on_each_engine!(runs_of_killed_nodes_continue_elsewhere);
 
-fn runs_of_killed_nodes_go_on_elsewhere(kind: Kind) {
+fn runs_of_killed_nodes_continue_elsewhere(kind: Kind) {
     let count = setting("HEADWATER_CLUSTER_KILLS", SHORT);
     let Some(mut takeovers) = kill_in_several_clusters(kind, count) else { return };
     let samples = takeovers.len();

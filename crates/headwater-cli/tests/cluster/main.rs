@@ -2,7 +2,7 @@
 //! that happens to machines: killed and paused nodes, cut networks, restarted engines, wrong clocks.
 //!
 //! `cargo xtask cluster` runs the long forms; the usual run takes some kills of each. Every scenario is a test for each
-//! engine, and holds the table in `docs/reliability.md` to what was tried.
+//! engine, and holds the table in `docs/reliability.md` to its results.
 #![cfg(unix)]
 #![allow(
     clippy::indexing_slicing,

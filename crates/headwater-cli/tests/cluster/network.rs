@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_testkit::balancer::Link;
+use headwater_testkit::balancer::LinkState;
 
 use crate::{
     cluster::{Cluster, Setup, at_once},
@@ -23,34 +23,34 @@ on_each_engine!(
 );
 
 fn node_cut_off_from_the_engine_loses_its_runs_to_others(kind: Kind) {
-    lose_the_engine(kind, Link::Cut);
+    lose_the_engine(kind, LinkState::Cut);
     held(
         "network cut between the driving node and the engine",
         RUNS,
         RUNS,
-        "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
+        "the runs end elsewhere with the same messages, each tool effect once; the node recovers by itself",
     );
 }
 
 fn node_with_a_stalled_engine_loses_its_runs_to_others(kind: Kind) {
-    lose_the_engine(kind, Link::Stalled);
+    lose_the_engine(kind, LinkState::Stalled);
     held(
         "packets dropped between the driving node and the engine",
         RUNS,
         RUNS,
-        "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
+        "the runs end elsewhere with the same messages, each tool effect once; the node recovers by itself",
     );
 }
 
 /// One node loses the engine while it drives runs, for as long as these take to end on another.
-fn lose_the_engine(kind: Kind, link: Link) {
+fn lose_the_engine(kind: Kind, link: LinkState) {
     let Some(cluster) = Cluster::start(kind, Setup { nodes: 2, ..Setup::default() }) else { return };
     at_once(async {
         let expected = cluster.undisturbed().await;
         let runs = cluster.begin(0, "cut", RUNS, 3).await;
         cluster.wire(0, link);
         cluster.judge_all(runs, &expected).await;
-        cluster.wire(0, Link::Open);
+        cluster.wire(0, LinkState::Open);
         // The node is well again without having been started anew.
         let runs = cluster.begin(0, "after", RUNS, 3).await;
         cluster.judge_all(runs, &expected).await;

@@ -33,7 +33,7 @@ pub(crate) struct Reader {
     pub(crate) times: Vec<u64>,
     /// How often it connected.
     pub(crate) connections: usize,
-    /// How many attempts of models were taken back.
+    /// How many attempts of models were retracted.
     pub(crate) retracted: usize,
     /// The run may be queued behind another of its session: it is not there before its turn.
     queued: bool,
@@ -135,7 +135,7 @@ impl Reader {
             (self.state, self.last) = (RunState::default(), 0);
         }
         self.replaying = read.replay;
-        // Deltas that were shown and never written are taken back under numbers that they had.
+        // Deltas that were shown and never written are retracted under numbers that they had.
         let retracted = read.record.event.kind().name() == "attempt-retracted";
         let again = !read.replay && !retracted && read.record.seq <= self.last;
         assert!(!again, "record {} came again", read.record.seq);

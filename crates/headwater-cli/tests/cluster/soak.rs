@@ -29,7 +29,7 @@ const CLIENTS: usize = 8;
 const TRIAL: Duration = Duration::from_secs(2);
 /// How many seconds `cargo xtask cluster` takes.
 const LONG: usize = 600;
-/// From so many seconds on, growth is told from settling in.
+/// After this many seconds, growth is no longer start-up.
 const ENOUGH: usize = 60;
 
 on_each_engine!(half_load_grows_nothing);

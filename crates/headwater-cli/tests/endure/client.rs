@@ -1,6 +1,6 @@
 //! Thousands of concurrent connections, and the decoded state of their streams.
 
-use headwater_dialects::{Decoded, Decoder};
+use headwater_dialects::{DecodeOutput, Decoder};
 use headwater_protocol::{Framing, RunState, RunStatus};
 use serde_json::Value;
 use tokio::{
@@ -90,7 +90,7 @@ impl Answer {
     pub(crate) fn shown(&self, dialect: &str) -> (RunStatus, String) {
         let dialect = headwater_dialects::reader(dialect).unwrap();
         let mut decoder = Decoder::new(dialect, Framing::Sse);
-        let (mut state, mut decoded) = (RunState::with_rules(dialect.rules()), Decoded::default());
+        let (mut state, mut decoded) = (RunState::with_rules(dialect.rules()), DecodeOutput::default());
         decoder.feed(&self.body, &mut decoded);
         decoder.finish(&mut decoded);
         for record in &decoded.records {

@@ -116,7 +116,7 @@ fn flipped_bits_never_change_the_text_of_a_run() {
     held(
         "flipped bits, each in a folder of 40 runs",
         FLIPS,
-        "what is served is right or says that it is not; new runs begin",
+        "served data is right or reported as damaged; new runs start",
     );
 }
 
@@ -135,7 +135,7 @@ fn lost_blocks_never_change_the_text_of_a_run() {
     held(
         "blocks of 512 B to 8 KiB overwritten",
         BLOCKS,
-        "what is served is right or says that it is not; new runs begin",
+        "served data is right or reported as damaged; new runs start",
     );
 }
 

@@ -58,7 +58,7 @@ chunks! {
         thread_id: text,
         run_id: text,
         result?: Cow<'a, Value>,
-        outcome?: Outcome<'a>,
+        outcome?: FinishedOutcome<'a>,
         usage?: Vec<TokenUsage<'a>>,
         #[serde(borrow, flatten)] base: Base<'a>,
     }
@@ -238,7 +238,7 @@ impl<'a> WireMessage<'a> {
 /// How a run ended. A missing or unknown outcome counts as success, as in the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
-pub(super) enum Outcome<'a> {
+pub(super) enum FinishedOutcome<'a> {
     Success {
         /// The calls that wait for an output of the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]

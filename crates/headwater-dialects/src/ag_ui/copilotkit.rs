@@ -114,24 +114,24 @@ impl RuntimeRequest {
 /// The operation for a method and path suffix, wherever the routes are mounted.
 fn of_path(request: &RawRequest<'_>) -> Option<RuntimeRequest> {
     let mut segments = request.path().trim_end_matches('/').rsplit('/');
-    // In a path, a plus is not a space.
-    let decoded = |segment: &str| percent_decode(&segment.replace('+', "%2B"));
     match (segments.next()?, segments.next(), segments.next(), segments.next()) {
         ("info", ..) => Some(RuntimeRequest::Info),
         (thread, Some("threads"), ..) if request.method.eq_ignore_ascii_case("PATCH") => {
-            Some(RuntimeRequest::ChangeThread { thread: decoded(thread) })
+            Some(RuntimeRequest::ChangeThread { thread: percent_decode(thread) })
         }
         (thread, Some("threads"), ..) if request.method.eq_ignore_ascii_case("DELETE") => {
-            Some(RuntimeRequest::DeleteThread { thread: decoded(thread) })
+            Some(RuntimeRequest::DeleteThread { thread: percent_decode(thread) })
         }
         ("archive", Some(thread), Some("threads"), _) => {
-            Some(RuntimeRequest::ArchiveThread { thread: decoded(thread) })
+            Some(RuntimeRequest::ArchiveThread { thread: percent_decode(thread) })
         }
         ("threads", ..) => Some(RuntimeRequest::Threads),
-        ("run", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Run { agent: decoded(agent) }),
-        ("connect", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Connect { agent: decoded(agent) }),
+        ("run", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Run { agent: percent_decode(agent) }),
+        ("connect", Some(agent), Some("agent"), _) => {
+            Some(RuntimeRequest::Connect { agent: percent_decode(agent) })
+        }
         (thread, Some("stop"), Some(agent), Some("agent")) => {
-            Some(RuntimeRequest::Stop { agent: decoded(agent), thread: decoded(thread) })
+            Some(RuntimeRequest::Stop { agent: percent_decode(agent), thread: percent_decode(thread) })
         }
         _ => None,
     }

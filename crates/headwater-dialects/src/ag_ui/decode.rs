@@ -8,7 +8,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{chunk::Chunk, read::EventReader};
 use crate::{
-    decode::{Decode, Decoded},
+    decode::{Decode, DecodeOutput},
     json,
 };
 
@@ -39,7 +39,7 @@ struct Hot<'a> {
 
 impl AgUiDecoder {
     /// Decodes a delta of text, reasoning or arguments. `None` if it is another event or has more fields.
-    fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Option<Result<(), Error>> {
+    fn delta(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> Option<Result<(), Error>> {
         let hot: Hot<'_> = serde_json::from_str(frame.data).ok()?;
         if hot.metadata.is_some() || !self.reader.has_no_lanes() {
             return None;
@@ -54,7 +54,7 @@ impl AgUiDecoder {
         })
     }
 
-    fn event(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+    fn event(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> Result<(), Error> {
         let (name, mut event) = fields(frame.data)?;
         let name = self.thinking.translate(name, &mut event);
         let subagent = event.get("subagentRunId").and_then(Value::as_str).map(str::to_owned);
@@ -140,12 +140,12 @@ impl Decode for AgUiDecoder {
         self.reader.conversation(messages);
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         let read = self.delta(frame, out).unwrap_or_else(|| self.event(frame, out));
         if let Err(error) = read {
             out.errors.push(error.at(frame.index, frame.offset));
         }
     }
 
-    fn end(&mut self, _out: &mut Decoded) {}
+    fn end(&mut self, _out: &mut DecodeOutput) {}
 }

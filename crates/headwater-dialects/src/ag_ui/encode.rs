@@ -33,7 +33,7 @@ type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Encodes records as AG-UI events.
 #[derive(Debug, Default)]
-pub(super) struct Encoder {
+pub(super) struct AgUiEncoder {
     legacy: bool,
     /// TanStack's client replaces everything by a snapshot; other clients keep reasoning messages that the
     /// snapshot lacks.
@@ -53,11 +53,11 @@ pub(super) struct Encoder {
     /// The state of the run so far.
     state: RunState,
     ids: Ids,
-    phase: Phase,
+    phase: StreamPhase,
     thread: String,
     run: String,
     texts: Vec<OpenText>,
-    calls: Vec<OpenCall>,
+    calls: Vec<StreamedCall>,
     steps: Vec<(Option<String>, String)>,
     step_count: u32,
     objects: objects::Objects,
@@ -74,7 +74,7 @@ pub(super) struct Encoder {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
+enum StreamPhase {
     #[default]
     Before,
     Running,
@@ -93,7 +93,7 @@ struct OpenText {
 }
 
 #[derive(Debug)]
-struct OpenCall {
+struct StreamedCall {
     tool: ToolCall,
     attempt: Option<AttemptId>,
 }
@@ -104,7 +104,7 @@ fn at<'a>(record: &Record) -> Base<'a> {
     Base { timestamp, ..Base::default() }
 }
 
-impl Encoder {
+impl AgUiEncoder {
     /// An encoder at the beginning of a stream.
     pub(super) fn new(options: &EncodeOptions) -> Self {
         let tools_are_interrupts = options.profile == Some(super::TANSTACK_1);
@@ -143,9 +143,9 @@ impl Encoder {
             return self.begin(record, started, sink);
         }
         match self.phase {
-            Phase::Finished | Phase::Failed => return,
-            Phase::Before | Phase::Waiting => self.start(record, None, sink),
-            Phase::Running => {}
+            StreamPhase::Finished | StreamPhase::Failed => return,
+            StreamPhase::Before | StreamPhase::Waiting => self.start(record, None, sink),
+            StreamPhase::Running => {}
         }
         self.say(record, sink);
     }
@@ -337,7 +337,7 @@ impl Encoder {
 
     /// Sends the remaining messages; nothing is open any more.
     fn say_again(&mut self, sink: Sink<'_>) {
-        if self.phase != Phase::Running {
+        if self.phase != StreamPhase::Running {
             return;
         }
         let now = Record::new(0, WarningEvent::default());
@@ -455,7 +455,7 @@ fn unknown(record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
     }
 }
 
-impl Encode for Encoder {
+impl Encode for AgUiEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         self.chunks(record, &mut |chunk| write(chunk, out));
     }

@@ -25,13 +25,13 @@ pub(super) struct Ids {
     /// Parts after an object begin the next message.
     splits_at_objects: bool,
     used: HashSet<Arc<str>>,
-    messages: HashMap<MessageId, Turns>,
+    messages: HashMap<MessageId, MessageIds>,
     calls: HashMap<ToolCallId, CallIds>,
 }
 
 /// The AG-UI messages of one of our messages.
 #[derive(Debug, Clone, Default)]
-struct Turns {
+struct MessageIds {
     /// The assistant message that is being filled.
     wire: Arc<str>,
     has_text: bool,
@@ -42,11 +42,11 @@ struct Turns {
     thoughts_alone: bool,
     next: u32,
     /// The text and reasoning blocks so far, in order.
-    slots: Vec<Slot>,
+    slots: Vec<BlockSlot>,
 }
 
 #[derive(Debug, Clone)]
-struct Slot {
+struct BlockSlot {
     wire: Arc<str>,
     kind: BlockKind,
     attempt: Option<AttemptId>,
@@ -95,7 +95,7 @@ impl Ids {
             turns.after_object = false;
             turns.wire = wire.clone();
         }
-        turns.slots.push(Slot { wire: wire.clone(), kind, attempt: attempt.cloned() });
+        turns.slots.push(BlockSlot { wire: wire.clone(), kind, attempt: attempt.cloned() });
         wire
     }
 
@@ -235,12 +235,12 @@ impl Ids {
         gone
     }
 
-    fn turns(&mut self, message: &MessageId, role: Role) -> &mut Turns {
+    fn turns(&mut self, message: &MessageId, role: Role) -> &mut MessageIds {
         let Self { used, messages, .. } = self;
         messages.entry(message.clone()).or_insert_with(|| {
             let wire: Arc<str> = message.as_str().into();
             used.insert(wire.clone());
-            Turns { wire, thoughts_alone: role == Role::Reasoning, ..Turns::default() }
+            MessageIds { wire, thoughts_alone: role == Role::Reasoning, ..MessageIds::default() }
         })
     }
 

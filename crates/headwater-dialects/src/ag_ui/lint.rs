@@ -7,9 +7,9 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::{
-    chunk::{Chunk, Outcome},
+    chunk::{Chunk, FinishedOutcome},
     decode::{WireEvent, fields, typed},
-    order::Order,
+    event_order::Order,
 };
 use crate::lint::{Findings, Lint, rules};
 
@@ -98,7 +98,7 @@ impl AgUiLinter {
                         findings.add("same-ids", seen, format!("'{held}'"));
                     }
                 }
-                if let Some(Outcome::Interrupt { interrupts }) = &finished.outcome {
+                if let Some(FinishedOutcome::Interrupt { interrupts }) = &finished.outcome {
                     let mut ids = HashSet::new();
                     for twice in interrupts.iter().filter(|interrupt| !ids.insert(&interrupt.id)) {
                         let seen = format!("two interrupts with the id '{}'", twice.id);

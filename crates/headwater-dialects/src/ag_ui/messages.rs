@@ -12,7 +12,7 @@ use super::{
     chunk::{Content, Function, WireCall, WireMessage},
     ids::{Ids, KEY},
 };
-use crate::json::EmbeddedJson;
+use crate::{denial::denial, json::EmbeddedJson};
 
 /// The metadata key of a provider's opaque value.
 const ENCRYPTED: &str = "encryptedValue";
@@ -200,15 +200,6 @@ fn write_result<'a>(tool: &'a ToolPart, id: &'a str) -> WireMessage<'a> {
     });
     wire
 }
-
-/// The text for a call that was denied.
-pub(crate) fn denial(tool: &ToolPart) -> &str {
-    let reason = tool.approval.as_ref().and_then(|approval| approval.reason.as_deref());
-    reason.unwrap_or(DENIED)
-}
-
-/// The text for a call that was denied without a reason.
-pub(super) const DENIED: &str = "The call was denied.";
 
 /// An output as the text of a result.
 pub(super) fn output_text(output: &Value) -> Cow<'_, str> {

@@ -20,7 +20,7 @@ use super::{
     },
     messages,
 };
-use crate::{decode::Decoded, json::EmbeddedJson};
+use crate::{decode::DecodeOutput, json::EmbeddedJson};
 
 /// The messages that the client holds.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ impl EventPlace {
 }
 
 impl EventReader {
-    fn emit(&mut self, place: &EventPlace, event: impl Into<Event>, out: &mut Decoded) {
+    fn emit(&mut self, place: &EventPlace, event: impl Into<Event>, out: &mut DecodeOutput) {
         let origin = Origin { message: place.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).at(place.time).from(origin));
         self.seq += 1;
@@ -117,7 +117,13 @@ impl EventReader {
     }
 
     /// A delta of text or reasoning.
-    pub(super) fn delta(&mut self, id: &str, delta: &str, time: u64, out: &mut Decoded) -> Result<(), Error> {
+    pub(super) fn delta(
+        &mut self,
+        id: &str,
+        delta: &str,
+        time: u64,
+        out: &mut DecodeOutput,
+    ) -> Result<(), Error> {
         if self.last.as_ref().is_none_or(|(last, _)| last != id) {
             let text = self.texts.get(id).ok_or_else(|| out_of_place("text", id))?;
             self.last = Some((id.to_owned(), *text));
@@ -137,7 +143,7 @@ impl EventReader {
         call: &str,
         delta: &str,
         time: u64,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         let known = self.calls.get_mut(call).filter(|known| known.open);
         let known = known.ok_or_else(|| out_of_place("call", call))?;
@@ -149,7 +155,7 @@ impl EventReader {
     }
 
     /// An event of an unknown type, which the client drops.
-    pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut Decoded) {
+    pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut DecodeOutput) {
         let time = event.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
         let place = EventPlace { time, message: None };
         self.emit(&place, UnknownEvent::new(name, Value::Object(event)), out);
@@ -160,7 +166,7 @@ impl EventReader {
         name: &str,
         chunk: Chunk<'_>,
         subagent: Option<&str>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         self.leave_lanes(&chunk, subagent, out)?;
         match chunk {
@@ -240,7 +246,7 @@ impl EventReader {
     }
 
     /// A call belongs to the assistant message that it names, or gets its own.
-    fn start_call(&mut self, start: &ToolCallStart<'_>, out: &mut Decoded) {
+    fn start_call(&mut self, start: &ToolCallStart<'_>, out: &mut DecodeOutput) {
         let place = EventPlace::of(&start.base);
         let mut tool = ToolCall::new(&*start.tool_call_id, &*start.tool_call_name);
         tool.metadata = start.base.metadata.clone().filter(|map| !map.is_empty()).map(Value::Object);
@@ -273,7 +279,7 @@ impl EventReader {
         self.emit(&place, Event::ToolInputStart(tool), out);
     }
 
-    fn end_call(&mut self, end: &ToolCallEnd<'_>, out: &mut Decoded) {
+    fn end_call(&mut self, end: &ToolCallEnd<'_>, out: &mut DecodeOutput) {
         let Some(known) = self.calls.get_mut(&*end.tool_call_id) else { return };
         known.open = false;
         if known.complete {
@@ -285,7 +291,7 @@ impl EventReader {
         self.emit(&place, ToolInputAvailable::new(tool, input), out);
     }
 
-    fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {
+    fn result(&mut self, result: &ToolCallResult<'_>, out: &mut DecodeOutput) {
         let call = &*result.tool_call_id;
         let message = MessageId::from(&*result.message_id);
         let mut place = EventPlace::of(&result.base).in_message(message.clone());
@@ -326,7 +332,7 @@ impl EventReader {
         }
     }
 
-    fn snapshot(&mut self, snapshot: &MessagesSnapshot<'_>, out: &mut Decoded) {
+    fn snapshot(&mut self, snapshot: &MessagesSnapshot<'_>, out: &mut DecodeOutput) {
         let wires = &snapshot.messages.0;
         let mut messages = messages::read(wires, &mut EmbeddedJson::of_stream());
         // The client appends to an open text, whichever message it is in now.
@@ -359,7 +365,7 @@ impl EventReader {
         self.emit(&EventPlace::of(&snapshot.base), Event::MessagesSnapshot { messages }, out);
     }
 
-    fn custom(&mut self, custom: Custom<'_>, out: &mut Decoded) {
+    fn custom(&mut self, custom: Custom<'_>, out: &mut DecodeOutput) {
         let mut place = EventPlace::of(&custom.base);
         let value = custom.value;
         let event = match &*custom.name {

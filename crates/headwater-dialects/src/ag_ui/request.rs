@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::{
     TANSTACK, TANSTACK_1, V1,
     chunk::{WireMessage, WireMessages},
-    copilotkit, messages,
+    messages,
 };
 use crate::{
     json::{EmbeddedJson, take_text},
@@ -22,9 +22,6 @@ use crate::{
 };
 
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-    if let Some(chat) = copilotkit::parse(request)? {
-        return Ok(chat);
-    }
     if request.method.eq_ignore_ascii_case("GET") {
         return parse_get(request);
     }

@@ -10,7 +10,7 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::{Decoded, Decoder, EncodeOptions, Encoder, find, lint};
+use crate::{DecodeOutput, Decoder, EncodeOptions, Encoder, find, lint};
 
 fn dialect() -> &'static dyn crate::Dialect {
     find("ag-ui").unwrap()
@@ -71,9 +71,9 @@ fn types(body: &str) -> Vec<String> {
     events(body).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
-fn decode(body: &str) -> Decoded {
+fn decode(body: &str) -> DecodeOutput {
     let mut decoder = Decoder::new(reader(), Framing::Sse);
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     decoder.feed(body.as_bytes(), &mut out);
     decoder.finish(&mut out);
     out
@@ -517,7 +517,7 @@ fn handwritten_deltas_equal_serialised_chunks() {
     records.push(record(None, ToolInputDelta::new("c", "{}")));
     records.iter_mut().for_each(|record| record.time = 1_700_000_000_000);
     let mut said = String::new();
-    let mut encoder = super::encode::Encoder::new(&EncodeOptions::default());
+    let mut encoder = super::encode::AgUiEncoder::new(&EncodeOptions::default());
     for record in &records {
         encoder.chunks(record, &mut |chunk| {
             said.push_str(&format!("data: {}\n\n", serde_json::to_string(chunk).unwrap()));

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     chunk::chunks,
-    decode::{Decode, Decoded},
+    decode::{Decode, DecodeOutput},
     json,
 };
 
@@ -29,7 +29,7 @@ use crate::{
 pub(super) struct AgentsDecoder {
     seq: u64,
     begun: bool,
-    end: StreamEnd,
+    end: DecodedEnd,
     waiting: bool,
     /// An error that is terminal unless more of the run follows.
     last_error: Option<ErrorInfo>,
@@ -41,7 +41,7 @@ pub(super) struct AgentsDecoder {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum StreamEnd {
+enum DecodedEnd {
     #[default]
     NotYet,
     /// The run failed; a `done` may follow.
@@ -87,7 +87,7 @@ chunks! {
 }
 
 impl Decode for AgentsDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         let name = match frame.event {
             Some(name) => Cow::Borrowed(name),
             // In JSON lines the event name is the object's `type`.
@@ -100,7 +100,7 @@ impl Decode for AgentsDecoder {
                 }
             },
         };
-        if self.end == StreamEnd::Done || (self.end == StreamEnd::Failed && name != "done") {
+        if self.end == DecodedEnd::Done || (self.end == DecodedEnd::Failed && name != "done") {
             let message = format!("`{name}` after the end of the stream is ignored");
             return report(out, frame, ErrorKind::Order, message);
         }
@@ -109,10 +109,10 @@ impl Decode for AgentsDecoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         match (self.end, self.last_error.take()) {
-            (StreamEnd::NotYet, Some(error)) => self.push(out, None, Event::RunFailed(error)),
-            (StreamEnd::NotYet, None) if !self.waiting => {
+            (DecodedEnd::NotYet, Some(error)) => self.push(out, None, Event::RunFailed(error)),
+            (DecodedEnd::NotYet, None) if !self.waiting => {
                 let message = "the stream ended without `done`: it was cut";
                 out.errors.push(Error::new(ErrorKind::Cut, message));
             }
@@ -122,7 +122,7 @@ impl Decode for AgentsDecoder {
 }
 
 impl AgentsDecoder {
-    fn event(&mut self, name: &str, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+    fn event(&mut self, name: &str, frame: &Frame<'_>, out: &mut DecodeOutput) -> Result<(), Error> {
         if !super::NAMES.contains(&name) {
             let event = Event::Unknown(UnknownEvent::new(name.to_owned(), json::read(frame)?));
             self.push(out, None, event);
@@ -209,7 +209,7 @@ impl AgentsDecoder {
         Ok(())
     }
 
-    fn meta(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut Decoded) {
+    fn meta(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut DecodeOutput) {
         if std::mem::replace(&mut self.begun, true) {
             let message = "a second `meta` is ignored: a stream is about one run";
             return report(out, frame, ErrorKind::Order, message);
@@ -232,7 +232,7 @@ impl AgentsDecoder {
         kind: BlockKind,
         chunk: &Chunk<'_>,
         frame: &Frame<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         let delta = required(chunk.delta.as_deref(), "delta", frame)?.to_owned();
         let message = self.message(chunk.message_id.as_deref());
@@ -265,7 +265,7 @@ impl AgentsDecoder {
         name: &str,
         chunk: Chunk<'_>,
         frame: &Frame<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         let call = ToolCallId::from(required(chunk.tool_call_id.as_deref(), "toolCallId", frame)?);
         let known = self.calls.get(&call).cloned();
@@ -350,12 +350,12 @@ impl AgentsDecoder {
         Ok(())
     }
 
-    fn error(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+    fn error(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut DecodeOutput) -> Result<(), Error> {
         let message = required(chunk.message, "message", frame)?;
         let error = ErrorInfo { message, code: chunk.code, retryable: chunk.retryable, request: None };
         self.last_error = chunk.terminal.is_none().then(|| error.clone());
         let event = if chunk.terminal == Some(true) {
-            self.end = StreamEnd::Failed;
+            self.end = DecodedEnd::Failed;
             Event::RunFailed(error)
         } else {
             Event::Error(ErrorEvent { error, ..Default::default() })
@@ -364,8 +364,8 @@ impl AgentsDecoder {
         Ok(())
     }
 
-    fn done(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
-        if std::mem::replace(&mut self.end, StreamEnd::Done) == StreamEnd::Failed {
+    fn done(&mut self, chunk: Chunk<'_>, out: &mut DecodeOutput) {
+        if std::mem::replace(&mut self.end, DecodedEnd::Done) == DecodedEnd::Failed {
             return;
         }
         let open: Vec<_> = self.messages.keys().cloned().collect();
@@ -406,7 +406,7 @@ impl AgentsDecoder {
     }
 
     /// Another part begins, so an open text without a `partId` is complete.
-    fn interrupt_text(&mut self, message: &MessageId, out: &mut Decoded) {
+    fn interrupt_text(&mut self, message: &MessageId, out: &mut DecodeOutput) {
         let blocks = self.messages.entry(message.clone()).or_default();
         if let Some(block) = blocks.last.take() {
             blocks.open.retain(|open| *open != block);
@@ -414,7 +414,7 @@ impl AgentsDecoder {
         }
     }
 
-    fn end_message(&mut self, id: &MessageId, out: &mut Decoded) {
+    fn end_message(&mut self, id: &MessageId, out: &mut DecodeOutput) {
         self.close_blocks(id, out);
         let blocks = self.messages.entry(id.clone()).or_default();
         if !std::mem::replace(&mut blocks.ended, true) {
@@ -422,7 +422,7 @@ impl AgentsDecoder {
         }
     }
 
-    fn close_blocks(&mut self, id: &MessageId, out: &mut Decoded) {
+    fn close_blocks(&mut self, id: &MessageId, out: &mut DecodeOutput) {
         let blocks = self.messages.entry(id.clone()).or_default();
         blocks.last = None;
         for block in std::mem::take(&mut blocks.open) {
@@ -430,17 +430,17 @@ impl AgentsDecoder {
         }
     }
 
-    fn close_block(&mut self, message: &MessageId, (kind, id): (BlockKind, PartId), out: &mut Decoded) {
+    fn close_block(&mut self, message: &MessageId, (kind, id): (BlockKind, PartId), out: &mut DecodeOutput) {
         self.push(out, Some(message), BlockEnded::new(kind, id));
     }
 
-    fn push(&mut self, out: &mut Decoded, message: Option<&MessageId>, event: impl Into<Event>) {
+    fn push(&mut self, out: &mut DecodeOutput, message: Option<&MessageId>, event: impl Into<Event>) {
         self.push_at(out, 0, message, event);
     }
 
     fn push_at(
         &mut self,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
         time: u64,
         message: Option<&MessageId>,
         event: impl Into<Event>,
@@ -459,11 +459,11 @@ fn required<T>(value: Option<T>, field: &str, frame: &Frame<'_>) -> Result<T, Er
     })
 }
 
-fn report(out: &mut Decoded, frame: &Frame<'_>, kind: ErrorKind, message: impl Into<String>) {
+fn report(out: &mut DecodeOutput, frame: &Frame<'_>, kind: ErrorKind, message: impl Into<String>) {
     out.errors.push(Error::new(kind, message).at(frame.index, frame.offset));
 }
 
-fn read_date(date: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> u64 {
+fn read_date(date: Option<&str>, frame: &Frame<'_>, out: &mut DecodeOutput) -> u64 {
     let Some(date) = date else { return 0 };
     parse_rfc3339(date).unwrap_or_else(|| {
         let message = format!("`createdAt` must be an ISO 8601 date in UTC, not {date:?}");
@@ -472,7 +472,7 @@ fn read_date(date: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> u64 {
     })
 }
 
-fn read_role(role: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> Role {
+fn read_role(role: Option<&str>, frame: &Frame<'_>, out: &mut DecodeOutput) -> Role {
     let Some(word) = role else { return Role::Assistant };
     serde_json::from_value(Value::from(word)).unwrap_or_else(|_| {
         let message = format!("unknown role {word:?} is read as \"assistant\"");

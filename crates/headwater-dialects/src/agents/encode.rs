@@ -15,12 +15,12 @@ use headwater_protocol::{
 use serde_json::Value;
 
 use super::frames::{
-    Field, date, delta_name, json, maybe, send, send_approval, send_call, send_data, send_delta, send_error,
-    send_result, send_tool_delta, text,
+    Field, ShownToolCall, date, delta_name, json, maybe, send, send_approval, send_call, send_data,
+    send_delta, send_error, send_result, send_tool_delta, text,
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    growing::GrowingObjects,
+    growing_objects::GrowingObjects,
 };
 
 /// Encodes a run as a stream of named events.
@@ -36,11 +36,11 @@ pub(super) struct AgentsEncoder {
     /// The messages in order of their start, and whether they are open.
     messages: Vec<(MessageId, bool)>,
     current: Option<MessageId>,
-    calls: HashMap<ToolCallId, CallState>,
+    calls: HashMap<ToolCallId, ShownToolCall>,
     approvals: HashMap<ApprovalId, ToolCallId>,
     sources: HashSet<(MessageId, String)>,
     /// The open blocks. There are few, so a linear search beats a map.
-    blocks: Vec<Block>,
+    blocks: Vec<FrameBlock>,
     part_ids: HashMap<String, u32>,
     /// A block without text yet. Most get their first delta next, which makes a separate frame unnecessary.
     unsent_block: Option<BlockKey>,
@@ -48,18 +48,10 @@ pub(super) struct AgentsEncoder {
     object_messages: HashMap<String, MessageId>,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct CallState {
-    pub(super) message: MessageId,
-    pub(super) name: String,
-    /// Its `tool.call` was sent.
-    called: bool,
-}
-
 type BlockKey = (MessageId, BlockKind, PartId);
 
 #[derive(Debug, Clone)]
-struct Block {
+struct FrameBlock {
     key: BlockKey,
     /// Its `partId`.
     part: String,
@@ -329,7 +321,7 @@ impl AgentsEncoder {
         let key = (message, kind, id.clone());
         let part = self.part_id(id.as_str());
         self.blocks.retain(|block| block.key != key);
-        self.blocks.push(Block { key: key.clone(), part, attempt: origin.attempt.clone() });
+        self.blocks.push(FrameBlock { key: key.clone(), part, attempt: origin.attempt.clone() });
         self.unsent_block = Some(key);
     }
 
@@ -354,7 +346,7 @@ impl AgentsEncoder {
     }
 
     /// The open block of a delta.
-    fn open_block(&self, kind: BlockKind, id: &PartId, origin: &Origin) -> Option<&Block> {
+    fn open_block(&self, kind: BlockKind, id: &PartId, origin: &Origin) -> Option<&FrameBlock> {
         let message = origin.message.as_ref().or(self.current.as_ref())?;
         self.blocks.iter().rev().find(|block| {
             let (of, known, named) = &block.key;
@@ -380,7 +372,7 @@ impl AgentsEncoder {
         out: &mut FrameWriter,
     ) -> MessageId {
         let message = self.part(origin, out);
-        let known = CallState { message: message.clone(), name: name.to_owned(), called: false };
+        let known = ShownToolCall { message: message.clone(), name: name.to_owned(), called: false };
         self.calls.insert(call.clone(), known);
         message
     }
@@ -393,12 +385,12 @@ impl AgentsEncoder {
         input: Option<&Value>,
         origin: &Origin,
         out: &mut FrameWriter,
-    ) -> CallState {
+    ) -> ShownToolCall {
         if !self.calls.contains_key(call) {
             self.add_call(call, "", origin, out);
         }
         let Some(known) = self.calls.get_mut(call) else {
-            return CallState { message: MessageId::from(""), name: String::new(), called: true };
+            return ShownToolCall { message: MessageId::from(""), name: String::new(), called: true };
         };
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             name.clone_into(&mut known.name);

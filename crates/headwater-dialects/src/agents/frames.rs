@@ -6,8 +6,16 @@ use headwater_protocol::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::encode::CallState;
 use crate::encode::WriteChunk as _;
+
+/// A tool call that the stream has shown.
+#[derive(Debug, Clone)]
+pub(super) struct ShownToolCall {
+    pub(super) message: MessageId,
+    pub(super) name: String,
+    /// Its `tool.call` was sent.
+    pub(super) called: bool,
+}
 
 /// A field's value.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -17,14 +25,14 @@ pub(super) enum Field<'a> {
     Json(&'a Value),
     Flag(bool),
     Usage(&'a Usage),
-    Approval(Fields<'a>),
+    Approval(EventFields<'a>),
 }
 
 /// The fields of an event; those without a value are left out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'a>(&'a [(&'static str, Option<Field<'a>>)]);
+pub(super) struct EventFields<'a>(&'a [(&'static str, Option<Field<'a>>)]);
 
-impl Serialize for Fields<'_> {
+impl Serialize for EventFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in self.0 {
@@ -54,11 +62,11 @@ pub(super) fn date(time: u64) -> Option<String> {
 
 pub(super) fn send(name: &'static str, fields: &[(&'static str, Option<Field<'_>>)], out: &mut FrameWriter) {
     if out.framing() == Framing::Sse {
-        return out.chunk(Some(name), &Fields(fields));
+        return out.chunk(Some(name), &EventFields(fields));
     }
     // In JSON lines the event name goes into the object.
     let typed: Vec<_> = [("type", text(name))].into_iter().chain(fields.iter().copied()).collect();
-    out.chunk(None, &Fields(&typed));
+    out.chunk(None, &EventFields(&typed));
 }
 
 pub(super) fn delta_name(kind: BlockKind) -> &'static str {
@@ -111,7 +119,7 @@ pub(super) fn send_tool_delta(
 
 pub(super) fn send_call(
     call: &ToolCallId,
-    known: &CallState,
+    known: &ShownToolCall,
     state: ToolState,
     input: Option<Field<'_>>,
     approval: Option<Field<'_>>,
@@ -130,19 +138,19 @@ pub(super) fn send_call(
 
 pub(super) fn send_approval(
     call: &ToolCallId,
-    known: &CallState,
+    known: &ShownToolCall,
     input: Option<Field<'_>>,
     approval: &[(&'static str, Option<Field<'_>>)],
     out: &mut FrameWriter,
 ) {
     let answered = approval.iter().any(|(name, _)| *name == "approved");
     let state = if answered { ToolState::ApprovalResponded } else { ToolState::ApprovalRequested };
-    send_call(call, known, state, input, Some(Field::Approval(Fields(approval))), out);
+    send_call(call, known, state, input, Some(Field::Approval(EventFields(approval))), out);
 }
 
 pub(super) fn send_result(
     call: &ToolCallId,
-    known: &CallState,
+    known: &ShownToolCall,
     state: ToolState,
     outcome: (&'static str, Option<Field<'_>>),
     out: &mut FrameWriter,

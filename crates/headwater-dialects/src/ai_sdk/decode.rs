@@ -1,9 +1,9 @@
 //! Decodes chunks to records, as version 7.0.169 of the client reads them.
 //!
-//! The client looks up the part that a chunk refers to and rejects the stream if there is none; so does this
+//! The client looks up the part that a chunk refers to and rejects the stream if it is missing; so does this
 //! decoder.
 
-mod known;
+mod client_state;
 
 use std::borrow::Cow;
 
@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use super::chunk::{self, Block, Chunk, Data, File, Start, TextEnd, ToolApprovalRequest};
 use crate::{
-    decode::{Decode, Decoded},
+    decode::{Decode, DecodeOutput},
     json,
 };
 
-pub(super) use known::ClientState;
+pub(super) use client_state::ClientState;
 
 /// The frame after the last chunk; the client ignores it anywhere.
 pub(super) const DONE: &str = "[DONE]";
@@ -37,7 +37,7 @@ pub(super) struct AiSdkDecoder {
 }
 
 impl Decode for AiSdkDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         // Nothing after the terminal chunk is read.
         if frame.data == DONE || self.ended {
             return;
@@ -54,7 +54,7 @@ impl Decode for AiSdkDecoder {
             messages.last().filter(|last| last.role == Role::Assistant).map(|last| last.id.clone());
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         if !self.ended
             && let Some(error) = self.failed.take()
         {
@@ -64,13 +64,13 @@ impl Decode for AiSdkDecoder {
 }
 
 impl AiSdkDecoder {
-    fn say(&mut self, event: impl Into<Event>, out: &mut Decoded) {
+    fn say(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<(), Error> {
+    fn chunk(&mut self, chunk: Chunk<'_>, text: &str, out: &mut DecodeOutput) -> Result<(), Error> {
         if let Some(event) = self.event(chunk, text, out)? {
             self.say(event, out);
         }
@@ -92,7 +92,12 @@ impl AiSdkDecoder {
         Ok(Event::BlockEnded(BlockEnded { metadata, ..BlockEnded::new(kind, id) }))
     }
 
-    fn event(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<Option<Event>, Error> {
+    fn event(
+        &mut self,
+        chunk: Chunk<'_>,
+        text: &str,
+        out: &mut DecodeOutput,
+    ) -> Result<Option<Event>, Error> {
         Ok(Some(match chunk {
             Chunk::TextDelta(chunk) => self.delta(BlockKind::Text, chunk)?,
             Chunk::ReasoningDelta(chunk) => self.delta(BlockKind::Reasoning, chunk)?,
@@ -242,7 +247,7 @@ impl AiSdkDecoder {
         }
     }
 
-    fn start(&mut self, start: Start<'_>, out: &mut Decoded) -> Result<Option<Event>, Error> {
+    fn start(&mut self, start: Start<'_>, out: &mut DecodeOutput) -> Result<Option<Event>, Error> {
         if let Some(id) = start.message_id {
             self.known.start_message(&id);
             let message = MessageId::from(id);
@@ -253,7 +258,7 @@ impl AiSdkDecoder {
         Ok(None)
     }
 
-    fn metadata(&mut self, metadata: Option<Cow<'_, Value>>, out: &mut Decoded) -> Result<(), Error> {
+    fn metadata(&mut self, metadata: Option<Cow<'_, Value>>, out: &mut DecodeOutput) -> Result<(), Error> {
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_null()) {
             let metadata = self.known.metadata(metadata.into_owned())?;
             self.say(Event::MessageMetadata { metadata }, out);

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     encode::{Encode, EncodeOptions, WriteChunk as _},
-    growing::GrowingObjects,
+    growing_objects::GrowingObjects,
 };
 
 /// The clients that the stream is for.
@@ -39,7 +39,7 @@ enum Audience {
 
 /// Encodes one stream.
 #[derive(Debug, Default)]
-pub(super) struct Encoder {
+pub(super) struct AiSdkEncoder {
     audience: Audience,
     seam: String,
     /// `start` was sent.
@@ -56,9 +56,9 @@ pub(super) struct Encoder {
     attempt: Option<AttemptId>,
     /// The messages so far, and whether a page shows them: not those of a user.
     messages: HashMap<MessageId, bool>,
-    blocks: Vec<Block>,
+    blocks: Vec<OpenPart>,
     /// The calls that the client knows; a question is one too.
-    calls: HashMap<ToolCallId, Call>,
+    calls: HashMap<ToolCallId, ShownCall>,
     approvals: HashMap<ApprovalId, ToolCallId>,
     /// The calls that were finished when the client reconnected.
     done_before: HashSet<ToolCallId>,
@@ -72,7 +72,7 @@ pub(super) struct Encoder {
 
 /// A block that is open on the wire.
 #[derive(Debug)]
-struct Block {
+struct OpenPart {
     kind: BlockKind,
     id: PartId,
     message: Option<MessageId>,
@@ -81,7 +81,7 @@ struct Block {
 
 /// A call that the client knows.
 #[derive(Debug, Default)]
-struct Call {
+struct ShownCall {
     name: String,
     attempt: Option<AttemptId>,
     /// `tool-input-start` was sent, so deltas may follow.
@@ -114,7 +114,7 @@ enum Holds {
     Several,
 }
 
-impl Encoder {
+impl AiSdkEncoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
         let audience = match options.profile {
             Some(profile) if profile == super::AI_7 => Audience::Ai7,
@@ -196,7 +196,7 @@ impl Encoder {
         }
     }
 
-    fn close_blocks(&mut self, which: impl Fn(&Block) -> bool, out: &mut FrameWriter) {
+    fn close_blocks(&mut self, which: impl Fn(&OpenPart) -> bool, out: &mut FrameWriter) {
         for block in self.blocks.extract_if(.., |block| which(block)) {
             write(&block_end(block.kind, block.id.as_str(), None), out);
         }
@@ -243,7 +243,7 @@ impl Encoder {
     }
 }
 
-impl Encode for Encoder {
+impl Encode for AiSdkEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         if self.ended || self.delta(record, out) {
             return;

@@ -68,8 +68,7 @@ fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return Err(wrong(format!("`{path}` must end with `/<chat id>/stream`, as the client asks for it")));
     };
-    // In a path, a plus is not a space.
-    let id = percent_decode(&id.replace('+', "%2B"));
+    let id = percent_decode(id);
     Ok(ChatRequest { action: Action::Resume, session: Some(id.into()), ..ChatRequest::default() })
 }
 

@@ -16,7 +16,7 @@ use super::{
     END,
     chunk::{Chunk, Text, TextDelta, ToolCallStart, Transition},
 };
-use crate::decode::{Decode, Decoded};
+use crate::decode::{Decode, DecodeOutput};
 
 /// The block id of chunks without any ids.
 const ANONYMOUS: &str = "text";
@@ -61,7 +61,7 @@ pub(super) struct KortyxDecoder {
 }
 
 impl Decode for KortyxDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         if self.closed {
             return;
         }
@@ -85,7 +85,7 @@ impl Decode for KortyxDecoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         self.fail(out);
         let ended = self.done || self.closed && self.failed;
         if !ended {
@@ -100,7 +100,7 @@ impl KortyxDecoder {
         self.done && !self.waits
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut DecodeOutput) {
         if let Chunk::Done(done) = chunk {
             self.done = true;
             let asked = std::mem::take(&mut self.asked);
@@ -223,13 +223,13 @@ impl KortyxDecoder {
         self.push(event, origin, out);
     }
 
-    fn push(&mut self, event: impl Into<Event>, origin: Origin, out: &mut Decoded) {
+    fn push(&mut self, event: impl Into<Event>, origin: Origin, out: &mut DecodeOutput) {
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }
 
     /// An error ends the run if nothing follows it.
-    fn fail(&mut self, out: &mut Decoded) -> bool {
+    fn fail(&mut self, out: &mut DecodeOutput) -> bool {
         let failure = self.failure.take();
         let failed = failure.is_some();
         self.failed |= failed;

@@ -34,7 +34,7 @@ type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 /// Kortyx' page stops reading at `done`, so nothing is sent after the end of the run. Only a waiting run
 /// continues after its `done`, for readers that follow it further.
 #[derive(Debug, Default)]
-pub(super) struct Encoder {
+pub(super) struct KortyxEncoder {
     seam: String,
     started: bool,
     /// An error that ends the run was sent.
@@ -94,7 +94,7 @@ impl TextPiece {
     }
 }
 
-impl Encoder {
+impl KortyxEncoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
         Self { seam: options.seam.clone(), ..Self::default() }
     }
@@ -237,7 +237,7 @@ impl Encoder {
     }
 }
 
-impl Encode for Encoder {
+impl Encode for KortyxEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         self.chunks(record, &mut |chunk| write(chunk, out));
     }

@@ -12,7 +12,7 @@ use super::{
     decode::KortyxDecoder,
 };
 use crate::{
-    decode::{Decode as _, Decoded},
+    decode::{Decode as _, DecodeOutput},
     lint::{Findings, Lint, rules},
 };
 
@@ -40,7 +40,7 @@ pub(super) struct KortyxLinter {
     hazards: VecDeque<wire::Hazard>,
     /// Interprets the meaning of a `done`.
     decoder: KortyxDecoder,
-    decoded: Decoded,
+    decoded: DecodeOutput,
     done: bool,
     closed: bool,
     /// JSON lines have no end marker.

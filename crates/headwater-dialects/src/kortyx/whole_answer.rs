@@ -6,11 +6,11 @@ use headwater_protocol::{AttemptId, Event, Record, ToolCallId};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{chunk::Chunk, encode::Encoder};
+use super::{chunk::Chunk, encode::KortyxEncoder};
 
 /// The response to a request with `stream: false`: one JSON document.
 ///
-/// Its text is the streamed text or, if there is none, the whole messages of the nodes. Kortyx' own server
+/// Its text is the streamed text or, without streamed text, the whole messages of the nodes. Kortyx' own server
 /// puts a space between two blocks of text; this one does not. Retracted content is left out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct BufferedAnswer {
@@ -29,7 +29,7 @@ impl BufferedAnswer {
         let records: Vec<_> = records.into_iter().collect();
         let dead = Dead::new(&records);
         let mut answer = Self::default();
-        let mut encoder = Encoder::default();
+        let mut encoder = KortyxEncoder::default();
         for record in records.iter().filter(|record| !dead.said(record)) {
             encoder.chunks(record, &mut |chunk| answer.push(chunk));
         }

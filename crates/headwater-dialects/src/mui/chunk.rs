@@ -1,7 +1,7 @@
 //! The chunks of MUI X Chat, with all their fields.
 //!
 //! The real client validates nothing and ignores unknown fields. Two chunks are for our adapter only,
-//! [`Chunk::Error`] and [`Chunk::MessageUpdated`].
+//! [`Chunk::Error`] and [`Chunk::MessageUpdate`].
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     lenient::{flag, object, option, text, undefined, word},
-    message::Parts,
+    message::MuiParts,
 };
 use crate::chunk::chunks;
 
@@ -51,7 +51,7 @@ chunks! {
     } else {
         /// Ours: all parts of the message as they are now. Our adapter passes it on as the realtime event of
         /// this name.
-        MessageUpdated(MessageUpdated<'a>),
+        MessageUpdate(MessageUpdate<'a>),
         /// Application data; its type begins with `data-`.
         Data(Data<'a>),
         /// A chunk of an unknown type, unchanged.
@@ -141,11 +141,11 @@ chunks! {
     struct Empty {}
 }
 
-/// The type of [`MessageUpdated`].
+/// The type of [`MessageUpdate`].
 pub(super) const MESSAGE_UPDATED: &str = "message-updated";
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct MessageUpdated<'a> {
+pub(super) struct MessageUpdate<'a> {
     r#type: &'static str,
     message: UpdatedMessage<'a>,
 }
@@ -154,11 +154,11 @@ pub(super) struct MessageUpdated<'a> {
 struct UpdatedMessage<'a> {
     id: Text<'a>,
     /// All parts of the message.
-    parts: Parts<'a>,
+    parts: MuiParts<'a>,
 }
 
-impl<'a> MessageUpdated<'a> {
-    pub(super) fn new(id: Text<'a>, parts: Parts<'a>) -> Self {
+impl<'a> MessageUpdate<'a> {
+    pub(super) fn new(id: Text<'a>, parts: MuiParts<'a>) -> Self {
         Self { r#type: MESSAGE_UPDATED, message: UpdatedMessage { id, parts } }
     }
 }

@@ -12,23 +12,23 @@ use serde_json::{Value, value::RawValue};
 use wire::FrameHead;
 
 use super::lenient;
-use crate::decode::{Decode, Decoded};
+use crate::decode::{Decode, DecodeOutput};
 
 /// Decodes a stream for MUI X Chat.
 ///
 /// ```
-/// use headwater_dialects::{Decode as _, Decoded, mui};
+/// use headwater_dialects::{Decode as _, DecodeOutput, mui};
 /// use headwater_protocol::Frame;
 ///
 /// let data = r#"{"eventId":"m1:0","sequence":0,"chunk":{"type":"start","messageId":"m1"}}"#;
-/// let mut decoder = mui::Decoder::new();
-/// let mut out = Decoded::default();
+/// let mut decoder = mui::MuiDecoder::new();
+/// let mut out = DecodeOutput::default();
 /// decoder.frame(&Frame { event: None, id: None, data, offset: 0, index: 0 }, &mut out);
 /// assert_eq!(out.records[0].event.kind().name(), "message-started");
 /// assert_eq!(decoder.next_sequence(), Some(1));
 /// ```
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct MuiDecoder {
     sequencer: Sequencer,
     /// A sequence number arrived that no other can follow.
     stalled: bool,
@@ -53,7 +53,7 @@ struct BlockState {
     number: u64,
 }
 
-impl Decoder {
+impl MuiDecoder {
     /// A decoder at the beginning of a stream.
     #[must_use]
     pub fn new() -> Self {
@@ -91,7 +91,7 @@ impl Decoder {
 
     /// A fast path for deltas in order, as our encoder writes them; most chunks are. `false` if this is not
     /// one of them.
-    fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
+    fn delta(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> bool {
         let Some((event_id, sequence, delta)) = wire::as_written(frame.data) else { return false };
         let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);
         if in_order {
@@ -101,7 +101,7 @@ impl Decoder {
     }
 
     /// Unwraps an envelope, or takes a bare chunk.
-    fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+    fn line(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> Result<(), Error> {
         let head: FrameHead<'_> = match lenient::object(frame.data) {
             Ok(head) => head,
             Err(_) => return self.mended(frame, out),
@@ -142,7 +142,7 @@ impl Decoder {
         sequence: &Value,
         chunk: &str,
         frame: &Frame<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         let message =
             format!("the envelope's sequence is {sequence}: it must be an integer, one more each time");
@@ -155,7 +155,7 @@ impl Decoder {
     }
 
     /// JavaScript takes the last of two fields with one name; such JSON is parsed again that way.
-    fn mended(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+    fn mended(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> Result<(), Error> {
         let text = wire::single_fields(frame.data)?;
         let Ok(head) = lenient::object::<FrameHead<'_>>(&text) else {
             return Err(wire::no_chunk());
@@ -168,8 +168,8 @@ impl Decoder {
     }
 }
 
-impl Decode for Decoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+impl Decode for MuiDecoder {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         // Ignore everything after the terminal chunk, and the end marker of other dialects.
         if self.ended || frame.data.trim() == "[DONE]" || self.delta(frame, out) {
             return;
@@ -179,7 +179,7 @@ impl Decode for Decoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         if let Some((awaited, waiting)) = self.sequencer.gap().filter(|_| !self.ended) {
             let message = format!(
                 "sequence {awaited} never came, and {waiting} chunks that waited for it are lost: reconnect from it"

@@ -1,13 +1,13 @@
 //! Encodes records as numbered envelopes.
 
-mod speech;
+mod message_encoder;
 mod tool;
 
 use std::fmt::Write as _;
 
 use headwater_protocol::{FrameWriter, Piece, Record, RunState};
+use message_encoder::MessageEncoder;
 use serde::Serialize;
-use speech::Speech;
 
 use super::chunk::{BlockDelta, Chunk, ToolInputDelta};
 use crate::encode::{Encode, EncodeOptions, WriteChunk as _};
@@ -17,22 +17,22 @@ type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Encodes a run for MUI X Chat.
 #[derive(Debug)]
-pub(super) struct Encoder {
-    speech: Speech,
+pub(super) struct MuiEncoder {
+    messages: MessageEncoder,
     numbers: Numbers,
 }
 
-impl Encoder {
+impl MuiEncoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
         let numbers = Numbers { next: options.sequence, ..Numbers::default() };
-        Self { speech: Speech::default(), numbers }
+        Self { messages: MessageEncoder::default(), numbers }
     }
 }
 
-impl Encode for Encoder {
+impl Encode for MuiEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        let Self { speech, numbers } = self;
-        speech.say(record, &mut |chunk| numbers.write(chunk, out));
+        let Self { messages, numbers } = self;
+        messages.say(record, &mut |chunk| numbers.write(chunk, out));
     }
 
     /// Sends the state from `start` on, merged, for a client with an empty message, such as a reloaded page.
@@ -42,19 +42,19 @@ impl Encode for Encoder {
         for record in state.replay() {
             self.record(&record, out);
         }
-        self.speech.send_objects(&mut |chunk| self.numbers.write(chunk, out));
+        self.messages.send_objects(&mut |chunk| self.numbers.write(chunk, out));
     }
 
     fn restate(&mut self, next: Option<u64>, out: &mut FrameWriter) {
-        let Self { speech, numbers } = self;
+        let Self { messages, numbers } = self;
         numbers.next = next.unwrap_or(numbers.next);
-        speech.restate(&mut |chunk| numbers.write(chunk, out));
+        messages.restate(&mut |chunk| numbers.write(chunk, out));
     }
 
     /// A run without an end looks truncated, because it is; a waiting run completes its message.
     fn finish(&mut self, out: &mut FrameWriter) {
-        let Self { speech, numbers } = self;
-        speech.flush(&mut |chunk| numbers.write(chunk, out));
+        let Self { messages, numbers } = self;
+        messages.flush(&mut |chunk| numbers.write(chunk, out));
     }
 
     /// A response stays open while its run waits, so there is no other.
@@ -73,7 +73,7 @@ struct Numbers {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Sent<'a> {
+struct SequencedChunk<'a> {
     event_id: &'a str,
     sequence: u64,
     chunk: &'a Chunk<'a>,
@@ -93,7 +93,9 @@ impl Numbers {
                 let kind = r#","chunk":{"type":"tool-input-delta","toolCallId":"#;
                 (kind, tool_call_id, r#","inputTextDelta":"#, input_text_delta)
             }
-            chunk => return out.chunk(None, &Sent { event_id: &self.id, sequence: self.next, chunk }),
+            chunk => {
+                return out.chunk(None, &SequencedChunk { event_id: &self.id, sequence: self.next, chunk });
+            }
         };
         let pieces = [
             Piece::Json(r#"{"eventId":"#),

@@ -50,9 +50,9 @@ impl Serialize for UiMessage<'_> {
 
 /// The parts of all messages of a run: a stream is one message for MUI's client.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Parts<'a>(pub(super) &'a RunState);
+pub(super) struct MuiParts<'a>(pub(super) &'a RunState);
 
-impl Serialize for Parts<'_> {
+impl Serialize for MuiParts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(None)?;
         for shown in self.0.messages().iter().flat_map(|message| &message.parts) {

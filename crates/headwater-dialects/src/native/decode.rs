@@ -2,7 +2,7 @@
 
 use headwater_protocol::{Error, ErrorKind, Event, Frame, native};
 
-use crate::decode::{Decode, Decoded};
+use crate::decode::{Decode, DecodeOutput};
 
 /// Decodes the native wire. An event of an unknown kind becomes [`Event::Unknown`].
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct NativeDecoder {
 }
 
 impl Decode for NativeDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         self.started = true;
         match native::read_record(frame.data) {
             Ok(read) => {
@@ -27,7 +27,7 @@ impl Decode for NativeDecoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         if self.started && !self.complete {
             let message = "the stream ended before the run did: reconnect with the last cursor";
             out.errors.push(Error::new(ErrorKind::Cut, message));

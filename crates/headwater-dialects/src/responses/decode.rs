@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::END;
 use crate::{
-    decode::{Decode, Decoded},
+    decode::{Decode, DecodeOutput},
     json::EmbeddedJson,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct ResponsesDecoder {
 }
 
 impl Decode for ResponsesDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         if frame.data == END || self.ended {
             return;
         }
@@ -56,7 +56,7 @@ impl Decode for ResponsesDecoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         if !self.ended {
             out.errors.push(Error::new(ErrorKind::Cut, "the stream ended before its response did"));
         }
@@ -70,13 +70,13 @@ fn text<'v>(value: &'v Value, key: &'static str) -> Read<&'v str> {
 }
 
 impl ResponsesDecoder {
-    fn say(&mut self, event: impl Into<Event>, out: &mut Decoded) {
+    fn say(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         out.records.push(Record::new(self.seq, event));
         self.seq += 1;
     }
 
     /// Emits a part; all parts are in one message.
-    fn part(&mut self, event: impl Into<Event>, out: &mut Decoded) {
+    fn part(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         if !std::mem::replace(&mut self.message, true) {
             let message = self.id.as_str().into();
             self.say(MessageStarted { message, role: Role::Assistant, ..MessageStarted::default() }, out);
@@ -84,7 +84,7 @@ impl ResponsesDecoder {
         self.say(event, out);
     }
 
-    fn event(&mut self, kind: &str, value: &Value, out: &mut Decoded) -> Read {
+    fn event(&mut self, kind: &str, value: &Value, out: &mut DecodeOutput) -> Read {
         match kind {
             "response.created" | "response.queued" | "response.in_progress" => self.begin(value, out),
             "response.completed" | "response.incomplete" | "response.failed" => self.finish(kind, value, out),
@@ -157,7 +157,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn begin(&mut self, value: &Value, out: &mut Decoded) -> Read {
+    fn begin(&mut self, value: &Value, out: &mut DecodeOutput) -> Read {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn finish(&mut self, kind: &str, value: &Value, out: &mut Decoded) -> Read {
+    fn finish(&mut self, kind: &str, value: &Value, out: &mut DecodeOutput) -> Read {
         let response = value.get("response").ok_or("response")?;
         let field = |path: &str| response.pointer(path).and_then(Value::as_str);
         let usage = response.get("usage").filter(|usage| usage.is_object()).map(usage);
@@ -204,12 +204,12 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn fail(&mut self, error: ErrorInfo, out: &mut Decoded) {
+    fn fail(&mut self, error: ErrorInfo, out: &mut DecodeOutput) {
         self.ended = true;
         self.say(Event::RunFailed(error), out);
     }
 
-    fn added(&mut self, item: &Value, out: &mut Decoded) -> Read {
+    fn added(&mut self, item: &Value, out: &mut DecodeOutput) -> Read {
         let (kind, id) = (text(item, "type")?, text(item, "id").unwrap_or_default());
         let tool = match kind {
             "function_call" => {
@@ -223,7 +223,7 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn done(&mut self, item: &Value, out: &mut Decoded) -> Read {
+    fn done(&mut self, item: &Value, out: &mut DecodeOutput) -> Read {
         let (kind, id) = (text(item, "type")?, text(item, "id").unwrap_or_default());
         match kind {
             "message" => self.whole(BlockKind::Text, id, item.get("content"), out),
@@ -299,7 +299,7 @@ impl ResponsesDecoder {
     }
 
     /// The texts of an item that were not streamed.
-    fn whole(&mut self, kind: BlockKind, item: &str, parts: Option<&Value>, out: &mut Decoded) {
+    fn whole(&mut self, kind: BlockKind, item: &str, parts: Option<&Value>, out: &mut DecodeOutput) {
         if self.streamed.contains(item) {
             return;
         }
@@ -314,7 +314,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn delta(&mut self, kind: BlockKind, index: &'static str, value: &Value, out: &mut Decoded) -> Read {
+    fn delta(&mut self, kind: BlockKind, index: &'static str, value: &Value, out: &mut DecodeOutput) -> Read {
         let (item, delta) = (text(value, "item_id")?, text(value, "delta")?);
         let at = value.get(index).and_then(Value::as_u64).ok_or(index)?;
         let id = block_id(item, at);
@@ -326,7 +326,13 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn block_done(&mut self, kind: BlockKind, index: &'static str, value: &Value, out: &mut Decoded) -> Read {
+    fn block_done(
+        &mut self,
+        kind: BlockKind,
+        index: &'static str,
+        value: &Value,
+        out: &mut DecodeOutput,
+    ) -> Read {
         let item = text(value, "item_id")?;
         let at = value.get(index).and_then(Value::as_u64).ok_or(index)?;
         if self.blocks.remove(&(item.to_owned(), kind, at)) {

@@ -1,14 +1,11 @@
 //! The documents of a response, complete or partial, and of an error.
 
-use headwater_protocol::{FrameWriter, Framing, Usage};
+use headwater_protocol::Usage;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Value, json};
 
-use super::{encode::ResponsesEncoder, item::Item};
-use crate::{
-    documents::{ErrorReply, WholeAnswer},
-    encode::{Encode as _, EncodeOptions},
-};
+use super::item::Item;
+use crate::documents::ErrorReply;
 
 /// The status of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -108,36 +105,6 @@ fn usage(usage: &Usage) -> Value {
         "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens.unwrap_or(0) },
         "total_tokens": usage.total_tokens.unwrap_or(input + output),
     })
-}
-
-/// The document of a response, as far as the records go.
-pub(super) fn whole_answer(answer: &WholeAnswer<'_>) -> Value {
-    let mut encoder = ResponsesEncoder::new(&EncodeOptions::default());
-    let mut out = FrameWriter::new(Framing::Sse);
-    let (before, rest) = answer.records.split_at(answer.records.partition_point(|it| it.seq <= answer.since));
-    for record in before {
-        encoder.record(record, &mut out);
-        out.clear();
-    }
-    if answer.since > 0 {
-        encoder.next_response(&mut out);
-    }
-    for record in rest {
-        encoder.record(record, &mut out);
-        out.clear();
-    }
-    encoder.finish(&mut out);
-    let mut document = encoder.document();
-    // A queued response has no records yet that would name it.
-    if let Some(id) = &answer.names.run {
-        document.id = id;
-    }
-    document.model = document.model.or(answer.names.model.as_deref());
-    if document.created == 0 {
-        document.created = answer.created;
-    }
-    // All keys are strings, so this cannot fail.
-    serde_json::to_value(&document).unwrap_or_default()
 }
 
 /// The document of an error.

@@ -20,7 +20,7 @@ use super::{
     name,
 };
 use crate::encode::{Encode, EncodeOptions};
-use call::{Call, OpenApproval};
+use call::{CallItem, OpenApproval};
 use wire::{ItemEvent, PartEvent, ResponseEvent, TextEvent, send, send_delta};
 
 /// Encodes a run as the stream of a response.
@@ -58,7 +58,7 @@ pub(super) struct ResponsesEncoder {
     /// How many items of the run have a numbered id.
     count: u64,
     blocks: Vec<OpenBlock>,
-    calls: HashMap<ToolCallId, Call>,
+    calls: HashMap<ToolCallId, CallItem>,
     approvals: Vec<OpenApproval>,
     questions: Vec<Interrupt>,
     objects: StructuredStreams,

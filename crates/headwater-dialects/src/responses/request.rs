@@ -176,8 +176,7 @@ fn tools(body: &mut Map<String, Value>) -> Result<Vec<ClientTool>, Error> {
 
 /// The response that a request names.
 fn named(id: &str, place: &str) -> Result<AnswerRef, Error> {
-    // In a path, a plus is not a space.
-    let id = percent_decode(&id.replace('+', "%2B"));
+    let id = percent_decode(id);
     name::parse(&id).ok_or_else(|| {
         wrong(format!("{place} must name a response by an id that this server gave, such as `resp_run_….0`"))
     })

@@ -2,7 +2,7 @@
 //!
 //! The client ignores `id`, `model`, `timestamp`, `role` and `index`, so any values are accepted for them.
 
-mod loose;
+mod lenient;
 
 use std::borrow::Cow;
 
@@ -41,63 +41,63 @@ chunks! {
 
     /// A text delta. The client uses `content`, the text so far, only to detect a new segment.
     struct Content<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
-        delta?: text = "loose::text", content?: text = "loose::text", role?: text = "loose::text",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
+        delta?: text = "lenient::text", content?: text = "lenient::text", role?: text = "lenient::text",
     }
     struct Thinking<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
-        delta?: text = "loose::text", content?: text = "loose::text",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
+        delta?: text = "lenient::text", content?: text = "lenient::text",
     }
     /// A delta of a tool call's input. The client fails without `toolCall`.
     struct ToolCall<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
         #[serde(borrow)]
         tool_call?: Call<'a>,
-        index?: u64 = "loose::number",
+        index?: u64 = "lenient::number",
     }
     /// The output is text, usually JSON.
     struct ToolResult<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
-        tool_call_id?: text = "loose::text", content?: Value = "present",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
+        tool_call_id?: text = "lenient::text", content?: Value = "present",
     }
     /// The end of a model call or of the response. A missing reason is sent as `null`.
     struct Done<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
         #[serde(borrow, default)]
-        finish_reason: Option<Cow<'a, str>> = "loose::text",
-        usage?: TokenUsage = "loose::or_none",
+        finish_reason: Option<Cow<'a, str>> = "lenient::text",
+        usage?: TokenUsage = "lenient::or_none",
     }
     /// The client fails without `error`.
     struct Failure<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
         #[serde(borrow)]
         error?: ErrorBody<'a>,
     }
     /// The client fails without `approval`.
     struct ApprovalRequested<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
-        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
+        tool_call_id?: text = "lenient::text", tool_name?: text = "lenient::text",
         input?: Cow<'a, Value> = "present",
         #[serde(borrow)]
         approval?: ApprovalBody<'a>,
     }
     /// Asks the page to execute a call.
     struct ToolInputAvailable<'a> {
-        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
-        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        id?: text = "lenient::text", model?: text = "lenient::text", timestamp?: u64 = "lenient::number",
+        tool_call_id?: text = "lenient::text", tool_name?: text = "lenient::text",
         input?: Cow<'a, Value> = "present",
     }
 
     /// A call within a [`ToolCall`] chunk.
     struct Call<'a> {
-        id?: text = "loose::text",
+        id?: text = "lenient::text",
         #[serde(rename = "type")]
-        kind?: text = "loose::text",
+        kind?: text = "lenient::text",
         #[serde(borrow)]
         function?: Function<'a>,
     }
     /// The function of a [`Call`].
-    struct Function<'a> { name?: text = "loose::text", arguments?: text = "loose::falsy_or_text", }
+    struct Function<'a> { name?: text = "lenient::text", arguments?: text = "lenient::falsy_or_text", }
     /// The usage of a model call.
     #[derive(Copy)]
     struct TokenUsage {
@@ -106,12 +106,12 @@ chunks! {
         #[serde(default)] total_tokens: u64,
     }
     /// An error.
-    struct ErrorBody<'a> { message?: text = "loose::text", code?: text = "loose::text", }
+    struct ErrorBody<'a> { message?: text = "lenient::text", code?: text = "lenient::text", }
     /// An approval request.
     struct ApprovalBody<'a> {
-        id?: text = "loose::text",
+        id?: text = "lenient::text",
         #[serde(default)]
-        needs_approval: bool = "loose::flag",
+        needs_approval: bool = "lenient::flag",
     }
 }
 

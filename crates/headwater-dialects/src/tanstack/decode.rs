@@ -10,7 +10,7 @@ use page::PageState;
 use serde_json::Value;
 
 use super::{END_MARKER, chunk::Chunk};
-use crate::decode::{Decode, Decoded};
+use crate::decode::{Decode, DecodeOutput};
 
 /// Decodes the streams of TanStack AI servers.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct TanStackDecoder {
 
 /// Receives a chunk's records, and holds their common fields.
 struct RecordSink<'s> {
-    out: &'s mut Decoded,
+    out: &'s mut DecodeOutput,
     seq: &'s mut u64,
     time: u64,
     origin: Origin,
@@ -42,7 +42,7 @@ impl RecordSink<'_> {
 }
 
 impl Decode for TanStackDecoder {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         // The client reads lines, not events: each line is a chunk.
         if memchr::memchr(b'\n', frame.data.as_bytes()).is_none() {
             return self.line(frame, out);
@@ -56,7 +56,7 @@ impl Decode for TanStackDecoder {
         }
     }
 
-    fn end(&mut self, out: &mut Decoded) {
+    fn end(&mut self, out: &mut DecodeOutput) {
         let frame = Frame { event: None, id: None, data: "", offset: 0, index: 0 };
         let Self { seq, page } = self;
         let (time, origin) = (page.time(), page.origin());
@@ -65,7 +65,7 @@ impl Decode for TanStackDecoder {
 }
 
 impl TanStackDecoder {
-    fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+    fn line(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) {
         if frame.data == END_MARKER {
             return;
         }

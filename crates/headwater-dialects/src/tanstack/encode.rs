@@ -1,24 +1,24 @@
 //! Encodes events as chunks.
 //!
 //! The client keeps one assistant message per response, and its reaction to a chunk depends on what it has
-//! seen, so the encoder tracks a few facts about the page in [`Page`]. The resulting rules avoid hazards of
+//! seen, so the encoder tracks a few facts about the page in [`ClientPage`]. The resulting rules avoid hazards of
 //! the published client (0.2.2), each handled in one place:
 //!
 //! - a delta is never missing and never empty, which would render `undefined` or end the run;
 //! - after a tool call, text begins a new segment only if the chunk has `content: ""`, and only then may it
-//!   have it, or text is repeated or lost ([`Encoder::text`]);
+//!   have it, or text is repeated or lost ([`TanstackEncoder::text`]);
 //! - a part between two texts without a tool call repeats the text before it, so such reasoning is not sent,
-//!   and such an output is preceded by its call ([`Encoder::thought`], [`Encoder::result`]);
-//! - approvals and client tool calls come after `done(tool_calls)` ([`Encoder::settle`]), and the page
+//!   and such an output is preceded by its call ([`TanstackEncoder::thought`], [`TanstackEncoder::result`]);
+//! - approvals and client tool calls come after `done(tool_calls)` ([`TanstackEncoder::settle`]), and the page
 //!   executes nothing before the run waits for it ([`asked`]);
 //! - a visible server call keeps the page from continuing ([`later`]);
 //! - a reused call id gets another name on the page ([`calls`]);
 //! - nothing follows an error.
 
-mod asked;
 mod calls;
-mod later;
+mod deferred_calls;
 mod object;
+mod page_requests;
 mod reentry;
 mod run;
 mod tool;
@@ -28,32 +28,32 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use calls::Calls;
+use deferred_calls::Later;
 use headwater_protocol::{
     ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
     Executor, FrameWriter, Framing, MessageId, MessageStarted, PartId, Record, Role, RunState, ToolCallId,
     ToolInputAvailable, ToolInputError,
 };
-use later::Later;
 
 use super::{
     CLIENT_TOOLS, END_MARKER,
     chunk::{Base, Call, Chunk, Content, Function, Thinking, ToolCall},
 };
 use crate::{
-    dialect::ContentMode,
     encode::{Encode, EncodeOptions, Pieces, WriteChunk as _},
-    growing::GrowingObjects,
+    growing_objects::GrowingObjects,
+    profile::ContentMode,
 };
 
 /// Encodes a run for TanStack AI's client.
 #[derive(Debug, Default)]
-pub(super) struct Encoder {
+pub(super) struct TanstackEncoder {
     mode: ContentMode,
     seam: String,
     /// The source of `content`: the text of the segment or of the whole response. Empty in compact mode.
     said: String,
     thought: String,
-    page: Page,
+    page: ClientPage,
     calls: Calls,
     /// Messages of other roles, which are not shown.
     hidden: Vec<MessageId>,
@@ -77,19 +77,19 @@ pub(super) struct Encoder {
     objects: GrowingObjects,
     /// The objects that have a call in this response.
     object_calls: HashSet<String>,
-    pen: Pen,
+    pen: ChunkBuffers,
 }
 
 /// Buffers for writing chunks, kept so that writing one does not allocate.
 #[derive(Debug, Default)]
-struct Pen {
+struct ChunkBuffers {
     id: String,
     model: String,
 }
 
 /// The facts about the page that the next chunk depends on.
 #[derive(Debug, Default)]
-struct Page {
+struct ClientPage {
     /// The current segment has text.
     has_text: bool,
     /// The last part is a text.
@@ -104,7 +104,7 @@ struct Page {
     turn_is_over: bool,
 }
 
-impl Page {
+impl ClientPage {
     /// Whether a part added now makes the next text repeat the one before.
     fn would_repeat(&self) -> bool {
         self.has_text && !self.call_since_text
@@ -133,17 +133,17 @@ enum End {
 }
 
 /// Receives chunks, and holds the common fields of one record's chunks.
-struct Sink<'s> {
+struct ChunkSink<'s> {
     to: &'s mut dyn FnMut(&Chunk<'_>),
     record: &'s Record,
-    pen: &'s mut Pen,
+    pen: &'s mut ChunkBuffers,
     count: u32,
 }
 
-impl Sink<'_> {
+impl ChunkSink<'_> {
     /// The receiver of the next chunk, and its base fields.
     fn next(&mut self) -> (&mut dyn FnMut(&Chunk<'_>), Base<'_>) {
-        let Self { to, record, pen: Pen { id, model }, count } = self;
+        let Self { to, record, pen: ChunkBuffers { id, model }, count } = self;
         id.clear();
         // Writing to a string never fails.
         let _ = match *count {
@@ -160,13 +160,13 @@ impl Sink<'_> {
     }
 }
 
-impl Encoder {
+impl TanstackEncoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
         Self {
             mode: options.content,
             seam: options.seam.clone(),
             tells_later: options.profile == Some(CLIENT_TOOLS),
-            pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
+            pen: ChunkBuffers { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
             ..Self::default()
         }
     }
@@ -177,11 +177,11 @@ impl Encoder {
             return;
         }
         let mut pen = std::mem::take(&mut self.pen);
-        self.encode(&mut Sink { to, record, pen: &mut pen, count: 0 });
+        self.encode(&mut ChunkSink { to, record, pen: &mut pen, count: 0 });
         self.pen = pen;
     }
 
-    fn encode(&mut self, sink: &mut Sink<'_>) {
+    fn encode(&mut self, sink: &mut ChunkSink<'_>) {
         let record = sink.record;
         self.note_asked(&record.event);
         match &record.event {
@@ -231,7 +231,7 @@ impl Encoder {
         }
     }
 
-    fn tool_event(&mut self, sink: &mut Sink<'_>) {
+    fn tool_event(&mut self, sink: &mut ChunkSink<'_>) {
         if self.is_hidden(sink.record) {
             return;
         }
@@ -281,7 +281,7 @@ impl Encoder {
         }
     }
 
-    fn text(&mut self, sink: &mut Sink<'_>, delta: &str) {
+    fn text(&mut self, sink: &mut ChunkSink<'_>, delta: &str) {
         // An empty delta without `content` ends the run on the page.
         if delta.is_empty() || self.is_hidden(sink.record) {
             return;
@@ -298,7 +298,7 @@ impl Encoder {
         self.delta(sink, delta);
     }
 
-    fn delta(&mut self, sink: &mut Sink<'_>, delta: &str) {
+    fn delta(&mut self, sink: &mut ChunkSink<'_>, delta: &str) {
         let content = self.content(delta);
         let (to, base) = sink.next();
         let delta = Some(Cow::Borrowed(delta));
@@ -329,7 +329,7 @@ impl Encoder {
         }
     }
 
-    fn thought(&mut self, sink: &mut Sink<'_>, part: &PartId, delta: &str) {
+    fn thought(&mut self, sink: &mut ChunkSink<'_>, part: &PartId, delta: &str) {
         if !self.page.has_thoughts && self.page.would_repeat() && self.unseen.as_ref() != Some(part) {
             self.unseen = Some(part.clone());
         }
@@ -351,7 +351,7 @@ impl Encoder {
     }
 }
 
-impl Encode for Encoder {
+impl Encode for TanstackEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         self.chunks(record, &mut |chunk| write(chunk, out));
     }
@@ -369,7 +369,7 @@ impl Encode for Encoder {
 
     /// A response is a new message, in which the page knows no earlier calls.
     fn next_response(&mut self, _: &mut FrameWriter) {
-        self.page = Page::default();
+        self.page = ClientPage::default();
         self.calls = Calls::default();
         self.object_calls.clear();
         self.said.clear();
@@ -428,7 +428,7 @@ const UNKNOWN_MODEL: &str = "unknown";
 
 const ROLE: Option<Cow<'static, str>> = Some(Cow::Borrowed("assistant"));
 
-fn set_model(pen: &mut Pen, model: Option<&str>) {
+fn set_model(pen: &mut ChunkBuffers, model: Option<&str>) {
     if let Some(model) = model {
         pen.model.clear();
         pen.model.push_str(model);

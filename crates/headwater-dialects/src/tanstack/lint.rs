@@ -11,8 +11,8 @@ use super::{
     decode::TanStackDecoder,
 };
 use crate::{
-    decode::{Decode as _, Decoded},
-    lint::{Findings, Lint, Rule, rules},
+    decode::{Decode as _, DecodeOutput},
+    lint::{Findings, Lint, LintRule, rules},
 };
 
 rules! {
@@ -41,7 +41,7 @@ rules! {
 #[derive(Debug, Default)]
 pub(super) struct TanStackLinter {
     /// Positions at which the client's parser fails, with the rule.
-    trips: VecDeque<(u64, Rule, String)>,
+    trips: VecDeque<(u64, LintRule, String)>,
     is_ndjson: bool,
     decoder: TanStackDecoder,
     /// The calls that have a result.
@@ -67,7 +67,7 @@ impl Lint for TanStackLinter {
     }
 
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
-        let mut add = |rule: Rule, seen: String| findings.add(rule.name, seen, rule.demands);
+        let mut add = |rule: LintRule, seen: String| findings.add(rule.name, seen, rule.demands);
         let until = frame.offset + frame.data.len() as u64;
         while self.trips.front().is_some_and(|(offset, ..)| *offset <= until) {
             self.trips.pop_front().into_iter().for_each(|(_, rule, seen)| add(rule, seen));
@@ -107,7 +107,7 @@ impl Lint for TanStackLinter {
 }
 
 impl TanStackLinter {
-    fn chunk(&mut self, chunk: &Chunk<'_>, frame: &Frame<'_>, add: &mut dyn FnMut(Rule, String)) {
+    fn chunk(&mut self, chunk: &Chunk<'_>, frame: &Frame<'_>, add: &mut dyn FnMut(LintRule, String)) {
         if !matches!(chunk, Chunk::Other(_)) {
             base(&chunk.base(), add);
         }
@@ -142,7 +142,7 @@ impl TanStackLinter {
             }
             _ => {}
         }
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodeOutput::default();
         self.decoder.frame(frame, &mut decoded);
         for error in decoded.errors {
             let rule = if error.kind() == ErrorKind::Order { AFTER_DONE } else { SHAPE };
@@ -171,7 +171,7 @@ impl TanStackLinter {
 }
 
 /// The rule that a line of SSE breaks for the client's parser, which expects `data: ` and JSON.
-fn trips_over(line: &[u8]) -> Option<Rule> {
+fn trips_over(line: &[u8]) -> Option<LintRule> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() || line == b"data: [DONE]" {
         None
@@ -188,7 +188,7 @@ fn trips_over(line: &[u8]) -> Option<Rule> {
     }
 }
 
-fn base(base: &Base<'_>, add: &mut dyn FnMut(Rule, String)) {
+fn base(base: &Base<'_>, add: &mut dyn FnMut(LintRule, String)) {
     let missing =
         [("id", base.id.is_none()), ("model", base.model.is_none()), ("timestamp", base.timestamp.is_none())];
     for (field, _) in missing.iter().filter(|(_, missing)| *missing) {

@@ -3,7 +3,7 @@
 use headwater_protocol::{Message, Part, StructuredPart, ToolPart, ToolState};
 use serde_json::{Value, json};
 
-use crate::{ag_ui::denial, json::with};
+use crate::{denial::denial, json::with};
 
 /// A message in the form of a TanStack AI page, for its history.
 ///

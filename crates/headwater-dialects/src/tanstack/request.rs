@@ -11,8 +11,8 @@ use headwater_protocol::{Error, ErrorKind, SessionId};
 use serde_json::{Map, Value};
 
 use crate::{
-    dialect::ContentMode,
     json::kind_of,
+    profile::ContentMode,
     request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor},
 };
 

@@ -1,7 +1,7 @@
 //! The `ag_ui` dialect against recordings of its real clients.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use headwater_dialects::{Action, Decoded, Decoder, RawRequest, RequestCursor, lint};
+use headwater_dialects::{Action, DecodeOutput, Decoder, RawRequest, RequestCursor, lint};
 use headwater_protocol::{ErrorKind, Event, Frame, Framing, Message, Part, Record, Role, RunState};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -35,7 +35,7 @@ impl Page {
     }
 
     /// Applies the events of one response.
-    fn read<'a>(&mut self, events: impl Iterator<Item = &'a str>) -> Decoded {
+    fn read<'a>(&mut self, events: impl Iterator<Item = &'a str>) -> DecodeOutput {
         let dialect = headwater_dialects::reader("ag-ui").unwrap();
         let mut state = RunState::with_rules(dialect.rules()).with_messages(self.messages.clone());
         if let Some(shared) = self.state.take() {
@@ -43,7 +43,7 @@ impl Page {
             state.apply(&Record::new(0, event)).unwrap();
         }
         let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(&self.messages);
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodeOutput::default();
         for (index, data) in events.enumerate() {
             let frame = Frame { event: None, id: None, data, offset: 0, index: index as u64 };
             decoder.frame(&frame, &mut decoded);
@@ -181,7 +181,7 @@ fn gave_up(row: &Value) -> bool {
     matches!(row["errorKind"].as_str(), Some("schema" | "verify" | "chunk" | "frame" | "json"))
 }
 
-fn compare_error(decoded: &Decoded) -> Result<(), String> {
+fn compare_error(decoded: &DecodeOutput) -> Result<(), String> {
     decoded.fatal().map_or(Ok(()), |fatal| Err(format!("we give up, they do not: {fatal}")))
 }
 
@@ -261,7 +261,7 @@ fn events_accepted_by_the_client_are_decoded() {
     for row in rows {
         judge.row(row["name"].as_str().unwrap(), |_| {
             let mut decoder = Decoder::new(dialect, Framing::Sse);
-            let mut decoded = Decoded::default();
+            let mut decoded = DecodeOutput::default();
             decoder.feed(format!("data: {}\n\n", row["event"]).as_bytes(), &mut decoded);
             let unread =
                 |kind: ErrorKind| matches!(kind, ErrorKind::Field | ErrorKind::Json | ErrorKind::UnknownType);
@@ -285,7 +285,7 @@ fn bytes_are_split_into_events_like_in_the_client() {
             let pieces: Vec<_> =
                 pieces.map(|piece| STANDARD.decode(piece.as_str().unwrap()).unwrap()).collect();
             let mut decoder = Decoder::new(dialect, Framing::Sse);
-            let mut decoded = Decoded::default();
+            let mut decoded = DecodeOutput::default();
             pieces.iter().for_each(|piece| decoder.feed(piece, &mut decoded));
             decoder.finish(&mut decoded);
             let delivered = row["run"]["delivered"].as_array().unwrap().len();

@@ -45,7 +45,7 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -
 }
 
 /// The records for the expectation. Most clients show the same whether they stayed or reconnected; a TanStack
-/// page shows what was streamed, and after a reconnect the outcome.
+/// page shows the streamed messages, and after a reconnect the outcome.
 fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
     match scenario.comes_back_after {
         Some(cut) if dialect.name() == "tanstack" => {
@@ -186,7 +186,13 @@ fn clients(dialect: &str, profile: &str, records: &[Record]) -> Option<Value> {
     }
 }
 
-fn write_case(folder: &Path, name: &str, body: &[u8], expected: &Value, bless: bool) -> Result<(), String> {
+pub(crate) fn write_case(
+    folder: &Path,
+    name: &str,
+    body: &[u8],
+    expected: &Value,
+    bless: bool,
+) -> Result<(), String> {
     let files = [
         (folder.join(format!("{name}.sse")), body.to_vec()),
         (folder.join(format!("{name}.expected.json")), format!("{expected:#}\n").into_bytes()),

@@ -1,7 +1,7 @@
 //! The form in which messages of ours and of vendors are compared: text, reasoning, tools, sources, files and
 //! data, in the order of the parts.
 
-use headwater_dialects::{Decoded, Decoder, Reader};
+use headwater_dialects::{DecodeOutput, Decoder, Reader};
 use headwater_protocol::{Frame, Framing, Message, Part, RunState};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(crate) struct Reduced {
     pub(crate) state: RunState,
-    pub(crate) decoded: Decoded,
+    pub(crate) decoded: DecodeOutput,
 }
 
 impl Reduced {
@@ -24,7 +24,7 @@ pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[St
     let dialect = headwater_dialects::reader(dialect).unwrap();
     let messages = start.as_ref().map(RunState::messages).unwrap_or_default();
     let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(messages);
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodeOutput::default();
     for (index, chunk) in chunks.iter().enumerate() {
         let frame = Frame { event: None, id: None, data: chunk, offset: 0, index: index as u64 };
         decoder.frame(&frame, &mut decoded);
@@ -37,7 +37,7 @@ pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[St
 pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) -> Reduced {
     let dialect = headwater_dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, framing);
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodeOutput::default();
     for piece in pieces {
         decoder.feed(piece, &mut decoded);
     }
@@ -45,7 +45,7 @@ pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) 
     reduce(dialect, None, decoded)
 }
 
-fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: Decoded) -> Reduced {
+fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: DecodeOutput) -> Reduced {
     let mut state = start.unwrap_or_else(|| RunState::with_rules(dialect.rules()));
     for record in &decoded.records {
         // A refused update changes nothing; tests that care check it themselves.

@@ -2,7 +2,7 @@
 //!
 //! `HEADWATER_GARBAGE` sets how many inputs each decoder gets; `cargo xtask garbage` gives it a million.
 
-use headwater_dialects::{Decoded, Decoder, Dialect, EncodeOptions, Encoder, lint};
+use headwater_dialects::{DecodeOutput, Decoder, Dialect, EncodeOptions, Encoder, lint};
 use headwater_protocol::{Framing, Record, RunState};
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -130,7 +130,7 @@ fn decoders_survive_any_bytes() {
             let seeds = seeds(dialect, framing);
             let words = vocabulary(&seeds);
             let mut dice = Dice(7);
-            let mut out = Decoded::default();
+            let mut out = DecodeOutput::default();
             for _ in 0..inputs() {
                 let bytes = garbage(&mut dice, &seeds, &words, framing);
                 out.clear();

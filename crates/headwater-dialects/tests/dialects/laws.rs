@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_dialects::{Decoded, Decoder, Dialect, EncodeOptions, Encoder, Reader, Support, lint};
+use headwater_dialects::{DecodeOutput, Decoder, Dialect, EncodeOptions, Encoder, Reader, Support, lint};
 use headwater_protocol::{
     AttemptRetracted, ErrorKind, Event, EventKind, Framing, Part, Record, RunState, ToolOutput,
 };
@@ -50,9 +50,9 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) ->
     encoder.take()
 }
 
-fn decode(dialect: &dyn Dialect, options: &EncodeOptions, bytes: &[u8]) -> Decoded {
+fn decode(dialect: &dyn Dialect, options: &EncodeOptions, bytes: &[u8]) -> DecodeOutput {
     let mut decoder = Decoder::new(reader(dialect), framing(options));
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     decoder.feed(bytes, &mut out);
     decoder.finish(&mut out);
     out
@@ -169,7 +169,7 @@ proptest! {
             let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
             at.sort_unstable();
             let mut decoder = Decoder::new(reader(dialect), framing(&options));
-            let mut out = Decoded::default();
+            let mut out = DecodeOutput::default();
             let mut from = 0;
             for to in at.into_iter().chain([bytes.len()]) {
                 decoder.feed(&bytes[from..to], &mut out);
@@ -185,7 +185,7 @@ proptest! {
         for (dialect, options) in speakers() {
             let records = shown(dialect, &options, &records);
             for cut in 0..=records.len() {
-                comes_back(dialect, &options, &records, cut)?;
+                resume_law(dialect, &options, &records, cut)?;
             }
         }
     }
@@ -323,7 +323,7 @@ fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunSt
     json!({ "texts": texts, "calls": calls, "objects": objects })
 }
 
-fn comes_back(
+fn resume_law(
     dialect: &dyn Dialect,
     options: &EncodeOptions,
     records: &[Record],

@@ -14,6 +14,7 @@ mod ag_ui;
 mod agents;
 mod ai_sdk;
 mod allocations;
+mod axum;
 mod cases;
 mod docs;
 mod flat;

@@ -1,8 +1,8 @@
 //! MUI X Chat: our decoder and reducer against recordings of its own client.
 
 use headwater_dialects::{
-    Decode as _, Decoded, RawRequest, lint,
-    mui::{Decoder, UiMessage},
+    Decode as _, DecodeOutput, RawRequest, lint,
+    mui::{MuiDecoder, UiMessage},
 };
 use headwater_protocol::{ErrorKind, Frame, FrameReader, Framing, Message, RunState};
 use serde::Deserialize;
@@ -115,12 +115,12 @@ fn read(row: &Value, chunks: &[String]) -> Reduced {
     let seen = options["seenEventIds"].as_array().cloned().unwrap_or_default();
     let seen = seen.iter().filter_map(Value::as_str);
     let mut decoder =
-        Decoder::new().with_message(message).resume(options["reconnectFromSequence"].as_i64(), seen);
+        MuiDecoder::new().with_message(message).resume(options["reconnectFromSequence"].as_i64(), seen);
     follow(&mut decoder, state, chunks)
 }
 
-fn follow(decoder: &mut Decoder, mut state: RunState, chunks: &[String]) -> Reduced {
-    let mut decoded = Decoded::default();
+fn follow(decoder: &mut MuiDecoder, mut state: RunState, chunks: &[String]) -> Reduced {
+    let mut decoded = DecodeOutput::default();
     for (index, data) in chunks.iter().enumerate() {
         if decoded.fatal().is_none() {
             let frame = Frame { event: None, id: None, data, offset: 0, index: index as u64 };
@@ -192,7 +192,7 @@ fn reply(row: &Value) -> RunState {
         chunks = items(&stream);
     }
     let rules = headwater_dialects::reader("mui").unwrap().rules();
-    let mut decoder = Decoder::new();
+    let mut decoder = MuiDecoder::new();
     let first = follow(&mut decoder, RunState::with_rules(rules), &chunks);
     if first.decoded.fatal().is_some() {
         return first.state;
@@ -206,7 +206,7 @@ fn reply(row: &Value) -> RunState {
         return first.state;
     }
     let seen: Vec<_> = decoder.seen_event_ids().collect();
-    let mut decoder = Decoder::new().with_message(message).resume(decoder.next_sequence(), seen);
+    let mut decoder = MuiDecoder::new().with_message(message).resume(decoder.next_sequence(), seen);
     follow(&mut decoder, first.state, &items(&streams(row, "reconnect").unwrap().remove(0))).state
 }
 

@@ -1,7 +1,7 @@
 //! The `tanstack` dialect against recordings of its real clients.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use headwater_dialects::{Action, Decoded, Decoder, RawRequest, lint};
+use headwater_dialects::{Action, DecodeOutput, Decoder, RawRequest, lint};
 use headwater_protocol::{
     ApprovalAnswered, Event, Frame, FrameReader, Framing, MessageStarted, Record, Role, RunState, Tail,
     ToolOutput, ToolOutputError,
@@ -17,7 +17,7 @@ use crate::{
 struct Page {
     state: RunState,
     decoder: Option<Decoder>,
-    decoded: Decoded,
+    decoded: DecodeOutput,
     /// The frame at which the client would have failed.
     died_at: Option<u64>,
 }
@@ -28,7 +28,7 @@ impl Page {
         Self {
             state: RunState::with_rules(dialect.rules()),
             decoder: None,
-            decoded: Decoded::default(),
+            decoded: DecodeOutput::default(),
             died_at: None,
         }
     }

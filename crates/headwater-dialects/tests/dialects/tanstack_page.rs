@@ -200,7 +200,7 @@ impl Page {
                     .filter(|tool| tool.attempt.as_deref() == Some(attempt.as_str()) && !tool.settled)
                     .map(|tool| tool.id.clone())
                     .collect();
-                dead.iter().for_each(|call| self.output(call, failed("the call was taken back"), true));
+                dead.iter().for_each(|call| self.output(call, failed("the call was retracted"), true));
             }
             _ => {}
         }

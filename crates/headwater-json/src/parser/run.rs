@@ -1,6 +1,6 @@
 //! The hot loop over tokens.
 
-use super::lead::{Lead, LeadStep};
+use super::leading_prose::{Lead, LeadStep};
 use super::number::{self, Digits};
 use super::string::Escape;
 use super::{FaultMarker, Literal, ParseState, Parser, scan};

@@ -14,11 +14,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     Provider,
-    transport::{AnswerStart, Body, Timeouts, Transport, too_slow},
+    reply::Body,
+    transport::{AnswerStart, Timeouts, Transport, too_slow},
 };
 use crate::{
     ModelError, ModelErrorKind, ModelEvent,
-    wire::{Decoder, EncodedRequest},
+    wire::{AnswerDecoder, EncodedRequest},
 };
 
 /// How long the end of the body may take after the answer is complete.
@@ -37,10 +38,10 @@ type OpenFuture = Pin<Box<dyn Future<Output = Result<AnswerStart, ModelError>> +
 pub(super) struct AnswerStream {
     secrets: Arc<Secrets>,
     ready: VecDeque<Result<ModelEvent, ModelError>>,
-    phase: Phase,
+    phase: AnswerPhase,
 }
 
-enum Phase {
+enum AnswerPhase {
     OpenFuture { opening: OpenFuture, reading: Option<Box<AnswerSetup>> },
     BodyReader(Box<BodyReader>),
     Over,
@@ -48,14 +49,14 @@ enum Phase {
 
 /// The parts needed to read the answer once it is open.
 struct AnswerSetup {
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     is_whole: bool,
     provider: Arc<Provider>,
     transport: Transport,
 }
 
 struct BodyReader {
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     body: Body,
     /// The body of an answer without streaming, until it is complete.
     whole: Option<Vec<u8>>,
@@ -73,7 +74,7 @@ impl AnswerStream {
         secrets: Arc<Secrets>,
         transport: Transport,
         mut encoded: EncodedRequest,
-        decoder: Decoder,
+        decoder: AnswerDecoder,
         is_whole: bool,
     ) -> Self {
         let warnings = std::mem::take(&mut encoded.warnings);
@@ -81,17 +82,17 @@ impl AnswerStream {
         let reading =
             AnswerSetup { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
         let opening = Box::pin(async move { transport.open(&provider, &encoded, is_whole).await });
-        Self { secrets, ready, phase: Phase::OpenFuture { opening, reading: Some(Box::new(reading)) } }
+        Self { secrets, ready, phase: AnswerPhase::OpenFuture { opening, reading: Some(Box::new(reading)) } }
     }
 
     /// A stream that only reports an error: no request is made.
     pub(super) fn failed(error: ModelError, secrets: Arc<Secrets>) -> Self {
-        Self { secrets, ready: VecDeque::from([Err(error)]), phase: Phase::Over }
+        Self { secrets, ready: VecDeque::from([Err(error)]), phase: AnswerPhase::Over }
     }
 
     fn fail(&mut self, error: ModelError) {
         self.ready.push_back(Err(error));
-        self.phase = Phase::Over;
+        self.phase = AnswerPhase::Over;
     }
 }
 
@@ -106,8 +107,8 @@ impl Stream for AnswerStream {
             }
             let this = &mut *self;
             match &mut this.phase {
-                Phase::Over => return Poll::Ready(None),
-                Phase::OpenFuture { opening, reading } => {
+                AnswerPhase::Over => return Poll::Ready(None),
+                AnswerPhase::OpenFuture { opening, reading } => {
                     let opened = std::task::ready!(opening.as_mut().poll(cx));
                     match (opened, reading.take()) {
                         (Ok(opened), Some(reading)) => {
@@ -116,24 +117,26 @@ impl Stream for AnswerStream {
                             if reading.decoder.is_finished() {
                                 reading.idle.reset(LAST_WAIT);
                             }
-                            this.phase = Phase::BodyReader(reading);
+                            this.phase = AnswerPhase::BodyReader(reading);
                             if let Err(error) = taken {
                                 self.fail(error);
                             }
                         }
                         (Err(error), _) => self.fail(error),
-                        (Ok(_), None) => this.phase = Phase::Over,
+                        (Ok(_), None) => this.phase = AnswerPhase::Over,
                     }
                 }
-                Phase::BodyReader(reading) if reading.decoder.is_over() => {
+                AnswerPhase::BodyReader(reading) if reading.decoder.is_over() => {
                     reading.drain(cx);
-                    this.phase = Phase::Over;
+                    this.phase = AnswerPhase::Over;
                 }
-                Phase::BodyReader(reading) => match std::task::ready!(reading.poll(cx, &mut this.ready)) {
-                    Ok(IsLast(false)) => {}
-                    Ok(IsLast(true)) => this.phase = Phase::Over,
-                    Err(error) => self.fail(error),
-                },
+                AnswerPhase::BodyReader(reading) => {
+                    match std::task::ready!(reading.poll(cx, &mut this.ready)) {
+                        Ok(IsLast(false)) => {}
+                        Ok(IsLast(true)) => this.phase = AnswerPhase::Over,
+                        Err(error) => self.fail(error),
+                    }
+                }
             }
         }
     }

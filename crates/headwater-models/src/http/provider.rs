@@ -5,18 +5,17 @@ use std::{env, fmt, sync::Arc};
 use headwater_protocol::Secrets;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::{HttpModel, Transport};
 use crate::{
     ModelError, ModelErrorKind,
     nearest::nearest,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Wire},
 };
 
 /// An API key. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
+impl ApiKey {
     /// Wraps a key.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
@@ -24,19 +23,19 @@ impl Key {
     }
 }
 
-impl From<&str> for Key {
+impl From<&str> for ApiKey {
     fn from(key: &str) -> Self {
         Self::new(key)
     }
 }
 
-impl From<String> for Key {
+impl From<String> for ApiKey {
     fn from(key: String) -> Self {
         Self::new(key)
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -49,7 +48,7 @@ pub struct Provider {
     /// Name of the provider and its options, if it was renamed.
     called: Option<Arc<str>>,
     base_url: Option<String>,
-    key: Option<Key>,
+    key: Option<ApiKey>,
 }
 
 /// Built-in facts about a provider.
@@ -75,7 +74,7 @@ enum KeyHeader {
 const OPENAI_CHAT: ProviderInfo = ProviderInfo {
     name: "openai-chat",
     options: "openai",
-    wire: Wire::chat(&Dialect::OPENAI),
+    wire: Wire::chat(&ChatQuirks::OPENAI),
     base_url: Some("https://api.openai.com/v1"),
     base_url_variable: "OPENAI_BASE_URL",
     key_variables: &["OPENAI_API_KEY"],
@@ -83,10 +82,22 @@ const OPENAI_CHAT: ProviderInfo = ProviderInfo {
     key_header: KeyHeader::Bearer,
 };
 
+const AZURE_CHAT: ProviderInfo = ProviderInfo {
+    name: "azure-chat",
+    base_url: None,
+    base_url_variable: "AZURE_OPENAI_BASE_URL",
+    key_variables: &["AZURE_OPENAI_API_KEY"],
+    key_header: KeyHeader::Own("api-key"),
+    ..OPENAI_CHAT
+};
+
 /// All providers. Adding a provider with OpenAI's chat completions format takes one entry.
-static PROVIDERS: [ProviderInfo; 9] = [
+static PROVIDERS: [ProviderInfo; 11] = [
     ProviderInfo { name: "openai", wire: Wire::RESPONSES, ..OPENAI_CHAT },
     OPENAI_CHAT,
+    // Azure's v1 API has OpenAI's wires, below an address of the customer's own.
+    ProviderInfo { name: "azure", wire: Wire::RESPONSES, ..AZURE_CHAT },
+    AZURE_CHAT,
     ProviderInfo {
         name: "anthropic",
         options: "anthropic",
@@ -110,7 +121,7 @@ static PROVIDERS: [ProviderInfo; 9] = [
     ProviderInfo {
         name: "deepseek",
         options: "deepseek",
-        wire: Wire::chat(&Dialect::DEEPSEEK),
+        wire: Wire::chat(&ChatQuirks::DEEPSEEK),
         base_url: Some("https://api.deepseek.com"),
         base_url_variable: "DEEPSEEK_BASE_URL",
         key_variables: &["DEEPSEEK_API_KEY"],
@@ -119,7 +130,7 @@ static PROVIDERS: [ProviderInfo; 9] = [
     ProviderInfo {
         name: "groq",
         options: "groq",
-        wire: Wire::chat(&Dialect::GROQ),
+        wire: Wire::chat(&ChatQuirks::GROQ),
         base_url: Some("https://api.groq.com/openai/v1"),
         base_url_variable: "GROQ_BASE_URL",
         key_variables: &["GROQ_API_KEY"],
@@ -128,7 +139,7 @@ static PROVIDERS: [ProviderInfo; 9] = [
     ProviderInfo {
         name: "mistral",
         options: "mistral",
-        wire: Wire::chat(&Dialect::MISTRAL),
+        wire: Wire::chat(&ChatQuirks::MISTRAL),
         base_url: Some("https://api.mistral.ai/v1"),
         base_url_variable: "MISTRAL_BASE_URL",
         key_variables: &["MISTRAL_API_KEY"],
@@ -137,7 +148,7 @@ static PROVIDERS: [ProviderInfo; 9] = [
     ProviderInfo {
         name: "ollama",
         options: "ollama",
-        wire: Wire::chat(&Dialect::OLLAMA),
+        wire: Wire::chat(&ChatQuirks::OLLAMA),
         base_url: Some("http://127.0.0.1:11434/v1"),
         base_url_variable: "OLLAMA_BASE_URL",
         key_variables: &["OLLAMA_API_KEY"],
@@ -147,7 +158,7 @@ static PROVIDERS: [ProviderInfo; 9] = [
     ProviderInfo {
         name: "openai-compatible",
         options: "openai-compatible",
-        wire: Wire::chat(&Dialect::COMPATIBLE),
+        wire: Wire::chat(&ChatQuirks::COMPATIBLE),
         base_url: None,
         base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
         key_variables: &["OPENAI_COMPATIBLE_API_KEY"],
@@ -203,7 +214,7 @@ impl Provider {
     }
 
     fn with_variables(mut self, get: impl Fn(&str) -> Option<String>) -> Self {
-        self.key = self.info.key_variables.iter().find_map(|variable| non_blank(get(variable))).map(Key);
+        self.key = self.info.key_variables.iter().find_map(|variable| non_blank(get(variable))).map(ApiKey);
         self.base_url = non_blank(get(self.info.base_url_variable));
         self
     }
@@ -234,8 +245,15 @@ impl Provider {
 
     /// Sets the key.
     #[must_use]
-    pub fn key(mut self, key: impl Into<Key>) -> Self {
+    pub fn key(mut self, key: impl Into<ApiKey>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// Removes the key.
+    #[must_use]
+    pub fn without_key(mut self) -> Self {
+        self.key = None;
         self
     }
 
@@ -262,11 +280,9 @@ impl Provider {
         self
     }
 
-    /// One of the provider's models.
-    #[must_use]
-    pub fn model(&self, model: impl Into<String>, transport: &Transport) -> HttpModel {
-        let options = self.called.as_deref().unwrap_or(self.info.options);
-        HttpModel::new(self.clone(), Settings::new(options, model), transport.clone())
+    /// Key of its options and metadata.
+    pub(super) fn options(&self) -> &str {
+        self.called.as_deref().unwrap_or(self.info.options)
     }
 
     /// The provider's name.
@@ -288,7 +304,7 @@ impl Provider {
 
     /// The key, which must not appear in recordings.
     pub(super) fn secret(&self) -> Option<&str> {
-        self.key.as_ref().map(|Key(key)| key.as_str())
+        self.key.as_ref().map(|ApiKey(key)| key.as_str())
     }
 
     /// Environment variables that may hold the key.
@@ -333,7 +349,7 @@ impl Provider {
 
     /// The header with the key, marked as sensitive so that logs do not show it.
     pub(super) fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ModelError> {
-        let Some(Key(key)) = &self.key else { return Ok(None) };
+        let Some(ApiKey(key)) = &self.key else { return Ok(None) };
         let (name, value) = match self.info.key_header {
             KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
             KeyHeader::Own(name) => (HeaderName::from_static(name), key.clone()),

@@ -1,22 +1,15 @@
 //! Opens an answer: the HTTP client, timeouts, and retries before the first byte.
 
-use std::{
-    error::Error as _,
-    fmt,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_core::Stream;
-use reqwest::{Client, Response, header::CONTENT_TYPE};
+use reqwest::{Client, header::CONTENT_TYPE};
 use tokio::time::{sleep, timeout};
 
 use super::{
     Player, Provider, Recorder,
     cassette::{OutgoingRequest, Tape},
+    reply::{Body, HttpReply, causes},
 };
 use crate::{
     ModelError, ModelErrorKind,
@@ -25,17 +18,6 @@ use crate::{
 
 /// Maximum size of an error body.
 const LARGEST_REFUSAL: usize = 1024 * 1024;
-
-/// A response body as it arrives.
-pub(super) type Body = Pin<Box<dyn Stream<Item = Result<Bytes, ModelError>> + Send>>;
-
-/// A response, from the network or a cassette.
-pub(super) struct Reply {
-    pub(super) status: u16,
-    /// Headers with text values, names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Body,
-}
 
 /// Time limits of a model call. Exceeding one fails the call with `model.timeout`. The transport does not
 /// retry it, so the caller sees the error after that time.
@@ -189,7 +171,7 @@ impl Transport {
         timeout(silence, begin).await.unwrap_or_else(|_| Err(late("the answer did not begin", silence)))
     }
 
-    async fn reply(&self, provider: &Provider, encoded: &EncodedRequest) -> Result<Reply, ModelError> {
+    async fn reply(&self, provider: &Provider, encoded: &EncodedRequest) -> Result<HttpReply, ModelError> {
         let recording = match &self.tape {
             Tape::None => None,
             Tape::Play(player) => return player.reply(provider.name(), encoded),
@@ -207,7 +189,7 @@ impl Transport {
             request = request.header(name, value);
         }
         let response = request.send().await.map_err(|error| unreachable(provider.name(), error))?;
-        let reply = Reply::new(provider.name(), response);
+        let reply = HttpReply::new(provider.name(), response);
         Ok(match recording {
             Some(recording) => recording.of(reply),
             None => reply,
@@ -241,51 +223,12 @@ pub(super) struct AnswerStart {
 }
 
 impl AnswerStart {
-    async fn read(provider: &str, mut reply: Reply) -> Result<Self, ModelError> {
+    async fn read(provider: &str, mut reply: HttpReply) -> Result<Self, ModelError> {
         let is_json = reply.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         let Some(first) = reply.next().await.transpose()? else {
             return Err(ModelError::new(ModelErrorKind::Cut, "the answer is empty: retry").provider(provider));
         };
         Ok(Self { first, rest: reply.body, is_json })
-    }
-}
-
-impl Reply {
-    fn new(provider: &str, response: Response) -> Self {
-        let headers = response.headers().iter();
-        let headers = headers
-            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-        Self {
-            status: response.status().as_u16(),
-            headers: headers.collect(),
-            body: Box::pin(NetworkBody {
-                provider: provider.to_owned(),
-                bytes: Box::pin(response.bytes_stream()),
-            }),
-        }
-    }
-
-    fn header(&self, wanted: &str) -> Option<&str> {
-        self.headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
-    }
-
-    async fn next(&mut self) -> Option<Result<Bytes, ModelError>> {
-        std::future::poll_fn(|cx| self.body.as_mut().poll_next(cx)).await
-    }
-}
-
-/// A response body from the network.
-struct NetworkBody {
-    provider: String,
-    bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-}
-
-impl Stream for NetworkBody {
-    type Item = Result<Bytes, ModelError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let item = std::task::ready!(self.bytes.as_mut().poll_next(cx));
-        Poll::Ready(item.map(|bytes| bytes.map_err(|error| broken(&self.provider, error))))
     }
 }
 
@@ -306,7 +249,7 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
 }
 
 /// The error for a response without a success status.
-async fn refusal(provider: &str, mut reply: Reply) -> ModelError {
+async fn refusal(provider: &str, mut reply: HttpReply) -> ModelError {
     let mut body = Vec::new();
     // A truncated error body is still an error body.
     while body.len() < LARGEST_REFUSAL
@@ -332,26 +275,4 @@ fn unreachable(provider: &str, error: reqwest::Error) -> ModelError {
         (ModelErrorKind::Unreachable, "cannot reach the provider")
     };
     ModelError::new(kind, format!("{what} ({})", causes(error))).provider(provider)
-}
-
-/// The error for a connection that broke during the answer.
-fn broken(provider: &str, error: reqwest::Error) -> ModelError {
-    let message = format!("the connection broke before the answer was complete ({})", causes(error));
-    ModelError::new(ModelErrorKind::Cut, message).provider(provider)
-}
-
-/// The message with all its causes. The URL is removed because it may hold a secret.
-fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        let said = deeper.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = deeper.source();
-    }
-    text
 }

@@ -51,7 +51,7 @@ struct PlaybackCursor {
 /// The parts being streamed. Several tool calls are streamed at once, with interleaved deltas.
 #[derive(Default)]
 struct Lanes {
-    lanes: Vec<Lane>,
+    lanes: Vec<PartLane>,
     /// Number of lanes that have begun.
     begun: usize,
     /// Index of the lane that emits next.
@@ -60,15 +60,15 @@ struct Lanes {
     is_cut_short: bool,
 }
 
-struct Lane {
+struct PartLane {
     part: u32,
     text: Arc<str>,
     said: usize,
     is_paced: bool,
-    kind: LaneKind,
+    kind: PartLaneKind,
 }
 
-enum LaneKind {
+enum PartLaneKind {
     Text {
         metadata: Option<Value>,
     },
@@ -193,16 +193,16 @@ impl PlaybackCursor {
         let lane = match step {
             ScriptStep::Text(words) => {
                 let text = words.text.fill(&Situation::of(&self.request));
-                vec![self.lane(text, LaneKind::Text { metadata: words.metadata.clone() })]
+                vec![self.lane(text, PartLaneKind::Text { metadata: words.metadata.clone() })]
             }
             ScriptStep::Json(json) => {
                 let text = json.fill(&Situation::of(&self.request));
-                vec![self.lane(text, LaneKind::Text { metadata: None })]
+                vec![self.lane(text, PartLaneKind::Text { metadata: None })]
             }
             ScriptStep::Reasoning(words) => {
                 let text = words.text.fill(&Situation::of(&self.request));
                 self.spoken.thoughts += count_words(&text);
-                vec![self.lane(text, LaneKind::Reasoning { metadata: words.metadata.clone() })]
+                vec![self.lane(text, PartLaneKind::Reasoning { metadata: words.metadata.clone() })]
             }
             ScriptStep::Tool(call) => vec![self.call(call)],
             ScriptStep::Tools(calls) => calls.iter().map(|call| self.call(call)).collect(),
@@ -228,14 +228,14 @@ impl PlaybackCursor {
         PlaybackStep::Again
     }
 
-    fn lane(&mut self, text: Arc<str>, kind: LaneKind) -> Lane {
+    fn lane(&mut self, text: Arc<str>, kind: PartLaneKind) -> PartLane {
         let part = self.part;
         self.part += 1;
         self.spoken.all += count_words(&text);
-        Lane { part, text, said: 0, is_paced: false, kind }
+        PartLane { part, text, said: 0, is_paced: false, kind }
     }
 
-    fn call(&mut self, call: &Call) -> Lane {
+    fn call(&mut self, call: &Call) -> PartLane {
         let situation = Situation::of(&self.request);
         let text = match (&call.raw, &call.input) {
             (Some(raw), _) => raw.fill(&situation),
@@ -247,7 +247,8 @@ impl PlaybackCursor {
             None => format!("call-{:08x}-{}", situation.fingerprint(), self.part),
         };
         let output = call.output.as_ref().map(|output| output.fill_value(&situation));
-        let kind = LaneKind::Tool { id, name: call.name.clone(), output, metadata: call.metadata.clone() };
+        let kind =
+            PartLaneKind::Tool { id, name: call.name.clone(), output, metadata: call.metadata.clone() };
         self.lane(text, kind)
     }
 
@@ -309,19 +310,19 @@ impl Lanes {
     }
 }
 
-impl Lane {
+impl PartLane {
     fn start(&self) -> ModelEvent {
         let part = self.part;
         match &self.kind {
-            LaneKind::Reasoning { .. } => ModelEvent::ReasoningStart { part, metadata: None },
-            LaneKind::Tool { id, name, output, .. } => ModelEvent::ToolCallStart {
+            PartLaneKind::Reasoning { .. } => ModelEvent::ReasoningStart { part, metadata: None },
+            PartLaneKind::Tool { id, name, output, .. } => ModelEvent::ToolCallStart {
                 part,
                 call: Some(id.clone()),
                 name: name.clone(),
                 provider_executed: output.is_some(),
                 metadata: None,
             },
-            LaneKind::Text { .. } | LaneKind::Outcome(_) | LaneKind::Done => {
+            PartLaneKind::Text { .. } | PartLaneKind::Outcome(_) | PartLaneKind::Done => {
                 ModelEvent::TextStart { part, metadata: None }
             }
         }
@@ -330,9 +331,9 @@ impl Lane {
     fn delta(&self, delta: String) -> ModelEvent {
         let part = self.part;
         match &self.kind {
-            LaneKind::Reasoning { .. } => ModelEvent::ReasoningDelta { part, delta },
-            LaneKind::Tool { .. } => ModelEvent::ToolCallDelta { part, delta },
-            LaneKind::Text { .. } | LaneKind::Outcome(_) | LaneKind::Done => {
+            PartLaneKind::Reasoning { .. } => ModelEvent::ReasoningDelta { part, delta },
+            PartLaneKind::Tool { .. } => ModelEvent::ToolCallDelta { part, delta },
+            PartLaneKind::Text { .. } | PartLaneKind::Outcome(_) | PartLaneKind::Done => {
                 ModelEvent::TextDelta { part, delta }
             }
         }
@@ -341,15 +342,15 @@ impl Lane {
     /// The end of the part, then the output of a tool that the provider ran.
     fn end(&mut self) -> Option<ModelEvent> {
         let part = self.part;
-        match std::mem::replace(&mut self.kind, LaneKind::Done) {
-            LaneKind::Text { metadata } => Some(ModelEvent::TextEnd { part, metadata }),
-            LaneKind::Reasoning { metadata } => Some(ModelEvent::ReasoningEnd { part, metadata }),
-            LaneKind::Tool { output, metadata, .. } => {
-                self.kind = output.map_or(LaneKind::Done, LaneKind::Outcome);
+        match std::mem::replace(&mut self.kind, PartLaneKind::Done) {
+            PartLaneKind::Text { metadata } => Some(ModelEvent::TextEnd { part, metadata }),
+            PartLaneKind::Reasoning { metadata } => Some(ModelEvent::ReasoningEnd { part, metadata }),
+            PartLaneKind::Tool { output, metadata, .. } => {
+                self.kind = output.map_or(PartLaneKind::Done, PartLaneKind::Outcome);
                 Some(ModelEvent::ToolCallEnd { part, metadata })
             }
-            LaneKind::Outcome(output) => Some(ModelEvent::ToolResult { part, output, is_error: false }),
-            LaneKind::Done => None,
+            PartLaneKind::Outcome(output) => Some(ModelEvent::ToolResult { part, output, is_error: false }),
+            PartLaneKind::Done => None,
         }
     }
 }

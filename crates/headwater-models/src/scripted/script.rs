@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     fault::Fault,
-    template::{JsonTemplate, Template},
+    template::{JsonTemplate, ScriptTemplate},
     when::When,
 };
 use crate::Warning;
@@ -125,20 +125,23 @@ impl Rule {
     /// Emits text. `{input}`, `{turn}`, `{attempt}` and `{tool.NAME}` are replaced by parts of the request.
     #[must_use]
     pub fn text(self, text: impl AsRef<str>) -> Self {
-        self.step(ScriptStep::Text(ScriptText { text: Template::new(text.as_ref()), metadata: None }))
+        self.step(ScriptStep::Text(ScriptText { text: ScriptTemplate::new(text.as_ref()), metadata: None }))
     }
 
     /// Emits reasoning.
     #[must_use]
     pub fn reasoning(self, text: impl AsRef<str>) -> Self {
-        self.step(ScriptStep::Reasoning(ScriptText { text: Template::new(text.as_ref()), metadata: None }))
+        self.step(ScriptStep::Reasoning(ScriptText {
+            text: ScriptTemplate::new(text.as_ref()),
+            metadata: None,
+        }))
     }
 
     /// Emits reasoning with provider metadata to send back, such as a signature.
     #[must_use]
     pub fn signed_reasoning(self, text: impl AsRef<str>, metadata: Value) -> Self {
         self.step(ScriptStep::Reasoning(ScriptText {
-            text: Template::new(text.as_ref()),
+            text: ScriptTemplate::new(text.as_ref()),
             metadata: Some(metadata),
         }))
     }
@@ -276,7 +279,7 @@ pub(super) enum ScriptStep {
 /// A text with provider metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScriptText {
-    pub(super) text: Template,
+    pub(super) text: ScriptTemplate,
     pub(super) metadata: Option<Value>,
 }
 
@@ -297,9 +300,9 @@ pub struct Call {
     #[serde(default)]
     pub(super) input: Option<JsonTemplate>,
     #[serde(default)]
-    pub(super) raw: Option<Template>,
+    pub(super) raw: Option<ScriptTemplate>,
     #[serde(default)]
-    pub(super) id: Option<Template>,
+    pub(super) id: Option<ScriptTemplate>,
     #[serde(default)]
     pub(super) output: Option<JsonTemplate>,
     #[serde(default)]
@@ -317,14 +320,14 @@ impl Call {
     /// A call with an input that need not be JSON.
     #[must_use]
     pub fn raw(name: impl Into<String>, text: impl AsRef<str>) -> Self {
-        let raw = Some(Template::new(text.as_ref()));
+        let raw = Some(ScriptTemplate::new(text.as_ref()));
         Self { name: name.into(), input: None, raw, id: None, output: None, metadata: None }
     }
 
     /// Sets the id of the call. Default: derived from the request.
     #[must_use]
     pub fn id(mut self, id: impl AsRef<str>) -> Self {
-        self.id = Some(Template::new(id.as_ref()));
+        self.id = Some(ScriptTemplate::new(id.as_ref()));
         self
     }
 

@@ -11,7 +11,7 @@ use super::situation::Situation;
 /// and `{{input}}` yields `{input}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-pub(super) struct Template(Vec<TemplatePiece>);
+pub(super) struct ScriptTemplate(Vec<TemplatePiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TemplatePiece {
@@ -48,7 +48,7 @@ impl Placeholder {
     }
 }
 
-impl Template {
+impl ScriptTemplate {
     pub(super) fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -110,7 +110,7 @@ impl Template {
     }
 }
 
-impl From<String> for Template {
+impl From<String> for ScriptTemplate {
     fn from(text: String) -> Self {
         Self::new(&text)
     }
@@ -137,7 +137,7 @@ impl JsonTemplate {
     pub(super) fn fill_value(&self, situation: &Situation<'_>) -> Value {
         let mut value = self.value.clone();
         for_each_string(&mut value, &mut |text| {
-            *text = Template::new(text).fill(situation).as_ref().to_owned();
+            *text = ScriptTemplate::new(text).fill(situation).as_ref().to_owned();
         });
         value
     }
@@ -148,7 +148,7 @@ impl From<Value> for JsonTemplate {
         let mut is_fixed = true;
         // Strings with only escaped placeholders are not fixed either: they must be unescaped.
         for_each_string(&mut value, &mut |text| {
-            is_fixed &= !text.contains('{') || (Template::new(text).is_fixed() && !text.contains("{{"));
+            is_fixed &= !text.contains('{') || (ScriptTemplate::new(text).is_fixed() && !text.contains("{{"));
         });
         let fixed = is_fixed.then(|| value.to_string().into());
         Self { value, fixed }
@@ -185,7 +185,7 @@ mod tests {
             ("{{{input}}", "{{input}"),
         ];
         for (template, expected) in cases {
-            assert_eq!(&*Template::new(template).fill(&situation), expected, "{template}");
+            assert_eq!(&*ScriptTemplate::new(template).fill(&situation), expected, "{template}");
         }
     }
 }

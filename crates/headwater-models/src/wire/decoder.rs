@@ -4,7 +4,9 @@ use headwater_json::{Surrogates, without_halves};
 use headwater_protocol::{Framing, SseReader, Tail};
 use serde_json::Value;
 
-use super::{anthropic, failure, google, openai_chat, openai_responses, sink::Sink};
+use super::{
+    anthropic, failure, google, openai_chat, openai_responses, raw_answer::RawFormat, sink::EventSink,
+};
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
 /// How much of a body that is not an event stream is kept to be parsed or shown.
@@ -13,7 +15,7 @@ const KEPT_BODY: usize = 1024 * 1024;
 /// Decodes the bytes of one answer into events, without I/O. Bytes may be pushed in any pieces.
 ///
 /// [`ModelEvent::Finished`] is emitted when nothing can follow it: at the end marker of the stream, or at
-/// [`Decoder::finish`]. A body may hold several answers in sequence; they are decoded as one, and the last
+/// [`AnswerDecoder::finish`]. A body may hold several answers in sequence; they are decoded as one, and the last
 /// finish counts. Nothing is emitted after that or after an error.
 ///
 /// ```
@@ -27,10 +29,10 @@ const KEPT_BODY: usize = 1024 * 1024;
 /// assert_eq!(items[0].as_ref().unwrap_err().to_string(), "anthropic: Overloaded");
 /// ```
 #[derive(Debug)]
-pub struct Decoder {
+pub struct AnswerDecoder {
     body: AnswerBody,
     reader: SseReader,
-    sink: Sink,
+    sink: EventSink,
     /// Bytes before the first frame; without any frame they are the whole answer.
     unread: Vec<u8>,
     has_frames: bool,
@@ -49,7 +51,16 @@ pub(super) enum AnswerBody {
 }
 
 impl AnswerBody {
-    fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn raw_format(&self) -> RawFormat {
+        match self {
+            Self::Chat(_) => RawFormat::Chat,
+            Self::Responses(_) => RawFormat::Responses,
+            Self::Anthropic(_) => RawFormat::Anthropic,
+            Self::Google(_) => RawFormat::Google,
+        }
+    }
+
+    fn event(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.event(event, sink),
             Self::Responses(answer) => answer.event(event, sink),
@@ -59,7 +70,7 @@ impl AnswerBody {
     }
 
     /// Fast path for the most common kind of event. Returns whether it applied.
-    fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
+    fn quick(&mut self, data: &str, sink: &mut EventSink) -> bool {
         match self {
             Self::Chat(answer) => answer.quick(data, sink),
             Self::Responses(_) | Self::Anthropic(_) | Self::Google(_) => false,
@@ -76,7 +87,7 @@ impl AnswerBody {
     }
 
     /// Handles the end marker of the stream.
-    fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    fn done(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.done(sink),
             Self::Responses(_) | Self::Anthropic(_) | Self::Google(_) => Ok(()),
@@ -84,7 +95,7 @@ impl AnswerBody {
     }
 
     /// Handles the end of the bytes.
-    fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    fn end(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => answer.end(sink)?,
             Self::Google(answer) => answer.end(sink)?,
@@ -94,7 +105,7 @@ impl AnswerBody {
     }
 
     /// Decodes an answer without streaming.
-    fn whole(&mut self, body: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn whole(&mut self, body: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         match self {
             Self::Chat(answer) => {
                 answer.event(body, sink)?;
@@ -110,12 +121,12 @@ impl AnswerBody {
     }
 }
 
-impl Decoder {
+impl AnswerDecoder {
     pub(super) fn new(provider: &str, body: AnswerBody) -> Self {
         Self {
             body,
             reader: SseReader::new().with_tail(Tail::Deliver),
-            sink: Sink::new(provider),
+            sink: EventSink::new(provider),
             unread: Vec::new(),
             has_frames: false,
             is_over: false,
@@ -229,7 +240,7 @@ fn read_whole(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 fn on_frame(
     frame: Result<headwater_protocol::Frame<'_>, headwater_protocol::FramingError>,
     body: &mut AnswerBody,
-    sink: &mut Sink,
+    sink: &mut EventSink,
     half: &mut Option<String>,
     is_over: &mut bool,
     give: &mut impl FnMut(Result<ModelEvent, ModelError>),
@@ -275,7 +286,7 @@ fn on_frame(
 fn on_data(
     data: &str,
     body: &mut AnswerBody,
-    sink: &mut Sink,
+    sink: &mut EventSink,
     is_over: &mut bool,
     give: &mut impl FnMut(Result<ModelEvent, ModelError>),
 ) {
@@ -302,7 +313,7 @@ fn on_data(
         _ if body.quick(data, sink) => Ok(()),
         _ => match serde_json::from_str::<Value>(data) {
             Ok(event) => {
-                sink.raw().event(body, &event, data.len());
+                sink.raw().event(body.raw_format(), &event, data.len());
                 body.event(&event, sink)
             }
             Err(error) => Err(not_an_answer(sink, data.as_bytes(), &error)),
@@ -323,7 +334,7 @@ fn on_data(
 }
 
 /// The error for bytes that are not JSON, such as a proxy's HTML page.
-fn not_an_answer(sink: &Sink, bytes: &[u8], error: &serde_json::Error) -> ModelError {
+fn not_an_answer(sink: &EventSink, bytes: &[u8], error: &serde_json::Error) -> ModelError {
     let beginning = failure::beginning(bytes);
     let message = if beginning.trim_start().starts_with('<') {
         "the answer is an HTML page, not JSON: a proxy may have answered, so check the address".to_owned()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::read;
+use super::json_access;
 use crate::{ModelError, ModelErrorKind};
 
 /// How much of a body an error keeps.
@@ -34,8 +34,9 @@ pub fn failure<'h>(
     body: &[u8],
 ) -> ModelError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
-    let said =
-        parsed.as_ref().and_then(|body| ErrorFields::read(body).or_else(|| ErrorFields::read(body.get(0)?)));
+    let said = parsed
+        .as_ref()
+        .and_then(|body| ProviderErrorFields::read(body).or_else(|| ProviderErrorFields::read(body.get(0)?)));
     let mut error = match said {
         Some(said) => said.into_error(provider, Some(status)),
         None => {
@@ -65,16 +66,21 @@ pub fn failure<'h>(
 
 /// The error in the body of a successful response, if there is one.
 pub(super) fn in_body(provider: &str, body: &Value) -> Option<ModelError> {
-    let is_error = read::given(body, "error").is_some_and(|error| error.is_object() || error.is_string())
-        || read::text(body, "type") == Some("error");
+    let is_error = json_access::given(body, "error")
+        .is_some_and(|error| error.is_object() || error.is_string())
+        || json_access::text(body, "type") == Some("error");
     if !is_error {
         return None;
     }
-    Some(ErrorFields::read(body)?.into_error(provider, None).body(beginning(body.to_string().as_bytes())))
+    Some(
+        ProviderErrorFields::read(body)?
+            .into_error(provider, None)
+            .body(beginning(body.to_string().as_bytes())),
+    )
 }
 
 /// The fields of an error body in any provider's format.
-struct ErrorFields<'v> {
+struct ProviderErrorFields<'v> {
     message: String,
     /// Machine-readable words: type, code, status.
     words: Vec<&'v str>,
@@ -83,7 +89,7 @@ struct ErrorFields<'v> {
     request: Option<&'v str>,
 }
 
-impl<'v> ErrorFields<'v> {
+impl<'v> ProviderErrorFields<'v> {
     fn read(body: &'v Value) -> Option<Self> {
         let error = match body.get("error") {
             Some(Value::String(message)) => {
@@ -98,17 +104,20 @@ impl<'v> ErrorFields<'v> {
             Some(error) if error.is_object() => error,
             _ => body,
         };
-        let message = match read::given(error, "message").or_else(|| read::given(error, "detail")) {
-            Some(Value::String(message)) => message.clone(),
-            Some(other) => other.to_string(),
-            None => return None,
-        };
-        let words = ["type", "code", "status"].iter().filter_map(|key| read::text(error, key)).collect();
+        let message =
+            match json_access::given(error, "message").or_else(|| json_access::given(error, "detail")) {
+                Some(Value::String(message)) => message.clone(),
+                Some(other) => other.to_string(),
+                None => return None,
+            };
+        let words =
+            ["type", "code", "status"].iter().filter_map(|key| json_access::text(error, key)).collect();
         let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-        let wait =
-            read::items(error, "details").iter().find_map(|detail| seconds(read::text(detail, "retryDelay")));
+        let wait = json_access::items(error, "details")
+            .iter()
+            .find_map(|detail| seconds(json_access::text(detail, "retryDelay")));
         let status = code.filter(|code| (400..600).contains(code));
-        Some(Self { message, words, status, wait, request: read::text(body, "request_id") })
+        Some(Self { message, words, status, wait, request: json_access::text(body, "request_id") })
     }
 
     fn into_error(self, provider: &str, status: Option<u16>) -> ModelError {

@@ -1,15 +1,15 @@
 //! OpenAI's chat completions API and compatible providers.
 //!
-//! The providers' differences are data in [`dialect::Dialect`]; the code is shared.
+//! The providers' differences are data in [`quirks::ChatQuirks`]; the code is shared.
 
 mod decode;
-mod dialect;
 mod encode;
-mod quick;
+mod fast_path;
+mod quirks;
 
 pub(super) use decode::ChatAnswer;
-pub use dialect::Dialect;
 pub(super) use encode::encode;
+pub use quirks::ChatQuirks;
 
 use crate::{ReasoningEffort, ReasoningOptions};
 

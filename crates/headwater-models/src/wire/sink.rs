@@ -3,12 +3,12 @@
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::Value;
 
-use super::raw::RawAnswer;
+use super::raw_answer::RawAnswer;
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
 /// The events of one answer.
 #[derive(Debug)]
-pub(super) struct Sink {
+pub(super) struct EventSink {
     provider: String,
     events: Vec<ModelEvent>,
     parts: u32,
@@ -20,14 +20,14 @@ pub(super) struct Sink {
 
 /// How an answer ended.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct AnswerEnd {
     pub(super) raw_reason: Option<String>,
     pub(super) usage: Usage,
     pub(super) raw_usage: Option<Value>,
     pub(super) metadata: Option<Value>,
 }
 
-impl Sink {
+impl EventSink {
     pub(super) fn new(provider: &str) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -163,12 +163,12 @@ impl Sink {
         part
     }
 
-    pub(super) fn finished(&mut self, reason: FinishReason, ending: Ending) {
+    pub(super) fn finished(&mut self, reason: FinishReason, ending: AnswerEnd) {
         if self.is_finished() {
             return;
         }
         self.started(None, None);
-        let Ending { raw_reason, usage, raw_usage, metadata } = ending;
+        let AnswerEnd { raw_reason, usage, raw_usage, metadata } = ending;
         let raw = None;
         self.ending = Some(ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata, raw });
     }

@@ -3,12 +3,12 @@
 use headwater_models::{
     ContentPart, FileData, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice, ToolResultOutput,
-    wire::{Dialect, EncodedRequest, Settings, Wire},
+    wire::{ChatQuirks, EncodedRequest, Settings, Wire},
 };
 use headwater_protocol::ToolSpec;
 use serde_json::{Value, json};
 
-const CHAT: Wire = Wire::chat(&Dialect::OPENAI);
+const CHAT: Wire = Wire::chat(&ChatQuirks::OPENAI);
 
 pub(crate) fn encode(wire: Wire, provider: &str, model: &str, request: &ModelRequest) -> EncodedRequest {
     wire.encode(request, &Settings::new(provider, model)).unwrap()
@@ -251,7 +251,7 @@ fn unsupported_option_is_a_warning() {
             json!("reasoning.encrypted_content"),
         ),
         (
-            Wire::chat(&Dialect::DEEPSEEK),
+            Wire::chat(&ChatQuirks::DEEPSEEK),
             "m",
             &schema,
             &["response_format"],
@@ -259,7 +259,7 @@ fn unsupported_option_is_a_warning() {
             json!("json_object"),
         ),
         (
-            Wire::chat(&Dialect::DEEPSEEK),
+            Wire::chat(&ChatQuirks::DEEPSEEK),
             "m",
             &effort(ReasoningEffort::None),
             &[],
@@ -267,7 +267,7 @@ fn unsupported_option_is_a_warning() {
             json!("disabled"),
         ),
         (
-            Wire::chat(&Dialect::DEEPSEEK),
+            Wire::chat(&ChatQuirks::DEEPSEEK),
             "m",
             &effort(ReasoningEffort::Low),
             &["reasoning.effort"],
@@ -275,7 +275,7 @@ fn unsupported_option_is_a_warning() {
             json!("enabled"),
         ),
         (
-            Wire::chat(&Dialect::GROQ),
+            Wire::chat(&ChatQuirks::GROQ),
             "m",
             &effort(ReasoningEffort::Minimal),
             &["reasoning.effort"],
@@ -283,15 +283,15 @@ fn unsupported_option_is_a_warning() {
             json!("low"),
         ),
         (
-            Wire::chat(&Dialect::MISTRAL),
+            Wire::chat(&ChatQuirks::MISTRAL),
             "m",
             &effort(ReasoningEffort::Low),
             &["reasoning.effort"],
             "/reasoning_effort",
             json!("high"),
         ),
-        (Wire::chat(&Dialect::MISTRAL), "m", &required, &[], "/tool_choice", json!("any")),
-        (Wire::chat(&Dialect::OLLAMA), "m", &required, &["tool_choice"], "/tool_choice", Value::Null),
+        (Wire::chat(&ChatQuirks::MISTRAL), "m", &required, &[], "/tool_choice", json!("any")),
+        (Wire::chat(&ChatQuirks::OLLAMA), "m", &required, &["tool_choice"], "/tool_choice", Value::Null),
         (Wire::ANTHROPIC, "claude-3-5-haiku", &temperature, &["temperature"], "/temperature", json!(1.0)),
         (Wire::ANTHROPIC, "claude-3-5-haiku", &json, &["response_format"], "/output_config", Value::Null),
         (
@@ -357,7 +357,11 @@ fn unsupported_content_is_an_error() {
     let zip = file("application/zip", "data:application/zip;base64,AAAA");
     let cases = [
         (Wire::ANTHROPIC, zip.clone(), "a file of type application/zip cannot be sent to this provider"),
-        (Wire::chat(&Dialect::GROQ), zip, "a file of type application/zip cannot be sent to this provider"),
+        (
+            Wire::chat(&ChatQuirks::GROQ),
+            zip,
+            "a file of type application/zip cannot be sent to this provider",
+        ),
         (
             CHAT,
             file("image/png", "data:image/png,abc"),
@@ -426,7 +430,7 @@ fn provider_tool_is_encoded_from_its_options() {
 
 #[test]
 fn foreign_call_ids_become_valid_mistral_ids() {
-    let body = encode(Wire::chat(&Dialect::MISTRAL), "mistral", "m", &conversation()).body;
+    let body = encode(Wire::chat(&ChatQuirks::MISTRAL), "mistral", "m", &conversation()).body;
     let id = body["messages"][2]["tool_calls"][0]["id"].as_str().unwrap();
     assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
     assert_eq!(body["messages"][3]["tool_call_id"], id);

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use headwater_models::{
     ContentPart, FileData, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use headwater_protocol::ToolSpec;
 use serde_json::json;
@@ -15,14 +15,14 @@ use serde_json::json;
 fn providers() -> [(&'static str, Wire, &'static str, &'static str); 9] {
     [
         ("openai", Wire::RESPONSES, "openai", "gpt-5.1"),
-        ("openai-chat", Wire::chat(&Dialect::OPENAI), "openai", "gpt-4.1"),
+        ("openai-chat", Wire::chat(&ChatQuirks::OPENAI), "openai", "gpt-4.1"),
         ("anthropic", Wire::ANTHROPIC, "anthropic", "claude-sonnet-4-5"),
         ("google", Wire::GOOGLE, "google", "gemini-2.5-pro"),
-        ("deepseek", Wire::chat(&Dialect::DEEPSEEK), "deepseek", "deepseek-chat"),
-        ("groq", Wire::chat(&Dialect::GROQ), "groq", "openai/gpt-oss-120b"),
-        ("mistral", Wire::chat(&Dialect::MISTRAL), "mistral", "mistral-medium-latest"),
-        ("ollama", Wire::chat(&Dialect::OLLAMA), "ollama", "llama3.2"),
-        ("openai-compatible", Wire::chat(&Dialect::COMPATIBLE), "openai-compatible", "some-model"),
+        ("deepseek", Wire::chat(&ChatQuirks::DEEPSEEK), "deepseek", "deepseek-chat"),
+        ("groq", Wire::chat(&ChatQuirks::GROQ), "groq", "openai/gpt-oss-120b"),
+        ("mistral", Wire::chat(&ChatQuirks::MISTRAL), "mistral", "mistral-medium-latest"),
+        ("ollama", Wire::chat(&ChatQuirks::OLLAMA), "ollama", "llama3.2"),
+        ("openai-compatible", Wire::chat(&ChatQuirks::COMPATIBLE), "openai-compatible", "some-model"),
     ]
 }
 

@@ -2,13 +2,13 @@
 
 use headwater_models::{
     ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort, ReasoningOptions,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use serde_json::{Value, json};
 
 use crate::recorded::{EventResults, recordings};
 
-const CHAT: Wire = Wire::chat(&Dialect::OPENAI);
+const CHAT: Wire = Wire::chat(&ChatQuirks::OPENAI);
 
 fn stream(wire: Wire, events: &[Value]) -> EventResults {
     let texts: Vec<_> = events.iter().map(Value::to_string).collect();

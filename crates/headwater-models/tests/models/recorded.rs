@@ -12,7 +12,7 @@ use std::{
 
 use headwater_models::{
     ModelError, ModelEvent,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -33,14 +33,14 @@ pub(crate) struct Recording {
 impl Recording {
     pub(crate) fn wire(&self) -> (Wire, Settings) {
         let (wire, provider) = match self.api.as_str() {
-            "openai-chat" => (Wire::chat(&Dialect::OPENAI), "openai"),
+            "openai-chat" => (Wire::chat(&ChatQuirks::OPENAI), "openai"),
             "openai-responses" => (Wire::RESPONSES, "openai"),
             "anthropic-messages" => (Wire::ANTHROPIC, "anthropic"),
             "gemini-generate" => (Wire::GOOGLE, "google"),
-            "deepseek-chat" => (Wire::chat(&Dialect::DEEPSEEK), "deepseek"),
-            "groq-chat" => (Wire::chat(&Dialect::GROQ), "groq"),
-            "mistral-chat" => (Wire::chat(&Dialect::MISTRAL), "mistral"),
-            "openai-compatible-chat" => (Wire::chat(&Dialect::COMPATIBLE), "openai-compatible"),
+            "deepseek-chat" => (Wire::chat(&ChatQuirks::DEEPSEEK), "deepseek"),
+            "groq-chat" => (Wire::chat(&ChatQuirks::GROQ), "groq"),
+            "mistral-chat" => (Wire::chat(&ChatQuirks::MISTRAL), "mistral"),
+            "openai-compatible-chat" => (Wire::chat(&ChatQuirks::COMPATIBLE), "openai-compatible"),
             other => panic!("{}: unknown api {other}", self.name),
         };
         (wire, Settings::new(provider, "recorded"))

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use headwater_models::{
     ContentPart, FileData, ModelMessage, ModelRequest, ResponseFormat, ToolChoice, ToolResultOutput,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use headwater_protocol::ToolSpec;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn providers() -> Vec<(&'static str, Wire, &'static str, &'static str, Option<Va
             "gpt-5.1",
             Some(json!({ "openai": { "itemId": "rs_1", "reasoningEncryptedContent": "sealed" } })),
         ),
-        ("openai-chat", Wire::chat(&Dialect::OPENAI), "openai", "gpt-4.1", None),
+        ("openai-chat", Wire::chat(&ChatQuirks::OPENAI), "openai", "gpt-4.1", None),
         (
             "anthropic",
             Wire::ANTHROPIC,
@@ -37,9 +37,9 @@ fn providers() -> Vec<(&'static str, Wire, &'static str, &'static str, Option<Va
             "gemini-2.5-pro",
             Some(json!({ "google": { "thoughtSignature": "c2lnbmVk" } })),
         ),
-        ("groq", Wire::chat(&Dialect::GROQ), "groq", "openai/gpt-oss-120b", Some(json!({}))),
-        ("mistral", Wire::chat(&Dialect::MISTRAL), "mistral", "magistral-medium-latest", Some(json!({}))),
-        ("deepseek", Wire::chat(&Dialect::DEEPSEEK), "deepseek", "deepseek-reasoner", Some(json!({}))),
+        ("groq", Wire::chat(&ChatQuirks::GROQ), "groq", "openai/gpt-oss-120b", Some(json!({}))),
+        ("mistral", Wire::chat(&ChatQuirks::MISTRAL), "mistral", "magistral-medium-latest", Some(json!({}))),
+        ("deepseek", Wire::chat(&ChatQuirks::DEEPSEEK), "deepseek", "deepseek-reasoner", Some(json!({}))),
     ]
 }
 

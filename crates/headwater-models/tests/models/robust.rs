@@ -2,14 +2,14 @@
 
 use headwater_models::{
     ModelErrorKind, ModelEvent,
-    wire::{Dialect, Settings, Wire, failure},
+    wire::{ChatQuirks, Settings, Wire, failure},
 };
 
 use crate::recorded::{EventResults, Recording, recordings};
 
 const EVERY_WIRE: [(&str, Wire); 4] = [
     ("openai", Wire::RESPONSES),
-    ("openai", Wire::chat(&Dialect::OPENAI)),
+    ("openai", Wire::chat(&ChatQuirks::OPENAI)),
     ("anthropic", Wire::ANTHROPIC),
     ("google", Wire::GOOGLE),
 ];

@@ -2,7 +2,7 @@
 
 use headwater_models::{
     ContentPart, ModelEvent, ModelMessage, ModelRequest,
-    wire::{Dialect, Settings, Wire},
+    wire::{ChatQuirks, Settings, Wire},
 };
 use serde_json::{Value, json};
 
@@ -185,10 +185,10 @@ fn reasoning_is_sent_back_in_the_form_of_each_dialect() {
         { "type": "text", "text": "So" },
     ]);
     let cases = [
-        (&Dialect::OPENAI, json!({ "content": "So" })),
-        (&Dialect::DEEPSEEK, json!({ "content": "So", "reasoning_content": "Hm" })),
-        (&Dialect::GROQ, json!({ "content": "So", "reasoning": "Hm" })),
-        (&Dialect::MISTRAL, json!({ "content": thinking })),
+        (&ChatQuirks::OPENAI, json!({ "content": "So" })),
+        (&ChatQuirks::DEEPSEEK, json!({ "content": "So", "reasoning_content": "Hm" })),
+        (&ChatQuirks::GROQ, json!({ "content": "So", "reasoning": "Hm" })),
+        (&ChatQuirks::MISTRAL, json!({ "content": thinking })),
     ];
     for (dialect, expected) in cases {
         let wire = Wire::chat(dialect);

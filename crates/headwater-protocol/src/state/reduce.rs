@@ -1,9 +1,9 @@
 //! The reducer: applies events to the state in place.
 
-mod bulk;
 mod index;
 mod merge;
 mod objects;
+mod retraction;
 mod rules;
 mod serialize;
 #[cfg(test)]
@@ -18,15 +18,13 @@ use index::{Index, PartKey, PartLocation};
 pub use rules::{Rules, ToolScope};
 use serialize::{RunStateData, as_updates};
 
-use super::{
-    FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus, SourcePart,
-    TextPart, ToolPart, View,
-};
+use super::{RunInfo, RunStatus};
 use crate::{
     error::Error,
     event::{
-        DataEvent, ErrorEvent, ErrorInfo, Event, Interrupt, InterruptAnswered, MessageStarted, Origin,
-        Record, Role, RunFinished, RunWaiting, UnknownEvent,
+        DataEvent, ErrorEvent, ErrorInfo, Event, FilePart, Interrupt, InterruptAnswered, Message,
+        MessageStarted, MessageStatus, Origin, Part, PartState, QuestionState, Record, Role, RunFinished,
+        RunWaiting, SourcePart, TextPart, ToolPart, UnknownEvent,
     },
     id::{MessageId, ToolCallId},
     structured::StructuredStreams,
@@ -126,12 +124,6 @@ impl RunState {
     #[must_use]
     pub fn rules(&self) -> Rules {
         self.rules
-    }
-
-    /// The state in its public JSON format.
-    #[must_use]
-    pub fn view(&self) -> View<'_> {
-        View(self)
     }
 
     /// Ends the stream. If the run has not ended, open parts are marked as failed.

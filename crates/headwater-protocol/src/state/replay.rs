@@ -5,16 +5,14 @@
 
 use serde_json::Value;
 
-use super::{
-    Approval, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState, Rules, RunState,
-    RunStatus, TextPart, ToolPart, ToolState,
-};
+use super::{Rules, RunState, RunStatus};
 use crate::{
     event::{
-        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, ErrorEvent,
-        Event, FileEvent, InterruptAnswered, MessageStarted, Origin, Record, Role, RunFinished, RunWaiting,
-        SourceDocument, SourceUrl, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
-        ToolOutput, ToolOutputError, UnknownEvent,
+        Approval, ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted,
+        ErrorEvent, Event, FileEvent, InterruptAnswered, Message, MessageStarted, MessageStatus, Origin,
+        Part, PartState, QuestionPart, QuestionState, Record, Role, RunFinished, RunWaiting, SourceDocument,
+        SourceUrl, TextPart, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
+        ToolOutput, ToolOutputError, ToolPart, ToolState, UnknownEvent,
     },
     id::RequestId,
     structured::{StructuredOp, StructuredState, StructuredUpdate},

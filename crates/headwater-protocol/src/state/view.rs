@@ -3,8 +3,8 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 
-use super::{FilePart, Message, Part, RunState, SourcePart, TextPart, ToolPart};
-use crate::event::{DataEvent, Executor};
+use super::RunState;
+use crate::event::{DataEvent, Executor, FilePart, Message, Part, SourcePart, TextPart, ToolPart};
 
 /// A run's state in its public JSON format.
 ///
@@ -17,9 +17,17 @@ use crate::event::{DataEvent, Executor};
 /// assert_eq!(json["messages"][0]["parts"][0]["text"], "Hi");
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(pub(super) &'a RunState);
+pub struct StateView<'a>(&'a RunState);
 
-impl Serialize for View<'_> {
+impl RunState {
+    /// The state in its public JSON format.
+    #[must_use]
+    pub fn view(&self) -> StateView<'_> {
+        StateView(self)
+    }
+}
+
+impl Serialize for StateView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let state = self.0;
         let mut map = serializer.serialize_map(None)?;

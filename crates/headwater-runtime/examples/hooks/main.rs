@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use headwater_models::scripted::{Script, ScriptedModel};
 use headwater_protocol::{InterruptKind, RunStatus};
-use headwater_runtime::{Agent, Answered, END, NodeFunction, OpenQuestion, Run, START, Start, Workflow};
+use headwater_runtime::{Agent, Answer, END, NodeFunction, OpenQuestion, Run, START, Start, Workflow};
 use headwater_store::Memory;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -63,12 +63,12 @@ async fn run(agent: &Agent, mut run: Run) -> Result<(), Failure> {
 }
 
 /// The first option, the word "yes", or an approval.
-fn answer(question: &OpenQuestion) -> Answered {
+fn answer(question: &OpenQuestion) -> Answer {
     let request = question.request.clone();
-    let Some(interrupt) = question.interrupt() else { return Answered::approved(request) };
+    let Some(interrupt) = question.interrupt() else { return Answer::approved(request) };
     let first = interrupt.options.first().map(|option| Value::from(option.id.as_str()));
     match interrupt.kind {
-        InterruptKind::Text => Answered::given(request, "yes"),
-        _ => Answered::given(request, first.unwrap_or_default()),
+        InterruptKind::Text => Answer::given(request, "yes"),
+        _ => Answer::given(request, first.unwrap_or_default()),
     }
 }

@@ -1,6 +1,6 @@
 //! Objects that pages render while they grow: written by a model, or by node code.
 
-use headwater_runtime::{Cx, Next, NodeResult, Result, Structured, Workflow};
+use headwater_runtime::{Cx, Next, NodeResult, Result, StructuredOutput, Workflow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn email_draft(cx: Cx, _: ()) -> NodeResult {
         .input("Write a short beta launch email for customers.")
         .output::<EmailDraft>()
         .structured(
-            Structured::new("email.compose")
+            StructuredOutput::new("email.compose")
                 .schema("email-compose", "1")
                 .set("subject")
                 .text("body")
@@ -38,7 +38,7 @@ async fn email_at_once(cx: Cx, _: ()) -> NodeResult {
         .reason("writer")
         .input("Write a short beta launch email for customers.")
         .output::<EmailDraft>()
-        .structured(Structured::new("email.compose"))
+        .structured(StructuredOutput::new("email.compose"))
         .await?;
     Ok(Next::data(&reply.output)?)
 }

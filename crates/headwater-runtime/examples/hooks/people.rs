@@ -1,7 +1,7 @@
 //! Asking people, with and without a model, before and after tools.
 
 use headwater_runtime::{
-    Ask, Choice, Cx, MaybeAnswer, MultiChoice, Next, NodeResult, Result, Text, ToolOptions, Workflow,
+    Ask, Choice, Cx, MultiChoice, Next, NodeResult, Result, Text, ToolOptions, Workflow,
 };
 use headwater_tools::{FunctionTool, Schema, ToolError, Tools};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ fn tools() -> headwater_tools::Result<Tools> {
     Tools::new().with(FunctionTool::new("account", account).title("Account").repeatable())
 }
 
-/// One of several: the answer is the id of what was picked.
+/// One of several: the answer is the id of the option.
 async fn pick_one(cx: Cx, _: ()) -> NodeResult {
     let selected =
         cx.interrupt(Choice::new("Pick one").option("a", "Alpha").option("b", "Beta")).id("pick-one").await?;
@@ -36,8 +36,8 @@ async fn pick_one(cx: Cx, _: ()) -> NodeResult {
 async fn pick_some(cx: Cx, _: ()) -> NodeResult {
     let question = MultiChoice::new("Pick some").option("a", "Alpha").option("b", "Beta");
     match cx.interrupt(question).id("pick-some").declinable().await? {
-        MaybeAnswer::Given(selected) => Ok(Next::go().with_result(&selected)?),
-        MaybeAnswer::Declined => Ok(Next::message("As you like.")),
+        Some(selected) => Ok(Next::go().with_result(&selected)?),
+        None => Ok(Next::message("As you like.")),
     }
 }
 

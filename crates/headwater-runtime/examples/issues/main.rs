@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headwater_models::scripted::{Script, ScriptedModel};
 use headwater_protocol::RunStatus;
-use headwater_runtime::{Agent, AgentBuilder, Answered, OpenQuestion, Start};
+use headwater_runtime::{Agent, AgentBuilder, Answer, OpenQuestion, Start};
 use headwater_store::Memory;
 
 #[tokio::main(flavor = "current_thread")]
@@ -31,11 +31,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// An approval, the first option, or a text.
-fn answer(question: &OpenQuestion) -> Answered {
+fn answer(question: &OpenQuestion) -> Answer {
     let request = question.request.clone();
-    let Some(interrupt) = question.interrupt() else { return Answered::approved(request) };
+    let Some(interrupt) = question.interrupt() else { return Answer::approved(request) };
     match interrupt.options.first() {
-        Some(option) => Answered::given(request, option.id.as_str()),
-        None => Answered::given(request, "the open bugs"),
+        Some(option) => Answer::given(request, option.id.as_str()),
+        None => Answer::given(request, "the open bugs"),
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use headwater_runtime::{
-    Choice, Cx, END, Next, NodeError, NodeOptions, NodeResult, OnError, Result, Retry, START, Structured,
-    Workflow,
+    Choice, Cx, END, Next, NodeError, NodeOptions, NodeResult, OnError, Result, Retry, START,
+    StructuredOutput, Workflow,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ async fn compose(cx: Cx, brief: String) -> NodeResult {
         .id("compose-email")
         .input(format!("Write a short launch email: {brief}"))
         .output::<EmailDraft>()
-        .structured(Structured::new("email.compose").set("subject").text("body").append("bullets"))
+        .structured(StructuredOutput::new("email.compose").set("subject").text("body").append("bullets"))
         .await?;
     Ok(Next::data(&draft.output)?)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
 use headwater_protocol::RunStatus;
-use headwater_runtime::{Agent, AgentBuilder, Answered, Start};
+use headwater_runtime::{Agent, AgentBuilder, Answer, Start};
 use headwater_store::Memory;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(question) = outcome.state.interrupts().last() else { break };
         println!("email: {} {answer}", question.question.as_deref().unwrap_or_default());
         let token = question.token.clone().unwrap_or_default();
-        run = agent.answer(Answered::given(question.request.clone(), answer).token(token)).await?;
+        run = agent.answer(Answer::given(question.request.clone(), answer).token(token)).await?;
     }
     assert_eq!(run.outcome().await?.status(), RunStatus::Finished);
     Ok(())

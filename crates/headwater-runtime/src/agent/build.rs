@@ -1,18 +1,28 @@
 //! Putting an agent together.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex},
+    collections::HashMap,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use headwater_models::Models;
-use headwater_store::{Clock, Store, SystemClock};
+use headwater_store::{Clock, IntoStore, Store, SystemClock};
 use headwater_tools::{Tool, Tools};
-use tokio::sync::OnceCell;
 
-use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, resuming::Resuming};
-use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind, session::NodeCache};
+use super::{Agent, AgentCard};
+use crate::{
+    AgentOptions, Error, ModelRef, Price, Result, SessionOptions, Workflow,
+    environment::Environment,
+    error::ErrorKind,
+    id::fresh_id,
+    model::ModelCatalog,
+    model_health::ModelHealthLog,
+    node::NodeServices,
+    question::Questions,
+    run::{RunRegistry, Runs, TurnHost, Workflows},
+    session::Sessions,
+};
 
 /// An agent that is being put together. See [`Agent::builder`].
 #[derive(Debug, Default)]
@@ -30,12 +40,12 @@ pub struct AgentBuilder {
     clock: Option<Arc<dyn Clock>>,
     options: AgentOptions,
     sessions: SessionOptions,
-    drivers: Arc<Mutex<Drivers>>,
-    resuming: Resuming,
+    registry: RunRegistry,
+    health: Arc<ModelHealthLog>,
 }
 
 impl AgentBuilder {
-    /// Names it among the agents that share a store, `agent` otherwise: a run is only taken up by the agent that began it.
+    /// Names it among the agents that share a store, `agent` otherwise: a run is only resumed by the agent that started it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -95,9 +105,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Says where its runs are kept.
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
-        self.store = Some(store);
+    /// Sets where its runs are kept: a store, or an `Arc` of one that others share.
+    pub fn store(mut self, store: impl IntoStore) -> Self {
+        self.store = Some(store.into_store());
         self
     }
 
@@ -119,7 +129,13 @@ impl AgentBuilder {
         self
     }
 
-    /// Says how long a run may wait for somebody.
+    /// Sets what a model costs, by its name as `provider:model`.
+    pub fn price(mut self, model: impl Into<String>, price: Price) -> Self {
+        self.options.prices.set(model, price);
+        self
+    }
+
+    /// Says how long a run may wait for an answer.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.options.max_wait = wait;
         self
@@ -128,8 +144,8 @@ impl AgentBuilder {
     /// Takes over from an agent whose runs may still be going: they are woken and stopped through either.
     #[cfg(feature = "yaml")]
     pub(crate) fn take_over(mut self, agent: &Agent) -> Self {
-        self.drivers = agent.0.drivers.clone();
-        self.resuming = agent.0.resuming.clone();
+        self.registry = agent.runs.registry.clone();
+        self.health = agent.runs.services.models.health.clone();
         self
     }
 
@@ -144,27 +160,7 @@ impl AgentBuilder {
                 "the agent has no store: add `.store(Arc::new(Memory::new()))`, or one that lasts".into(),
             );
         };
-        let mut workflows: HashMap<String, Versions> = HashMap::new();
-        for workflow in &self.workflows {
-            let versions = workflows
-                .entry(workflow.id().to_owned())
-                .or_insert_with(|| Versions { newest: String::new(), all: BTreeMap::new() });
-            workflow.version().clone_into(&mut versions.newest);
-            if versions.all.insert(workflow.version().to_owned(), workflow.clone()).is_some() {
-                let (id, version) = (workflow.id(), workflow.version());
-                return fail(format!("workflow `{id}` was added twice in version {version}"));
-            }
-        }
-        let default_workflow = match (self.default_workflow, &*self.workflows) {
-            (Some(id), _) if !workflows.contains_key(&id) => {
-                return fail(format!("the default workflow `{id}` was not added"));
-            }
-            (Some(id), _) => Some(id),
-            (None, []) => return fail("the agent has no workflow".into()),
-            (None, [first, others @ ..]) => {
-                others.iter().all(|other| other.id() == first.id()).then(|| first.id().to_owned())
-            }
-        };
+        let workflows = Workflows::new(&self.workflows, self.default_workflow)?;
         for (alias, meant) in &self.aliases {
             if let Err(error) = self.models.get(meant) {
                 return fail(format!("model `{alias}`: {error}"));
@@ -175,25 +171,20 @@ impl AgentBuilder {
             tools =
                 tools.with_shared(tool).map_err(|error| Error::new(ErrorKind::Build, error.to_string()))?;
         }
-        Ok(Agent(Arc::new(AgentInner {
-            name: self.name.unwrap_or_else(|| "agent".to_owned()),
-            description: self.description,
-            suggestions: self.suggestions,
-            workflows,
-            default_workflow,
-            models: self.models,
-            aliases: self.aliases,
+        let name = self.name.unwrap_or_else(|| "agent".to_owned());
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let env = Arc::new(Environment::new(name, fresh_id("process")?, store, clock, self.options));
+        let services = Arc::new(NodeServices {
+            models: ModelCatalog::new(self.models, self.aliases, self.health),
             tools,
-            store,
-            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
-            secret: OnceCell::new(),
-            owner: crate::id::fresh_id("process")?,
-            options: self.options,
-            sessions: self.sessions,
-            drivers: self.drivers,
-            resuming: self.resuming,
-            skipped: Mutex::default(),
-            nodes: NodeCache::default(),
-        })))
+            questions: Questions::new(env.clone()),
+            env,
+        });
+        let sessions = Arc::new_cyclic(|sessions: &Weak<Sessions>| {
+            let turns: Weak<dyn TurnHost> = sessions.clone();
+            Sessions::new(Arc::new(Runs::new(services, workflows, self.registry, turns)), self.sessions)
+        });
+        let card = AgentCard { description: self.description, suggestions: self.suggestions };
+        Ok(Agent { card: Arc::new(card), runs: sessions.runs.clone(), sessions })
     }
 }

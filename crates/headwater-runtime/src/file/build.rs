@@ -1,4 +1,4 @@
-//! Making an agent of a file, with what only the program can bring along.
+//! Builds an agent from a file, with the store, models, tools and functions that the program supplies.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -7,9 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use headwater_models::{Models, scripted::ScriptedModel};
+use headwater_models::{Model as _, Models, scripted::ScriptedModel};
 use headwater_protocol::Executor;
-use headwater_store::Store;
+use headwater_store::{IntoStore, Store};
 use headwater_tools::{Approval, Tool, Tools};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,12 +19,16 @@ use super::{
     check::END_WORD,
     error::{FileError, FileErrorKind, FileErrors, unknown},
     format::{
-        ModelText, WorkflowText,
+        WorkflowText,
+        model::{ModelObjectText, ModelText},
         node::{NodeText, OnErrorText},
     },
-    load::{Defined, WorkflowPart},
+    http_tools::http_tool,
+    load::{SourceDefinition, WorkflowPart},
+    models::provider_model,
     nodes,
     servers::{Cassette, Servers},
+    span::WithSpan,
 };
 use crate::{
     Agent, AgentBuilder, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry,
@@ -32,7 +36,7 @@ use crate::{
     workflow::{Handler, erase},
 };
 
-/// Node functions of the program, by the names that files use.
+/// Node functions of the program, by the names used in files.
 ///
 /// ```
 /// use headwater_runtime::{Cx, Functions, Next, NodeResult};
@@ -53,7 +57,7 @@ impl Functions {
         Self::default()
     }
 
-    /// Adds one. The last one of a name counts.
+    /// Adds a function. A later function replaces an earlier one of the same name.
     #[must_use]
     pub fn add<T: DeserializeOwned + 'static>(
         mut self,
@@ -71,7 +75,8 @@ impl fmt::Debug for Functions {
     }
 }
 
-/// What only the program can bring along: the store, the providers' models, tools and node functions.
+/// The parts of an agent that a file cannot contain: the store, the providers' models, tools and node
+/// functions.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct FileOptions {
@@ -85,10 +90,10 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// Keeps the runs there.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    /// Stores the runs in `store`.
+    pub fn new(store: impl IntoStore) -> Self {
         Self {
-            store,
+            store: store.into_store(),
             models: Models::new(),
             tools: Tools::new(),
             functions: Functions::new(),
@@ -98,7 +103,7 @@ impl FileOptions {
         }
     }
 
-    /// Adds the models that files can name as `provider:model`.
+    /// Adds the models that files refer to as `provider:model`.
     pub fn models(mut self, models: Models) -> Self {
         self.models = models;
         self
@@ -107,7 +112,7 @@ impl FileOptions {
     /// Adds tools.
     ///
     /// # Errors
-    /// When there is a tool of that name already.
+    /// If a tool of that name exists already.
     pub fn tools(mut self, tools: Tools) -> Result<Self> {
         self.tools = self.tools.merge(tools).map_err(|error| build_error(&error))?;
         Ok(self)
@@ -116,7 +121,7 @@ impl FileOptions {
     /// Adds a tool.
     ///
     /// # Errors
-    /// When there is a tool of that name already.
+    /// If a tool of that name exists already.
     pub fn tool(mut self, tool: impl Tool) -> Result<Self> {
         self.tools = self.tools.with(tool).map_err(|error| build_error(&error))?;
         Ok(self)
@@ -128,29 +133,44 @@ impl FileOptions {
         self
     }
 
-    /// Says how the agent treats its runs, where the file does not.
+    /// Sets the agent's options. Limits set in the file take precedence.
     pub fn options(mut self, options: AgentOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Keeps what the file's MCP servers offer and give in a folder. `Models::recording` does the same for providers.
+    /// Records the file's MCP servers (their tools and results) in a folder. `Models::recording` does the
+    /// same for providers.
     pub fn recording_servers(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cassette = Some(Cassette::Record(folder.into()));
         self
     }
 
-    /// Answers for the file's MCP servers with what was kept in a folder. `Models::playing` does the same for providers.
+    /// Replays the file's MCP servers from a folder of recordings. `Models::playing` does the same for
+    /// providers.
     pub fn playing_servers(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cassette = Some(Cassette::Play(folder.into()));
         self
     }
 
-    /// Says which agent this one takes over from, because its file has changed. The older versions of its workflows stay,
-    /// for the runs that began with them; a workflow that has changed without a new `version` gets one from its content.
+    /// Sets the agent that this one replaces after its file changed. Older versions of the workflows stay for
+    /// the runs that began with them; a workflow that changed without a new `version` gets one derived from
+    /// its content.
     pub fn replaces(mut self, agent: Agent, file: AgentFile) -> Self {
         self.replaces = Some((agent, file));
         self
+    }
+}
+
+/// The name of a model in journals, by which its price is found.
+fn priced_name(name: &str, object: &ModelObjectText) -> String {
+    let text = |field: &Option<WithSpan<String>>| field.as_ref().map(|field| field.value.clone());
+    match &object.script {
+        Some(script) => ScriptedModel::new(script.0.clone()).name().to_owned(),
+        None => {
+            let provider = text(&object.called).or_else(|| text(&object.provider)).unwrap_or_default();
+            format!("{provider}:{}", text(&object.model).unwrap_or_else(|| name.to_owned()))
+        }
     }
 }
 
@@ -159,10 +179,10 @@ fn build_error(error: &headwater_tools::Error) -> Error {
 }
 
 impl AgentFile {
-    /// Makes an agent of it.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// When the program did not bring along what the file names; each place is told.
+    /// If the file refers to something that the program did not supply. Lists every reference.
     pub fn build(&self, with: FileOptions) -> Result<Agent> {
         self.check_brought(&with)?;
         let mut builder =
@@ -175,7 +195,13 @@ impl AgentFile {
             let name = &model.name.value;
             builder = match &model.value.value {
                 ModelText::Name(meant) => builder.model(name, meant.as_str()),
-                ModelText::Script { script } => builder.model(name, ScriptedModel::new(script.0.clone())),
+                ModelText::Object(object) => match &object.script {
+                    Some(script) => builder.model(name, ScriptedModel::new(script.0.clone())),
+                    None => {
+                        let made = provider_model(object, model, &with.models);
+                        builder.model(name, made.map_err(FileErrors::from)?)
+                    }
+                },
             };
         }
         for tool in with.tools.iter() {
@@ -183,6 +209,13 @@ impl AgentFile {
                 builder = builder.shared_tool(tool.clone());
             }
         }
+        let mut missing = Vec::new();
+        for tool in &self.0.http {
+            if let Some(made) = http_tool(tool, &mut missing) {
+                builder = builder.tool(made);
+            }
+        }
+        FileErrors::check(missing)?;
         builder = builder.options(self.agent_options(&with));
         if let Some(when) = self.0.when_busy {
             builder = builder.sessions(SessionOptions::default().when_busy(when));
@@ -199,7 +232,7 @@ impl AgentFile {
             let is_new = |old: &&Workflow| {
                 !workflows.iter().any(|new: &Workflow| new.id() == old.id() && new.version() == old.version())
             };
-            // The newest of each is added last, and counts for new runs.
+            // The newest version is added last, because new runs use the last one.
             for old in before.all_workflows().filter(is_new) {
                 builder = builder.workflow(old.clone());
             }
@@ -212,7 +245,7 @@ impl AgentFile {
         builder.default_workflow(first).build()
     }
 
-    /// Finds what the file names and the program did not bring along.
+    /// Finds the references to models, tools and functions that the program did not supply.
     fn check_brought(&self, with: &FileOptions) -> Result<(), FileErrors> {
         let mut errors = Vec::new();
         for model in &self.0.models {
@@ -220,12 +253,7 @@ impl AgentFile {
                 && let Err(error) = with.models.get(name)
             {
                 let message = error.message().to_owned();
-                errors.push(FileError::new(
-                    FileErrorKind::Missing,
-                    &model.source,
-                    model.value.place,
-                    message,
-                ));
+                errors.push(FileError::new(FileErrorKind::Missing, &model.source, model.value.span, message));
             }
         }
         let tools: Vec<_> = with.tools.specs().map(|spec| spec.name.as_str()).collect();
@@ -235,10 +263,13 @@ impl AgentFile {
         FileErrors::check(errors)
     }
 
-    /// Whether a run may ask its page for something. Functions of the program may do anything.
+    /// Whether a run may wait for input from its page. Functions of the program may always.
     fn asks(&self, with: &FileOptions) -> bool {
         let named = |tool: &&Arc<dyn Tool>| self.0.tools.iter().any(|it| it.name.value == tool.spec().name);
         let mut tools = with.tools.iter().filter(named);
+        if self.0.http.iter().any(|tool| tool.value.approval) {
+            return true;
+        }
         let mut servers = self.0.mcp.iter().map(|server| &server.value);
         let mut nodes = self.0.workflows.iter().flat_map(|part| &part.value.text.nodes.0);
         tools.any(|tool| {
@@ -258,6 +289,13 @@ impl AgentFile {
     fn agent_options(&self, with: &FileOptions) -> AgentOptions {
         let mut options = with.options.clone();
         options.asks &= self.asks(with);
+        for model in &self.0.models {
+            if let ModelText::Object(object) = &model.value.value
+                && let Some(price) = &object.price
+            {
+                options.prices.set(priced_name(&model.name.value, object), price.value.price());
+            }
+        }
         if let Some(limits) = &self.0.limits {
             options.max_wait = limits.max_wait.map_or(options.max_wait, |wait| wait.0);
             options.keep = limits.keep.map_or(options.keep, |keep| keep.0);
@@ -274,7 +312,7 @@ impl AgentFile {
 
     fn workflow(
         &self,
-        part: &Defined<WorkflowPart>,
+        part: &SourceDefinition<WorkflowPart>,
         with: &FileOptions,
         servers: &Arc<Servers>,
     ) -> Result<Workflow> {
@@ -324,7 +362,7 @@ impl AgentFile {
     }
 }
 
-/// The model of the first `reason` node that a run comes to.
+/// The model of the first `reason` node on the path from the start.
 fn first_model(text: &WorkflowText) -> Option<&str> {
     let mut open = VecDeque::from([text.start.value.as_str()]);
     let mut seen = HashSet::new();
@@ -342,15 +380,15 @@ fn first_model(text: &WorkflowText) -> Option<&str> {
     None
 }
 
-/// The version of a workflow: as the file says, unless the same version was of another content before.
-fn version(part: &Defined<WorkflowPart>, with: &FileOptions) -> String {
+/// The version of a workflow: the one in the file, unless that version had other content before.
+fn version(part: &SourceDefinition<WorkflowPart>, with: &FileOptions) -> String {
     let WorkflowPart { text, hash } = &part.value;
     let Some(version) = &text.version else { return hash.clone() };
     let before = with
         .replaces
         .as_ref()
         .and_then(|(_, file)| file.0.workflows.iter().find(|before| before.name.value == part.name.value));
-    let same = |before: &Defined<WorkflowPart>| {
+    let same = |before: &SourceDefinition<WorkflowPart>| {
         before.value.text.version.as_ref().is_some_and(|before| before.value == version.value)
     };
     match before {
@@ -359,10 +397,10 @@ fn version(part: &Defined<WorkflowPart>, with: &FileOptions) -> String {
     }
 }
 
-fn missing<T>(named: &[Defined<T>], what: &str, brought: &[&str], errors: &mut Vec<FileError>) {
+fn missing<T>(named: &[SourceDefinition<T>], what: &str, brought: &[&str], errors: &mut Vec<FileError>) {
     for name in named.iter().filter(|name| !brought.contains(&name.name.value.as_str())) {
         let message = if brought.is_empty() {
-            format!("the program has no {what} `{}`: it brought none along", name.name.value)
+            format!("the program has no {what} `{}`: it supplied none", name.name.value)
         } else {
             unknown(what, &name.name.value, brought.iter().copied()).replacen(
                 "there is",
@@ -370,7 +408,7 @@ fn missing<T>(named: &[Defined<T>], what: &str, brought: &[&str], errors: &mut V
                 1,
             )
         };
-        errors.push(FileError::new(FileErrorKind::Missing, &name.source, name.name.place, message));
+        errors.push(FileError::new(FileErrorKind::Missing, &name.source, name.name.span, message));
     }
 }
 

@@ -1,36 +1,36 @@
-//! What is wrong with an agent's file: where, why, and what was probably meant.
+//! Errors in agent files: file, line, column, message and a suggestion.
 
 use std::{fmt, path::Path};
 
 use headwater_models::{nearest, scripted::ScriptError};
 
-use super::place::{Place, Source};
+use super::span::{SourceText, TextSpan};
 use crate::{Error, error::ErrorKind};
 
-/// What kind of thing is wrong with a file.
+/// The kind of a [`FileError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileErrorKind {
     /// The file cannot be read.
     Read,
-    /// The text is not YAML, or has a field or a value that the format does not know.
+    /// The text is not valid YAML, or has an unknown field or a value of the wrong type.
     Syntax,
-    /// A value makes no sense where it stands.
+    /// The value is not allowed here.
     Value,
-    /// Something is named that is not there.
+    /// A name is used that is not defined.
     Reference,
-    /// A workflow does not hold together.
+    /// The workflow is incomplete or contradictory.
     Workflow,
-    /// A template or an expression cannot be read.
+    /// A template or an expression does not compile.
     Template,
-    /// Files include each other in a circle, or two of them define the same.
+    /// Files include each other in a circle, or define the same name twice.
     Include,
-    /// The program did not bring along what the file needs.
+    /// The program did not supply something that the file refers to.
     Missing,
 }
 
 impl FileErrorKind {
-    /// A stable word for machines.
+    /// A stable code for programs.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -46,71 +46,71 @@ impl FileErrorKind {
     }
 }
 
-/// One thing that is wrong with a file.
+/// One problem in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileError {
     kind: FileErrorKind,
     message: String,
     file: String,
-    place: Place,
-    /// The line that it is about.
+    span: TextSpan,
+    /// The line of the file, for display.
     text: String,
 }
 
 impl FileError {
     pub(super) fn new(
         kind: FileErrorKind,
-        source: &Source,
-        place: Place,
+        source: &SourceText,
+        span: TextSpan,
         message: impl Into<String>,
     ) -> Self {
-        let text = place.line.checked_sub(1).and_then(|line| source.text.lines().nth(line));
+        let text = span.line.checked_sub(1).and_then(|line| source.text.lines().nth(line));
         Self {
             kind,
             message: message.into(),
             file: source.name.clone(),
-            place,
+            span,
             text: text.unwrap_or_default().to_owned(),
         }
     }
 
-    /// A file that cannot be read.
+    /// An error about a file that cannot be read.
     pub(super) fn reading(path: &Path, error: &std::io::Error) -> Self {
         Self {
             kind: FileErrorKind::Read,
             message: cannot_read(error),
             file: path.display().to_string(),
-            place: Place::default(),
+            span: TextSpan::default(),
             text: String::new(),
         }
     }
 
-    /// What the YAML reader refused.
-    pub(super) fn yaml(source: &Source, error: serde_saphyr::Error) -> Self {
-        let place = error.location().map(Place::from).unwrap_or_default();
+    /// An error of the YAML parser.
+    pub(super) fn yaml(source: &SourceText, error: serde_saphyr::Error) -> Self {
+        let span = error.location().map(TextSpan::from).unwrap_or_default();
         let message = match error.without_snippet() {
             serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-                format!("`{key}` is there twice")
+                format!("duplicate key `{key}`")
             }
             serde_saphyr::Error::Eof { .. } => "the file is empty".to_owned(),
-            _ => yaml_message(error, &place, source),
+            _ => yaml_message(error, &span, source),
         };
-        Self::new(FileErrorKind::Syntax, source, place, message)
+        Self::new(FileErrorKind::Syntax, source, span, message)
     }
 
-    /// What kind of thing is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> FileErrorKind {
         self.kind
     }
 
-    /// A stable word for machines.
+    /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.kind.code()
     }
 
-    /// What is wrong, without the place.
+    /// The message, without file and line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -122,30 +122,30 @@ impl FileError {
         &self.file
     }
 
-    /// The line, from 1; 0 if it cannot be told.
+    /// The line, from 1; 0 if unknown.
     #[must_use]
     pub fn line(&self) -> usize {
-        self.place.line
+        self.span.line
     }
 
-    /// The column in characters, from 1; 0 if it cannot be told.
+    /// The column in characters, from 1; 0 if unknown.
     #[must_use]
     pub fn column(&self) -> usize {
-        self.place.column
+        self.span.column
     }
 
-    /// The line that it is about, as it stands in the file.
+    /// The text of the line in the file.
     #[must_use]
     pub fn source_line(&self) -> &str {
         &self.text
     }
 
-    /// How many characters of that line it is about, at least one.
+    /// The number of characters to underline, at least one.
     #[must_use]
     pub fn width(&self) -> usize {
-        let before = self.place.column.saturating_sub(1);
+        let before = self.span.column.saturating_sub(1);
         let rest: String = self.text.trim_end().chars().skip(before).collect();
-        let mut end = self.place.length.min(rest.len());
+        let mut end = self.span.length.min(rest.len());
         while !rest.is_char_boundary(end) {
             end += 1;
         }
@@ -156,8 +156,8 @@ impl FileError {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.file)?;
-        if self.place.line > 0 {
-            write!(f, "{}:{}:", self.place.line, self.place.column)?;
+        if self.span.line > 0 {
+            write!(f, "{}:{}:", self.span.line, self.span.column)?;
         }
         write!(f, " {}", self.message)
     }
@@ -165,17 +165,17 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Everything that is wrong with a file: never empty, in the order in which it was found.
+/// All problems of a file, in the order they were found. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileErrors(Vec<FileError>);
 
 impl FileErrors {
-    /// Nothing if there are none.
+    /// `Ok` if there are no errors.
     pub(super) fn check(errors: Vec<FileError>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
     }
 
-    /// Several, at least one.
+    /// Wraps a list of at least one error.
     pub(super) fn of(errors: Vec<FileError>) -> Self {
         Self(errors)
     }
@@ -220,12 +220,12 @@ impl From<FileErrors> for Error {
     }
 }
 
-/// `there is no node …`, with what was probably meant and what there is.
+/// `there is no node …`, with the most similar name and the list of known names.
 pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let list = known.clone().collect::<Vec<_>>().join(", ");
     match nearest(name, known) {
         Some(meant) => format!("there is no {what} `{name}`: did you mean `{meant}`? (known: {list})"),
-        None if list.is_empty() => format!("there is no {what} `{name}`: there are none"),
+        None if list.is_empty() => format!("there is no {what} `{name}`: none is defined"),
         None => format!("there is no {what} `{name}` (known: {list})"),
     }
 }
@@ -238,9 +238,9 @@ fn cannot_read(error: &std::io::Error) -> String {
     }
 }
 
-/// The reader's own words, but for those that would send a person the wrong way.
-fn yaml_message(error: serde_saphyr::Error, place: &Place, source: &Source) -> String {
-    let here = source.text.get(place.start..).unwrap_or_default();
+/// The parser's message, replaced where it would mislead a person.
+fn yaml_message(error: serde_saphyr::Error, span: &TextSpan, source: &SourceText) -> String {
+    let here = source.text.get(span.start..).unwrap_or_default();
     let message = ScriptError::from(error).message().to_owned();
     match message.as_str() {
         "expected string scalar" if here.starts_with("{{") || here.starts_with("{%") => {

@@ -1,127 +1,113 @@
-//! The format of an agent's file, as it is written. Nothing is looked up here; that is for the check.
+//! The file format as serde types. References are resolved later, by the check.
 
 pub(super) mod duration;
+pub(super) mod http;
 pub(super) mod mcp;
+pub(super) mod model;
 pub(super) mod node;
 mod script;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use self::{duration::Length, mcp::McpText, node::NodeText, script::ScriptText};
-use super::place::{Named, Placed, text_or_map};
+use self::{duration::Length, http::HttpToolText, mcp::McpText, model::ModelText, node::NodeText};
+use super::span::{NameMap, WithSpan};
 use crate::WhenBusy;
 
-/// An agent: its models, its tools, and the workflows that it runs.
+/// An agent: its models, tools and workflows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Headwater agent")]
 pub(super) struct AgentText {
-    /// Its name among the agents that share a store. An included file needs none.
-    pub(super) name: Option<Placed<String>>,
-    /// What it does, for people.
+    /// The agent's name, unique in a store. Optional in included files.
+    pub(super) name: Option<WithSpan<String>>,
+    /// A description for people.
     pub(super) description: Option<String>,
-    /// Messages to begin a conversation with, for pages that offer some.
+    /// Suggested first messages, for pages that show them.
     #[serde(default)]
     pub(super) suggestions: Vec<String>,
-    /// Other files, named from the folder of this one. What they define is part of the agent.
+    /// Files to include, relative to this one. Their definitions become part of the agent.
     #[serde(default)]
-    pub(super) include: Vec<Placed<String>>,
-    /// The models that its nodes ask, by names of its own.
+    pub(super) include: Vec<WithSpan<String>>,
+    /// The models that nodes use, by local name.
     #[serde(default)]
-    pub(super) models: Named<Placed<ModelText>>,
-    /// The tools that its nodes use. The program brings them along.
+    pub(super) models: NameMap<WithSpan<ModelText>>,
+    /// The tools that nodes use. The program supplies them.
     #[serde(default)]
-    pub(super) tools: Vec<Placed<String>>,
-    /// The MCP servers whose tools its nodes use, by names of its own.
+    pub(super) tools: Vec<WithSpan<String>>,
+    /// Tools that call an HTTP API, by name. Nodes use them like the others.
     #[serde(default)]
-    pub(super) mcp: Named<McpText>,
-    /// The node functions that its workflows use. The program brings them along.
+    pub(super) http: NameMap<HttpToolText>,
+    /// The MCP servers whose tools nodes use, by local name.
     #[serde(default)]
-    pub(super) functions: Vec<Placed<String>>,
-    /// How it treats its runs.
+    pub(super) mcp: NameMap<McpText>,
+    /// The node functions that workflows use. The program supplies them.
+    #[serde(default)]
+    pub(super) functions: Vec<WithSpan<String>>,
+    /// Limits of the agent's runs.
     pub(super) limits: Option<LimitsText>,
-    /// What readers see of its runs beside their text.
+    /// The parts of a run that readers see beside its text.
     #[serde(default)]
     pub(super) visibility: FileVisibility,
-    /// What its clients may decide.
+    /// The settings that clients may choose.
     #[serde(default)]
     pub(super) client: FileClient,
-    /// What happens to a message that comes while the session's last one is being answered: `stop` the answer, `queue` the
-    /// message, or `refuse` it. Otherwise the server's setting counts.
+    /// What to do with a message sent while the session's previous one is being answered: `stop` the answer,
+    /// `queue` the message, or `refuse` it. Default: the server's setting.
     pub(super) when_busy: Option<WhenBusy>,
-    /// The workflow of runs that name none; otherwise the first one.
-    pub(super) default_workflow: Option<Placed<String>>,
-    /// The workflows, by their names.
+    /// The workflow of runs that do not name one. Default: the first one.
+    pub(super) default_workflow: Option<WithSpan<String>>,
+    /// The workflows, by name.
     #[serde(default)]
-    pub(super) workflows: Named<WorkflowText>,
+    pub(super) workflows: NameMap<WorkflowText>,
 }
 
-/// A model: `provider:model`, or a script that stands for one.
-#[derive(Debug, JsonSchema)]
-#[schemars(untagged)]
-pub(super) enum ModelText {
-    /// A model of a provider, as `provider:model`.
-    Name(String),
-    /// A model that follows a script and needs no key.
-    Script {
-        /// The script.
-        script: ScriptText,
-    },
-}
-
-impl<'de> Deserialize<'de> for ModelText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Fields {
-            script: ScriptText,
-        }
-        impl From<Fields> for ModelText {
-            fn from(fields: Fields) -> Self {
-                Self::Script { script: fields.script }
-            }
-        }
-        let expecting = "`provider:model`, or a mapping with `script`";
-        text_or_map::<_, _, Fields>(deserializer, expecting, |name| Ok(Self::Name(name.to_owned())))
-    }
-}
-
-/// What readers see of an agent's runs beside their text. What is not visible stays in the journal.
+/// The parts of a run that readers see beside its text. Hidden parts stay in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileVisibility {
-    /// What the model thought.
+    /// The model's reasoning.
     pub reasoning: bool,
-    /// What tools were called with.
+    /// The inputs of tool calls.
     pub tool_inputs: bool,
-    /// What tools gave.
+    /// The outputs of tool calls.
     pub tool_outputs: bool,
-    /// The texts of errors; without it readers get a code, a fixed sentence and the request id, and the log has the text.
+    /// Error messages. If hidden, readers get a code, a fixed sentence and the request id; the log has the
+    /// message.
     pub errors: bool,
+    /// The beginning of what the person wrote, in lists of runs, where it can be searched for.
+    pub input_previews: bool,
     /// The state of workflows, in checkpoints and exports.
     pub state: bool,
 }
 
 impl Default for FileVisibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false, state: false }
+        Self {
+            reasoning: true,
+            tool_inputs: true,
+            tool_outputs: true,
+            errors: false,
+            input_previews: true,
+            state: false,
+        }
     }
 }
 
-/// What the clients of an agent may decide. Everything that a client sends is its word only.
+/// The settings that the clients of an agent may choose. Treat everything a client sends as untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileClient {
-    /// Whether `system` and `developer` messages of clients reach the model: no.
+    /// Whether `system` and `developer` messages of clients reach the model. Default: no.
     pub system: bool,
-    /// Whether a conversation that the server does not know is begun with the text that the page has of it: yes.
+    /// Whether a conversation unknown to the server starts with the messages that the page sends. Default:
+    /// yes.
     pub seed: bool,
-    /// The workflows that a client may name beside the default one; `*` is any.
+    /// The workflows that a client may select beside the default one; `*` allows any.
     pub workflows: Vec<String>,
-    /// Whether a client may give `data` to the first node: no.
+    /// Whether a client may pass `data` to the first node. Default: no.
     pub data: bool,
 }
 
@@ -131,55 +117,55 @@ impl Default for FileClient {
     }
 }
 
-/// How an agent treats its runs.
+/// Limits of an agent's runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsText {
-    /// How long a run may wait for somebody: 7d.
+    /// How long a run may wait for an answer. Default: 7d.
     pub(super) max_wait: Option<Length>,
-    /// How long a run that has ended is kept: 7d.
+    /// How long an ended run is kept. Default: 7d.
     pub(super) keep: Option<Length>,
-    /// How many bytes of data and state a run may have: 262144.
+    /// Maximum bytes of a run's data and state. Default: 262144.
     pub(super) max_state_bytes: Option<usize>,
-    /// How often one workflow may hand over to another in a run: 32.
+    /// Maximum number of transitions between workflows in a run. Default: 32.
     pub(super) max_transitions: Option<u32>,
-    /// How many nodes one run of a workflow enters: 1000.
+    /// Maximum number of nodes that one workflow enters in a run. Default: 1000.
     pub(super) max_steps: Option<u32>,
-    /// How many bytes a run may have in its journal: 134217728.
+    /// Maximum bytes of a run's journal. Default: 134217728.
     pub(super) max_run_bytes: Option<u64>,
-    /// How many bytes one answer of a model may have: 4194304.
+    /// Maximum bytes of one model reply. Default: 4194304.
     pub(super) max_answer_bytes: Option<usize>,
-    /// How many bytes one tool call may give: 4194304.
+    /// Maximum bytes of one tool call's output. Default: 4194304.
     pub(super) max_tool_output_bytes: Option<usize>,
-    /// How often a run may be taken over in a row without progress: 10.
+    /// Maximum number of takeovers in a row without progress. Default: 10.
     pub(super) max_takeovers: Option<u32>,
 }
 
-/// A workflow: nodes, and the edges that lead from one to the next.
+/// A workflow: nodes and the edges between them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowText {
-    /// Its version; otherwise one is made from its content. A run ends on the version that it began with.
-    pub(super) version: Option<Placed<String>>,
-    /// What it does, for people.
+    /// The version. Default: derived from the content. A run ends on the version that it began with.
+    pub(super) version: Option<WithSpan<String>>,
+    /// A description for people.
     pub(super) description: Option<String>,
-    /// The node that it begins with.
-    pub(super) start: Placed<String>,
-    /// Its nodes, by their names.
-    pub(super) nodes: Named<NodeText>,
-    /// Its edges. A node without one ends the workflow.
+    /// The first node.
+    pub(super) start: WithSpan<String>,
+    /// The nodes, by name.
+    pub(super) nodes: NameMap<NodeText>,
+    /// The edges. A node without an edge ends the workflow.
     #[serde(default)]
-    pub(super) edges: Vec<Placed<EdgeText>>,
+    pub(super) edges: Vec<WithSpan<EdgeText>>,
 }
 
-/// An edge from one node to another. Several without `when` from one node begin parallel branches.
+/// An edge from one node to another. Several edges without `when` from one node start parallel branches.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EdgeText {
-    /// The node that it leads from.
-    pub(super) from: Placed<String>,
-    /// The node that it leads to, or `end`.
-    pub(super) to: Placed<String>,
-    /// The condition that its node must give; without it the edge is followed when no other is.
-    pub(super) when: Option<Placed<String>>,
+    /// The node it starts at.
+    pub(super) from: WithSpan<String>,
+    /// The node it leads to, or `end`.
+    pub(super) to: WithSpan<String>,
+    /// The condition under which it is followed. Without one, it is followed when no other edge matches.
+    pub(super) when: Option<WithSpan<String>>,
 }

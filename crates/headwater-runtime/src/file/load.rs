@@ -1,4 +1,4 @@
-//! Reading a file and those that it includes, into one description.
+//! Reads a file and its includes into one set of definitions.
 
 use std::{
     collections::HashMap,
@@ -12,48 +12,52 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::{AgentText, FileClient, FileVisibility, LimitsText, ModelText, WorkflowText, mcp::McpText},
-    place::{Place, Placed, Source},
+    format::{
+        AgentText, FileClient, FileVisibility, LimitsText, WorkflowText, http::HttpToolText, mcp::McpText,
+        model::ModelText,
+    },
+    span::{SourceText, TextSpan, WithSpan},
 };
 
 use crate::WhenBusy;
 
-/// How large a file may be: far larger than anybody writes.
+/// Maximum size of a file; far above any real one, so that a wrong path does not fill the memory.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Something that a file defines, and which file that was.
+/// A definition and the file it comes from.
 #[derive(Debug)]
-pub(super) struct Defined<T> {
-    pub(super) name: Placed<String>,
+pub(super) struct SourceDefinition<T> {
+    pub(super) name: WithSpan<String>,
     pub(super) value: T,
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<SourceText>,
 }
 
-/// A workflow, and a word that changes with its content.
+/// A workflow and a hash of its content.
 #[derive(Debug)]
 pub(super) struct WorkflowPart {
     pub(super) text: WorkflowText,
     pub(super) hash: String,
 }
 
-/// What all files say together.
+/// The definitions of all files.
 #[derive(Debug)]
-pub(super) struct Parts {
-    /// The file that was read first.
-    pub(super) root: Arc<Source>,
-    pub(super) name: Option<Placed<String>>,
+pub(super) struct AgentParts {
+    /// The first file.
+    pub(super) root: Arc<SourceText>,
+    pub(super) name: Option<WithSpan<String>>,
     pub(super) description: Option<String>,
     pub(super) suggestions: Vec<String>,
     pub(super) limits: Option<LimitsText>,
     pub(super) visibility: FileVisibility,
     pub(super) client: FileClient,
     pub(super) when_busy: Option<WhenBusy>,
-    pub(super) default_workflow: Option<Placed<String>>,
-    pub(super) models: Vec<Defined<Placed<ModelText>>>,
-    pub(super) tools: Vec<Defined<()>>,
-    pub(super) mcp: Vec<Defined<McpText>>,
-    pub(super) functions: Vec<Defined<()>>,
-    pub(super) workflows: Vec<Defined<WorkflowPart>>,
+    pub(super) default_workflow: Option<WithSpan<String>>,
+    pub(super) models: Vec<SourceDefinition<WithSpan<ModelText>>>,
+    pub(super) tools: Vec<SourceDefinition<()>>,
+    pub(super) http: Vec<Arc<SourceDefinition<HttpToolText>>>,
+    pub(super) mcp: Vec<SourceDefinition<McpText>>,
+    pub(super) functions: Vec<SourceDefinition<()>>,
+    pub(super) workflows: Vec<SourceDefinition<WorkflowPart>>,
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -67,12 +71,12 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// Reads a text and all that it includes.
-pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
-    let root = Arc::new(Source { name: path.display().to_string(), text });
+/// Parses a text and all its includes.
+pub(super) fn load(path: &Path, text: String) -> Result<AgentParts, Vec<FileError>> {
+    let root = Arc::new(SourceText { name: path.display().to_string(), text });
     let read = parse(&root).map_err(|error| vec![error])?;
-    let mut loading = Loading {
-        parts: Parts {
+    let mut loading = Loader {
+        parts: AgentParts {
             root: root.clone(),
             name: read.name.clone(),
             description: read.description.clone(),
@@ -84,6 +88,7 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
             default_workflow: read.default_workflow.clone(),
             models: Vec::new(),
             tools: Vec::new(),
+            http: Vec::new(),
             mcp: Vec::new(),
             functions: Vec::new(),
             workflows: Vec::new(),
@@ -97,39 +102,44 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
     if loading.errors.is_empty() { Ok(loading.parts) } else { Err(loading.errors) }
 }
 
-fn parse(source: &Source) -> Result<AgentText, FileError> {
+fn parse(source: &SourceText) -> Result<AgentText, FileError> {
     serde_saphyr::from_str(&source.text).map_err(|error| {
-        // A text that is not YAML is told as such, and not as a field that is missing because it ended too soon.
+        // Reports a syntax error as such, instead of the missing field that it causes.
         let syntax = serde_saphyr::from_str::<serde::de::IgnoredAny>(&source.text).err();
         FileError::yaml(source, syntax.unwrap_or(error))
     })
 }
 
-/// What a file is, however it is named. A text that was never a file is what it is called.
+/// The canonical path, so that two spellings of one file count as one. A text that is not a file keeps its
+/// name.
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-struct Loading {
-    parts: Parts,
-    /// The files that include each other, down to the one that is being read.
+struct Loader {
+    parts: AgentParts,
+    /// The chain of includes down to the current file, to detect circles.
     under_way: Vec<PathBuf>,
     done: Vec<PathBuf>,
     errors: Vec<FileError>,
 }
 
-impl Loading {
-    /// Takes what a file says, after what it includes. Gives its limits, which count in the first file only.
-    fn take(&mut self, path: &Path, source: &Arc<Source>, read: AgentText) -> Option<LimitsText> {
+impl Loader {
+    /// Adds the definitions of a file, after those of its includes. Returns its limits: only those of the
+    /// first file apply.
+    fn take(&mut self, path: &Path, source: &Arc<SourceText>, read: AgentText) -> Option<LimitsText> {
         for include in &read.include {
             self.include(path, source, include);
         }
         let Self { parts, errors, .. } = self;
         define(&mut parts.models, "model", source, read.models.0, errors);
-        // The same tool may be named by several files: it is one tool.
-        let names = |names: Vec<Placed<String>>| names.into_iter().map(|name| (name, ())).collect();
+        // Several files may refer to the same tool.
+        let names = |names: Vec<WithSpan<String>>| names.into_iter().map(|name| (name, ())).collect();
         mention(&mut parts.tools, source, names(read.tools));
         mention(&mut parts.functions, source, names(read.functions));
+        let mut http = Vec::new();
+        define(&mut http, "HTTP tool", source, read.http.0, errors);
+        parts.http.extend(http.into_iter().map(Arc::new));
         define(&mut parts.mcp, "MCP server", source, read.mcp.0, errors);
         let mut hashes = if read.workflows.0.is_empty() { HashMap::new() } else { hashes(source) };
         let workflows = read.workflows.0.into_iter().map(|(name, text)| {
@@ -140,9 +150,9 @@ impl Loading {
         read.limits
     }
 
-    fn include(&mut self, from: &Path, source: &Arc<Source>, include: &Placed<String>) {
+    fn include(&mut self, from: &Path, source: &Arc<SourceText>, include: &WithSpan<String>) {
         let path = from.parent().unwrap_or(Path::new("")).join(&include.value);
-        let fail = |message: String| FileError::new(FileErrorKind::Include, source, include.place, message);
+        let fail = |message: String| FileError::new(FileErrorKind::Include, source, include.span, message);
         let same = identity(&path);
         if let Some(at) = self.under_way.iter().position(|under_way| *under_way == same) {
             let circle = self.under_way.iter().skip(at).chain([&same]);
@@ -162,7 +172,7 @@ impl Loading {
                 return;
             }
         };
-        let source = Arc::new(Source { name: path.display().to_string(), text });
+        let source = Arc::new(SourceText { name: path.display().to_string(), text });
         self.parts.files.push(path.clone());
         match parse(&source) {
             Ok(read) => {
@@ -179,41 +189,40 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Adds what a file defines; nothing may be defined twice.
+/// Adds definitions; a second one of the same name is an error.
 fn define<T>(
-    all: &mut Vec<Defined<T>>,
+    all: &mut Vec<SourceDefinition<T>>,
     what: &str,
-    source: &Arc<Source>,
-    new: Vec<(Placed<String>, T)>,
+    source: &Arc<SourceText>,
+    new: Vec<(WithSpan<String>, T)>,
     errors: &mut Vec<FileError>,
 ) {
     for (name, value) in new {
         if let Some(first) = all.iter().find(|known| known.name.value == name.value) {
-            let Place { line, column, .. } = first.name.place;
+            let TextSpan { line, column, .. } = first.name.span;
             let message = format!(
-                "{what} `{}` is defined twice: first at {}:{line}:{column}",
+                "duplicate {what} `{}`: first defined at {}:{line}:{column}",
                 name.value, first.source.name
             );
-            errors.push(FileError::new(FileErrorKind::Include, source, name.place, message));
+            errors.push(FileError::new(FileErrorKind::Include, source, name.span, message));
             continue;
         }
-        all.push(Defined { name, value, source: source.clone() });
+        all.push(SourceDefinition { name, value, source: source.clone() });
     }
 }
 
-/// Adds what a file names; it may be named again.
-fn mention<T>(all: &mut Vec<Defined<T>>, source: &Arc<Source>, new: Vec<(Placed<String>, T)>) {
+/// Adds references; repeating one is allowed.
+fn mention<T>(all: &mut Vec<SourceDefinition<T>>, source: &Arc<SourceText>, new: Vec<(WithSpan<String>, T)>) {
     for (name, value) in new {
         if !all.iter().any(|known| known.name.value == name.value) {
-            all.push(Defined { name, value, source: source.clone() });
+            all.push(SourceDefinition { name, value, source: source.clone() });
         }
     }
 }
 
-/// A word for the content of each workflow: the same for the same content, however it is laid out and in whatever order
-/// its fields are. It is made from the file and not from what we read of it, so that a release of ours that knows more
-/// fields does not change it.
-fn hashes(source: &Source) -> HashMap<String, String> {
+/// A hash of each workflow's content, independent of layout and field order. It is computed from the file,
+/// not from the parsed types, so that a release with more fields does not change it.
+fn hashes(source: &SourceText) -> HashMap<String, String> {
     let Ok(Value::Object(mut file)) = serde_saphyr::from_str::<Value>(&source.text) else {
         return HashMap::new();
     };
@@ -225,7 +234,7 @@ fn hashes(source: &Source) -> HashMap<String, String> {
         workflow.sort_all_objects();
         let digest = Sha256::digest(workflow.to_string());
         let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        // No version that a file gives has a `~`.
+        // A version given in a file cannot contain `~`, so the two never collide.
         let hash = format!("~{hash}");
         (id, hash)
     };

@@ -1,4 +1,4 @@
-//! What the nodes of a file do in a run.
+//! Runs the nodes of a file.
 
 mod ask;
 mod reason;
@@ -12,30 +12,30 @@ use serde_json::{Map, Value};
 
 use super::{
     format::node::{NodeText, SaveText},
-    load::Parts,
-    place::{Placed, Source},
+    load::AgentParts,
     servers::Servers,
-    template::Scope,
+    span::{SourceText, WithSpan},
+    template::TemplateScope,
 };
 use crate::{Cx, Error, ErrorKind, Next, NodeResult, workflow::Handler};
 
-/// A node of a file, by its place there.
+/// A node of a file, by its position there.
 #[derive(Debug, Clone)]
 pub(super) struct NodeOfFile {
-    parts: Arc<Parts>,
+    parts: Arc<AgentParts>,
     servers: Arc<Servers>,
     workflow: usize,
     node: usize,
 }
 
-/// What a node gave: something to keep, and where to go.
+/// The result of a node: its output and the next step.
 #[derive(Debug, Default)]
-struct Gave {
+struct NodeOutput {
     output: Option<Value>,
     next: Next,
 }
 
-impl Gave {
+impl NodeOutput {
     fn output(output: Value) -> Self {
         Self { output: Some(output), next: Next::go() }
     }
@@ -46,13 +46,13 @@ impl Gave {
 }
 
 impl NodeOfFile {
-    pub(super) fn new(parts: Arc<Parts>, servers: Arc<Servers>, workflow: &str, node: usize) -> Self {
+    pub(super) fn new(parts: Arc<AgentParts>, servers: Arc<Servers>, workflow: &str, node: usize) -> Self {
         let workflow =
             parts.workflows.iter().position(|part| part.name.value == workflow).unwrap_or(usize::MAX);
         Self { parts, servers, workflow, node }
     }
 
-    fn found(&self) -> Result<(&Source, &Placed<String>, &NodeText), Error> {
+    fn found(&self) -> Result<(&SourceText, &WithSpan<String>, &NodeText), Error> {
         let part = self.parts.workflows.get(self.workflow);
         part.and_then(|part| {
             let (name, node) = part.value.text.nodes.0.get(self.node)?;
@@ -61,7 +61,7 @@ impl NodeOfFile {
         .ok_or_else(|| Error::new(ErrorKind::Build, "the node is not in its file"))
     }
 
-    /// The tools of a server.
+    /// The tools of an MCP server.
     fn server(&self, name: &str) -> Option<McpTools> {
         self.servers.tools(&self.parts, name)
     }
@@ -69,67 +69,67 @@ impl NodeOfFile {
     /// Runs a node of a built-in kind.
     pub(super) async fn run(&self, cx: Cx) -> NodeResult {
         let (source, name, node) = self.found()?;
-        let scope = Scope::of(&cx);
-        let of = Of { file: self, cx: &cx, source, scope: &scope, name: &name.value };
-        let gave = if let Some(reason) = &node.reason {
-            reason::run(&of, reason).await?
+        let scope = TemplateScope::of(&cx);
+        let call = NodeCall { file: self, cx: &cx, source, scope: &scope, name: &name.value };
+        let result = if let Some(reason) = &node.reason {
+            reason::run(&call, reason).await?
         } else if let Some(interrupt) = &node.interrupt {
-            ask::run(&of, &interrupt.value).await?
+            ask::run(&call, &interrupt.value).await?
         } else if let Some(structured) = &node.structured {
-            show::structured(&of, structured)?
+            show::structured(&call, structured)?
         } else if let Some(message) = &node.message {
-            Gave::next(Next::message(message.render(source, &scope)?))
+            NodeOutput::next(Next::message(message.render(source, &scope)?))
         } else if let Some(route) = &node.route {
-            route::run(&of, &route.value).await?
+            route::run(&call, &route.value).await?
         } else if let Some(transition) = &node.transition {
-            show::transition(&of, transition)?
+            show::transition(&call, transition)?
         } else if let Some(wait) = node.wait {
-            show::wait(&of, wait.0).await?;
-            Gave::default()
+            show::wait(&call, wait.0).await?;
+            NodeOutput::default()
         } else {
-            Gave::default()
+            NodeOutput::default()
         };
-        keep(&of, node, gave)
+        keep(&call, node, result)
     }
 
     /// Runs a node that is a function of the program.
     pub(super) async fn call(&self, cx: Cx, function: &Handler) -> NodeResult {
         let (source, name, node) = self.found()?;
-        let scope = Scope::of(&cx);
+        let scope = TemplateScope::of(&cx);
         let next = function(cx.clone(), cx.node.input.clone())?.await?;
-        let of = Of { file: self, cx: &cx, source, scope: &scope, name: &name.value };
-        // What a function gives is its data; it is moved under a name where the file wants one.
-        let mut gave = Gave { output: Some(Value::Object(next.data.clone())), next };
+        let call = NodeCall { file: self, cx: &cx, source, scope: &scope, name: &name.value };
+        // A function's output is its data; with `save` it is moved under that name.
+        let mut result = NodeOutput { output: Some(Value::Object(next.data.clone())), next };
         if node.save.is_some() {
-            gave.next.data = Map::new();
+            result.next.data = Map::new();
         }
-        keep(&of, node, gave)
+        keep(&call, node, result)
     }
 }
 
-/// What a kind of node has in its hands.
-struct Of<'a> {
+/// The context of one node execution.
+struct NodeCall<'a> {
     file: &'a NodeOfFile,
     cx: &'a Cx,
-    source: &'a Source,
-    scope: &'a Scope,
+    source: &'a SourceText,
+    scope: &'a TemplateScope,
     name: &'a str,
 }
 
-/// Keeps what a node gave where its file wants it.
-fn keep(of: &Of<'_>, node: &NodeText, gave: Gave) -> NodeResult {
-    let Gave { output, mut next } = gave;
+/// Saves a node's output where the file says.
+fn keep(call: &NodeCall<'_>, node: &NodeText, result: NodeOutput) -> NodeResult {
+    let NodeOutput { output, mut next } = result;
     let output = output.unwrap_or_default();
     if let Some(result) = &node.result {
-        next = next.with_result(&result.fill(of.source, &of.scope.with_output(&output))?)?;
+        next = next.with_result(&result.fill(call.source, &call.scope.with_output(&output))?)?;
     }
     Ok(match (&node.save, output) {
         (Some(SaveText::State(name)), output) => {
-            of.cx.workflow_state(name, Value::Null)?.set(output)?;
+            call.cx.workflow_state(name, Value::Null)?.set(output)?;
             next
         }
         (Some(SaveText::Shared(name)), output) => {
-            let shared = of.cx.shared_state(Map::new())?;
+            let shared = call.cx.shared_state(Map::new())?;
             let mut fields = shared.get()?;
             fields.insert(name.clone(), output);
             shared.set(fields)?;

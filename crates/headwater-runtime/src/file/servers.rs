@@ -1,4 +1,4 @@
-//! The MCP servers of a file, ready to be used by its nodes.
+//! The MCP servers of a file.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,16 @@ use headwater_tools::{Approval, McpClient, McpTools};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::mcp::{McpText, ToolChoiceText, UnfinishedText},
-    load::{Defined, Parts},
-    place::{Placed, Source},
+    format::mcp::{McpText, ToolSelectionText, UnfinishedText},
+    load::{AgentParts, SourceDefinition},
+    span::{SourceText, WithSpan},
 };
 
-/// The servers by their names. A client that keeps its connection keeps it for as long as the agent lives.
+/// The clients, by server name. A client that keeps its connection keeps it for the agent's lifetime.
 #[derive(Debug, Default)]
 pub(super) struct Servers(HashMap<String, McpClient>);
 
-/// Whether what servers offer and give is kept, or comes from what was kept.
+/// Whether the servers' traffic is recorded, or replayed from a recording.
 #[derive(Debug, Clone)]
 pub(super) enum Cassette {
     Record(PathBuf),
@@ -27,8 +27,8 @@ pub(super) enum Cassette {
 }
 
 impl Servers {
-    /// Makes the clients. Nothing is started or asked yet.
-    pub(super) fn new(parts: &Parts, cassette: Option<&Cassette>, errors: &mut Vec<FileError>) -> Self {
+    /// Creates the clients without connecting.
+    pub(super) fn new(parts: &AgentParts, cassette: Option<&Cassette>, errors: &mut Vec<FileError>) -> Self {
         let clients = parts.mcp.iter().map(|server| {
             let client = client(server, errors);
             let client = match cassette {
@@ -41,8 +41,8 @@ impl Servers {
         Self(clients.collect())
     }
 
-    /// The tools of a server, as its description wants them.
-    pub(super) fn tools(&self, parts: &Parts, name: &str) -> Option<McpTools> {
+    /// The tools of a server, with the options of its definition.
+    pub(super) fn tools(&self, parts: &AgentParts, name: &str) -> Option<McpTools> {
         let text = &parts.mcp.iter().find(|server| server.name.value == name)?.value;
         let mut tools = self.0.get(name)?.tools();
         if let Some(include) = &text.include {
@@ -52,14 +52,14 @@ impl Servers {
             tools = tools.prefix(prefix);
         }
         tools = match &text.approval {
-            Some(ToolChoiceText::All(true)) => tools.approval(Approval::Needed),
-            Some(ToolChoiceText::Of(names)) => tools.approval_for(names),
-            Some(ToolChoiceText::All(false)) | None => tools,
+            Some(ToolSelectionText::All(true)) => tools.approval(Approval::Needed),
+            Some(ToolSelectionText::Of(names)) => tools.approval_for(names),
+            Some(ToolSelectionText::All(false)) | None => tools,
         };
         tools = match &text.edit {
-            Some(ToolChoiceText::All(true)) => tools.editable(),
-            Some(ToolChoiceText::Of(names)) => tools.editable_for(names),
-            Some(ToolChoiceText::All(false)) | None => tools,
+            Some(ToolSelectionText::All(true)) => tools.editable(),
+            Some(ToolSelectionText::Of(names)) => tools.editable_for(names),
+            Some(ToolSelectionText::All(false)) | None => tools,
         };
         tools = match &text.unfinished {
             Some(UnfinishedText::All(word)) => tools.unfinished((*word).into()),
@@ -72,7 +72,7 @@ impl Servers {
     }
 }
 
-fn client(server: &Defined<McpText>, errors: &mut Vec<FileError>) -> McpClient {
+fn client(server: &SourceDefinition<McpText>, errors: &mut Vec<FileError>) -> McpClient {
     let text = &server.value;
     let mut client = match (&text.command, &text.url) {
         (Some(command), _) => program(text, command, &server.source, errors),
@@ -98,8 +98,8 @@ fn client(server: &Defined<McpText>, errors: &mut Vec<FileError>) -> McpClient {
 
 fn program(
     text: &McpText,
-    command: &Placed<String>,
-    source: &Source,
+    command: &WithSpan<String>,
+    source: &SourceText,
     errors: &mut Vec<FileError>,
 ) -> McpClient {
     let mut client = McpClient::stdio(&command.value, &text.args);
@@ -114,11 +114,11 @@ fn program(
     if folder.as_os_str().is_empty() { client } else { client.cwd(folder) }
 }
 
-/// A variable of our environment.
-fn variable(name: &Placed<String>, source: &Source, errors: &mut Vec<FileError>) -> String {
+/// Reads an environment variable.
+pub(super) fn variable(name: &WithSpan<String>, source: &SourceText, errors: &mut Vec<FileError>) -> String {
     env::var(&name.value).unwrap_or_else(|_| {
-        let message = format!("the environment has no {}: set it", name.value);
-        errors.push(FileError::new(FileErrorKind::Missing, source, name.place, message));
+        let message = format!("the environment variable {} is not set", name.value);
+        errors.push(FileError::new(FileErrorKind::Missing, source, name.span, message));
         String::new()
     })
 }

@@ -1,81 +1,81 @@
-//! What a file's workflows look like, for whoever draws them.
+//! The workflows of a file as a graph, for programs that draw them.
 
 use super::{
     AgentFile,
     check::END_WORD,
     format::node::{NodeText, OnErrorText},
-    load::{Defined, WorkflowPart},
+    load::{SourceDefinition, WorkflowPart},
 };
 
 /// A workflow of a file.
 #[derive(Debug, Clone, Copy)]
-pub struct FileWorkflow<'a>(pub(super) &'a Defined<WorkflowPart>);
+pub struct FileWorkflow<'a>(pub(super) &'a SourceDefinition<WorkflowPart>);
 
 /// A node of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileNode<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// Its kind: `reason`, `interrupt`, `structured`, `message`, `route`, `transition`, `wait` or `function`.
     pub kind: &'static str,
-    /// What it names: the model, the function, the workflow of a transition.
+    /// The model, the function, or the workflow of a transition.
     pub about: Option<&'a str>,
-    /// What it does, for people.
+    /// A description for people.
     pub description: Option<&'a str>,
 }
 
 /// An edge of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileEdge<'a> {
-    /// The node that it leads from.
+    /// The node it starts at.
     pub from: &'a str,
-    /// The node that it leads to; nothing is the end.
+    /// The node it leads to; `None` is the end.
     pub to: Option<&'a str>,
-    /// Its condition.
+    /// The condition.
     pub when: Option<&'a str>,
-    /// Whether it is followed when the node has failed for good.
+    /// Whether it is followed when the last try of the node has failed.
     pub on_error: bool,
 }
 
 impl AgentFile {
-    /// Its workflows, in the order of the file.
+    /// The workflows, in the order of the file.
     pub fn workflows(&self) -> impl Iterator<Item = FileWorkflow<'_>> {
         self.0.workflows.iter().map(FileWorkflow)
     }
 }
 
 impl<'a> FileWorkflow<'a> {
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn id(self) -> &'a str {
         &self.0.name.value
     }
 
-    /// What it does, for people.
+    /// A description for people.
     #[must_use]
     pub fn description(self) -> Option<&'a str> {
         self.0.value.text.description.as_deref()
     }
 
-    /// Its version: as the file says, otherwise a hash of its content.
+    /// The version: the one in the file, otherwise a hash of the content.
     #[must_use]
     pub fn version(self) -> &'a str {
         self.0.value.text.version.as_ref().map_or(&self.0.value.hash, |version| &version.value)
     }
 
-    /// A hash of its content: the same for the same content, however it is laid out.
+    /// A hash of the content, independent of layout.
     #[must_use]
     pub fn hash(self) -> &'a str {
         &self.0.value.hash
     }
 
-    /// The node that it begins with.
+    /// The first node.
     #[must_use]
     pub fn start(self) -> &'a str {
         &self.0.value.text.start.value
     }
 
-    /// Its nodes, in the order of the file.
+    /// The nodes, in the order of the file.
     pub fn nodes(self) -> impl Iterator<Item = FileNode<'a>> {
         self.0.value.text.nodes.0.iter().map(|(name, node)| {
             let (kind, about) = kind(node);
@@ -83,8 +83,7 @@ impl<'a> FileWorkflow<'a> {
         })
     }
 
-    /// Its edges, in the order of the file. A node without one has an edge to the end; what is done on
-    /// errors comes last.
+    /// The edges, in the order of the file. A node without an edge has one to the end; error edges come last.
     pub fn edges(self) -> impl Iterator<Item = FileEdge<'a>> {
         let text = &self.0.value.text;
         let written = text.edges.iter().map(|edge| FileEdge {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use headwater_protocol::{DataEvent, Event, FileEvent, SourceUrl, StatusEvent, WarningEvent};
 use serde_json::Value;
 
-use crate::{Result, run::NodeRun};
+use crate::{Result, node::NodeVisit};
 
-/// Shows things to whoever reads the run. Shown once, however often the node is run.
+/// Shows things to the readers of the run: once, however often the node is executed.
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -18,10 +18,10 @@ use crate::{Result, run::NodeRun};
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Emit<'a>(&'a Arc<NodeRun>);
+pub struct Emit<'a>(&'a Arc<NodeVisit>);
 
 impl<'a> Emit<'a> {
-    pub(crate) fn new(node: &'a Arc<NodeRun>) -> Self {
+    pub(crate) fn new(node: &'a Arc<NodeVisit>) -> Self {
         Self(node)
     }
 
@@ -33,7 +33,7 @@ impl<'a> Emit<'a> {
         self.0.emit(&self.0.origin(), event)
     }
 
-    /// A line about what is going on.
+    /// A line about progress.
     ///
     /// # Errors
     /// As [`Emit::event`].
@@ -106,7 +106,7 @@ impl<'a> Emit<'a> {
         self.event(Event::MessageMetadata { metadata })
     }
 
-    /// A warning for whoever looks at the run.
+    /// A warning for the readers of the run.
     ///
     /// # Errors
     /// As [`Emit::event`].

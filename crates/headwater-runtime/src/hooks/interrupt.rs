@@ -1,4 +1,4 @@
-//! Asking a person: the run is parked until somebody answers.
+//! Asking a person: the run is parked until it is answered.
 
 mod question;
 
@@ -9,29 +9,29 @@ use std::{
     time::Duration,
 };
 
-use headwater_protocol::{ApprovalAnswered, ApprovalRequested, Event, InterruptAnswered, RequestId};
+use headwater_protocol::RequestId;
 use headwater_tools::Schema;
 use serde_json::{Map, Value};
 
 pub use question::{Choice, Form, MultiChoice, Question, Text};
-pub(crate) use question::{check_answer, check_schema};
 
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Answer, Effect, Wait, WaitKind},
-    run::{HookKey, NodeRun, request_id},
+    journal::{AnswerValue, Effect, WaitKind},
+    node::{HookKey, NodeVisit},
+    question::{Asker, asked_event, request_id},
 };
 
 /// A question that is about to be asked. Await it.
 ///
 /// # Errors
-/// [`ErrorKind::Expired`] when nobody answered in time. When the person declines, the run ends cancelled, unless
+/// [`ErrorKind::Expired`] when no answer came in time. When the person declines, the run ends cancelled, unless
 /// [`InterruptHook::declinable`] was called.
 #[derive(Debug)]
-#[must_use = "nobody is asked until it is awaited"]
+#[must_use = "the question is not asked until it is awaited"]
 pub struct InterruptHook<Q> {
-    node: Arc<NodeRun>,
+    node: Arc<NodeVisit>,
     question: Q,
     id: Option<String>,
     expires: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct InterruptHook<Q> {
 }
 
 impl<Q: Question> InterruptHook<Q> {
-    pub(crate) fn new(node: Arc<NodeRun>, question: Q) -> Self {
+    pub(crate) fn new(node: Arc<NodeVisit>, question: Q) -> Self {
         Self {
             node,
             question,
@@ -57,7 +57,7 @@ impl<Q: Question> InterruptHook<Q> {
         }
     }
 
-    /// Names it, so that it is told apart from others of the same node when the run is resumed.
+    /// Names it, so that a resumed run can tell it from other questions of the node.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -94,18 +94,18 @@ impl<Q: Question> InterruptHook<Q> {
         self
     }
 
-    /// Lets the person decline without ending the run: [`MaybeAnswer`].
-    pub fn declinable(self) -> Declinable<Q> {
-        Declinable(self)
+    /// Lets the person decline without ending the run: then the hook gives `None`.
+    pub fn declinable(self) -> OptionalInterrupt<Q> {
+        OptionalInterrupt(self)
     }
 
     /// The key is fixed when the hook is built, not when it is polled.
-    fn ask(self, declinable: bool) -> impl Future<Output = Result<MaybeAnswer<Q::Answer>>> + Send {
+    fn ask(self, declinable: bool) -> impl Future<Output = Result<Option<Q::Answer>>> + Send {
         let key = self.node.key("interrupt", self.id.as_deref());
         async move { self.ask_as(key?, declinable).await }
     }
 
-    async fn ask_as(self, key: HookKey, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
+    async fn ask_as(self, key: HookKey, declinable: bool) -> Result<Option<Q::Answer>> {
         let request = request_id(&self.node.run.id, &key.text);
         let mut interrupt = self.question.interrupt(request.clone());
         interrupt.id = self.id;
@@ -130,16 +130,16 @@ impl<Q: Question> InterruptHook<Q> {
         }
         let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable };
         match wait_for(&self.node, &key.text, key.kind, request.clone(), kind, self.expires).await? {
-            Answer::Given(value) => self.question.read(value).map(MaybeAnswer::Given),
-            Answer::Declined if declinable => Ok(MaybeAnswer::Declined),
-            Answer::Declined => {
+            AnswerValue::Given(value) => self.question.read(value).map(Some),
+            AnswerValue::Declined if declinable => Ok(None),
+            AnswerValue::Declined => {
                 let error = Error::new(ErrorKind::Stopped, "the person did not want to answer")
                     .with_code(ErrorKind::Declined.code());
                 self.node.run.fail(&error);
                 Err(error)
             }
-            Answer::Expired => {
-                Err(Error::new(ErrorKind::Expired, format!("nobody answered {request} in time")))
+            AnswerValue::Expired => {
+                Err(Error::new(ErrorKind::Expired, format!("no answer to {request} came in time")))
             }
             other => Err(self.node.diverged(&format!("`{}` was answered with {other:?}", key.text))),
         }
@@ -154,10 +154,8 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
         let asked = self.ask(false);
         Box::pin(async {
             match asked.await? {
-                MaybeAnswer::Given(answer) => Ok(answer),
-                MaybeAnswer::Declined => {
-                    Err(Error::new(ErrorKind::Declined, "the person did not want to answer"))
-                }
+                Some(answer) => Ok(answer),
+                None => Err(Error::new(ErrorKind::Declined, "the person did not want to answer")),
             }
         })
     }
@@ -165,20 +163,11 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
 
 /// A question that the person may decline. Await it.
 #[derive(Debug)]
-#[must_use = "nobody is asked until it is awaited"]
-pub struct Declinable<Q>(InterruptHook<Q>);
+#[must_use = "the question is not asked until it is awaited"]
+pub struct OptionalInterrupt<Q>(InterruptHook<Q>);
 
-/// An answer, or none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MaybeAnswer<T> {
-    /// The person answered.
-    Given(T),
-    /// The person did not want to.
-    Declined,
-}
-
-impl<Q: Question> IntoFuture for Declinable<Q> {
-    type Output = Result<MaybeAnswer<Q::Answer>>;
+impl<Q: Question> IntoFuture for OptionalInterrupt<Q> {
+    type Output = Result<Option<Q::Answer>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -186,15 +175,15 @@ impl<Q: Question> IntoFuture for Declinable<Q> {
     }
 }
 
-/// Asks somebody outside and waits until the answer is in the journal.
+/// Asks a person or the page, and waits until the answer is in the journal.
 pub(crate) async fn wait_for(
-    node: &NodeRun,
+    node: &NodeVisit,
     key: &str,
     hook: &'static str,
     request: RequestId,
     kind: WaitKind,
     expires: Option<Duration>,
-) -> Result<Answer> {
+) -> Result<AnswerValue> {
     node.asked_for(key);
     let run = &node.run;
     let before = run.fold().asked.get(key).cloned();
@@ -209,10 +198,18 @@ pub(crate) async fn wait_for(
         None => {
             node.may_begin(key, hook).await?;
             let _running = node.running();
-            let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
+            let asker = Asker {
+                run: &run.id,
+                owner: run.spec.owner.as_deref(),
+                session: run.spec.session.as_ref(),
+                node: &node.visit.node,
+                lease: run.journal.lease(),
+            };
+            let asked = run.services.questions.ask(asker, hook, request.clone(), kind, expires).await;
+            let wait = node.keep(asked)?;
             let effect = Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) };
             let origin = node.origin();
-            node.keep(run.record(effect, asking(&wait).map(|event| (&origin, event))))?;
+            node.keep(run.record(effect, asked_event(&wait).map(|event| (&origin, event))))?;
         }
     }
     loop {
@@ -226,58 +223,5 @@ pub(crate) async fn wait_for(
         }
         let _waiting = node.waiting(&request);
         answered.await;
-    }
-}
-
-/// What readers are told when somebody is asked.
-fn asking(wait: &Wait) -> Option<Event> {
-    match &wait.kind {
-        WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
-        WaitKind::Approval { tool, input, signature, .. } => {
-            Some(Event::ApprovalRequested(ApprovalRequested {
-                approval: wait.request.as_str().into(),
-                tool: (**tool).clone(),
-                input: Some(input.clone()),
-                signature: Some(signature.clone()),
-                ..Default::default()
-            }))
-        }
-        WaitKind::ClientTool { .. } => None,
-    }
-}
-
-/// What readers are told when somebody has answered.
-pub(crate) fn answering(wait: &Wait, answer: &Answer) -> Option<Event> {
-    match (&wait.kind, answer) {
-        (WaitKind::Question { .. }, Answer::Expired) => {
-            Some(Event::InterruptExpired { request: wait.request.clone() })
-        }
-        (WaitKind::Question { .. }, Answer::Given(value)) => {
-            Some(Event::InterruptAnswered(InterruptAnswered {
-                request: wait.request.clone(),
-                answer: Some(value.clone()),
-                ..Default::default()
-            }))
-        }
-        (WaitKind::Question { .. }, _) => Some(Event::InterruptAnswered(InterruptAnswered {
-            request: wait.request.clone(),
-            ..Default::default()
-        })),
-        (WaitKind::Approval { tool, .. }, Answer::Approval { approved, reason, .. }) => {
-            Some(Event::ApprovalAnswered(ApprovalAnswered {
-                approval: wait.request.as_str().into(),
-                call: Some(tool.call.clone()),
-                approved: *approved,
-                reason: reason.clone(),
-                ..Default::default()
-            }))
-        }
-        (WaitKind::Approval { tool, .. }, _) => Some(Event::ApprovalAnswered(ApprovalAnswered {
-            approval: wait.request.as_str().into(),
-            call: Some(tool.call.clone()),
-            reason: Some("nobody decided in time".to_owned()),
-            ..Default::default()
-        })),
-        (WaitKind::ClientTool { .. }, _) => None,
     }
 }

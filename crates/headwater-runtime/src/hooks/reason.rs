@@ -2,11 +2,11 @@
 
 mod ask;
 mod call;
+mod model_reply;
 mod options;
 mod output;
 mod pass;
 mod recorder;
-mod said;
 mod tools;
 
 use std::{
@@ -21,17 +21,19 @@ use headwater_models::{
     ModelMessage, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning,
 };
 use headwater_protocol::{FinishReason, ToolCallId, Usage};
-use headwater_tools::{McpTools, Schema, Tool, ToolOutput, Tools};
+#[cfg(feature = "mcp")]
+use headwater_tools::McpTools;
+use headwater_tools::{Schema, Tool, ToolOutput, Tools};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 pub use ask::{Ask, AskMode};
-pub use options::{Failover, Structured, ToolOptions};
+pub use options::{Failover, StructuredOutput, ToolOptions};
 
 use options::{AbortSignal, Options};
 
-use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
+use crate::{Error, ModelRef, Result, error::ErrorKind, node::NodeVisit};
 
 /// A model call that is about to be made. Await it.
 ///
@@ -46,7 +48,7 @@ use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
 /// With a type for its output the model's JSON is not shown as text; fields of it can be streamed as they grow:
 ///
 /// ```no_run
-/// # use headwater_runtime::{Cx, Next, NodeResult, Structured};
+/// # use headwater_runtime::{Cx, Next, NodeResult, StructuredOutput};
 /// # use schemars::JsonSchema;
 /// # use serde::{Deserialize, Serialize};
 /// #[derive(Serialize, Deserialize, JsonSchema)]
@@ -58,15 +60,15 @@ use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
 ///         .id("compose-email")
 ///         .input(format!("Write a short launch email: {brief}"))
 ///         .output::<EmailDraft>()
-///         .structured(Structured::new("email.compose").set("subject").text("body").append("bullets"))
+///         .structured(StructuredOutput::new("email.compose").set("subject").text("body").append("bullets"))
 ///         .await?;
 ///     Ok(Next::data(&draft.output)?)
 /// }
 /// ```
 #[derive(Debug)]
 #[must_use = "the model is not asked until it is awaited"]
-pub struct Reason<T = ()> {
-    node: Arc<NodeRun>,
+pub struct ReasonHook<T = ()> {
+    node: Arc<NodeVisit>,
     options: Options,
     of: PhantomData<fn() -> T>,
 }
@@ -74,10 +76,10 @@ pub struct Reason<T = ()> {
 /// What a model call gave. Usage, warnings and metadata are those of all passes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Reply<T = ()> {
+pub struct ReasonReply<T = ()> {
     /// The final text.
     pub text: String,
-    /// The final text as what was asked for.
+    /// The final text, parsed.
     pub output: T,
     /// The final answer in the provider's own form, where it gives one.
     pub raw: Option<Value>,
@@ -90,7 +92,7 @@ pub struct Reply<T = ()> {
     /// Options that were not or not wholly honoured.
     pub warnings: Vec<Warning>,
     /// The tool calls that were made, with what they gave.
-    pub tool_results: Vec<ToolCallMade>,
+    pub tool_results: Vec<FinishedToolCall>,
     /// What the person answered, in interrupt mode.
     pub interrupt_response: Option<Value>,
     /// How often the model was asked.
@@ -100,7 +102,7 @@ pub struct Reply<T = ()> {
 /// A tool call that was made.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct ToolCallMade {
+pub struct FinishedToolCall {
     /// The call.
     pub call: ToolCallId,
     /// The tool.
@@ -111,26 +113,26 @@ pub struct ToolCallMade {
     pub result: Result<ToolOutput, String>,
 }
 
-impl Reason {
-    pub(crate) fn new(node: Arc<NodeRun>, model: ModelRef) -> Self {
+impl ReasonHook {
+    pub(crate) fn new(node: Arc<NodeVisit>, model: ModelRef) -> Self {
         Self { node, options: Options::new(model), of: PhantomData }
     }
 
     /// Wants an object of some type: the model gets its schema, and what it gives is checked against it.
-    pub fn output<T: JsonSchema + Serialize + DeserializeOwned>(mut self) -> Reason<T> {
+    pub fn output<T: JsonSchema + Serialize + DeserializeOwned>(mut self) -> ReasonHook<T> {
         self.options.schema = Some(Schema::of::<T>().map_err(|error| error.to_string()));
-        Reason { node: self.node, options: self.options, of: PhantomData }
+        ReasonHook { node: self.node, options: self.options, of: PhantomData }
     }
 
     /// Wants an object of some schema.
-    pub fn output_schema(mut self, schema: Schema) -> Reason<Value> {
+    pub fn output_schema(mut self, schema: Schema) -> ReasonHook<Value> {
         self.options.schema = Some(Ok(schema));
-        Reason { node: self.node, options: self.options, of: PhantomData }
+        ReasonHook { node: self.node, options: self.options, of: PhantomData }
     }
 }
 
-impl<T> Reason<T> {
-    /// Names the call, so that it is told apart from others of the same node when the run is resumed.
+impl<T> ReasonHook<T> {
+    /// Names the call, so that a resumed run can tell it from other calls of the node.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.options.id = Some(id.into());
         self
@@ -160,7 +162,7 @@ impl<T> Reason<T> {
         self
     }
 
-    /// Says what becomes of a text that a dying model leaves: by default it is taken back.
+    /// Sets what happens to the text of a failed attempt: by default it is retracted.
     pub fn failover(mut self, failover: Failover) -> Self {
         self.options.failover = failover;
         self
@@ -173,7 +175,7 @@ impl<T> Reason<T> {
     }
 
     /// Shows the object that the model writes.
-    pub fn structured(mut self, structured: Structured) -> Self {
+    pub fn structured(mut self, structured: StructuredOutput) -> Self {
         self.options.structured = Some(structured);
         self
     }
@@ -215,6 +217,7 @@ impl<T> Reason<T> {
     ///     Ok(Next::data(&serde_json::json!({ "answer": reply.text }))?)
     /// }
     /// ```
+    #[cfg(feature = "mcp")]
     pub fn mcp(mut self, tools: McpTools) -> Self {
         self.options.servers.push(tools);
         self
@@ -224,7 +227,7 @@ impl<T> Reason<T> {
     pub fn agent_tools<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         for name in names {
             let name = name.as_ref();
-            let found = self.node.run.agent.tools.get(name).cloned();
+            let found = self.node.run.services.tools.get(name).cloned();
             self.options.tools.push(match found {
                 Some(tool) => Tools::new().with_shared(tool).map_err(|error| error.to_string()),
                 None => Err(format!("the agent has no tool `{name}`")),
@@ -340,10 +343,10 @@ impl<T> Reason<T> {
 }
 
 /// A model call that is being made.
-pub type ReasonFuture<T> = Pin<Box<dyn Future<Output = Result<Reply<T>>> + Send>>;
+pub type ReasonFuture<T> = Pin<Box<dyn Future<Output = Result<ReasonReply<T>>> + Send>>;
 
-impl<T: OutputOf> IntoFuture for Reason<T> {
-    type Output = Result<Reply<T>>;
+impl<T: OutputOf> IntoFuture for ReasonHook<T> {
+    type Output = Result<ReasonReply<T>>;
     type IntoFuture = ReasonFuture<T>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -351,9 +354,9 @@ impl<T: OutputOf> IntoFuture for Reason<T> {
         let key = self.node.key("reason", self.options.id.as_deref());
         let (node, options) = (self.node, self.options);
         Box::pin(async move {
-            let reply = call::Call::new(node, key?, options)?.make().await?;
+            let reply = Box::new(call::ReasonCall::new(node, key?, options)?).make().await?;
             let output = T::read(reply.output)?;
-            Ok(Reply {
+            Ok(ReasonReply {
                 text: reply.text,
                 output,
                 raw: reply.raw,

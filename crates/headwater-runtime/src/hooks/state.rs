@@ -6,7 +6,12 @@ use headwater_protocol::Event;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    limits,
+    node::{NodeVisit, SHARED},
+};
 
 /// A piece of state. Small, and JSON.
 ///
@@ -19,7 +24,7 @@ use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
 /// async fn ask(cx: Cx, _: ()) -> NodeResult {
 ///     let started = cx.node_state("started", false)?;
 ///     if !started.get()? {
-///         cx.emit().status("looking for somebody")?;
+///         cx.emit().status("looking for a person")?;
 ///         started.set(true)?;
 ///     }
 ///     let answer = cx.interrupt(Text::new("Who is it?")).id("who").await?;
@@ -27,8 +32,8 @@ use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
 /// }
 /// ```
 #[derive(Debug, Clone)]
-pub struct State<T> {
-    node: Arc<NodeRun>,
+pub struct StateHook<T> {
+    node: Arc<NodeVisit>,
     key: String,
     scope: Scope,
     of: PhantomData<fn() -> T>,
@@ -41,20 +46,17 @@ enum Scope {
     Shared,
 }
 
-/// The workflow state in which the state is kept that is shared with the page.
-pub(crate) const SHARED: &str = "@shared";
-
-impl<T: Serialize + DeserializeOwned> State<T> {
-    pub(crate) fn of_node(node: Arc<NodeRun>, key: &str, initial: T) -> Result<Self> {
+impl<T: Serialize + DeserializeOwned> StateHook<T> {
+    pub(crate) fn of_node(node: Arc<NodeVisit>, key: &str, initial: T) -> Result<Self> {
         Self { node, key: key.to_owned(), scope: Scope::Node, of: PhantomData }.begun(initial)
     }
 
-    pub(crate) fn of_workflow(node: Arc<NodeRun>, key: &str, initial: T) -> Result<Self> {
+    pub(crate) fn of_workflow(node: Arc<NodeVisit>, key: &str, initial: T) -> Result<Self> {
         Self { node, key: key.to_owned(), scope: Scope::Workflow, of: PhantomData }.begun(initial)
     }
 
     /// The page has shown its own already; a run shows it as a whole before it shows what changes.
-    pub(crate) fn of_shared(node: Arc<NodeRun>, initial: T) -> Result<Self> {
+    pub(crate) fn of_shared(node: Arc<NodeVisit>, initial: T) -> Result<Self> {
         Self { node, key: SHARED.to_owned(), scope: Scope::Shared, of: PhantomData }.begun(initial)
     }
 
@@ -136,7 +138,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
             Error::new(ErrorKind::State, format!("{} does not serialise: {error}", self.name()))
         })?;
         limits::check(&limits::kept(), &self.name(), &value)?;
-        let limit = self.node.run.agent.options.max_state_bytes;
+        let limit = self.node.run.options().max_state_bytes;
         let size = serde_json::to_string(&value).map_or(0, |text| text.len());
         if size > limit {
             let message =
@@ -149,7 +151,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     /// Changes it. An update before a wait is not done again when the node is run again after the wait.
     ///
     /// # Errors
-    /// As [`State::get`] and [`State::set`].
+    /// As [`StateHook::get`](crate::StateHook::get) and [`StateHook::set`](crate::StateHook::set).
     pub fn update(&self, change: impl FnOnce(T) -> T) -> Result<()> {
         let name = match self.scope {
             Scope::Node => format!("node/{}", self.key),

@@ -7,7 +7,7 @@ use headwater_tools::Schema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
+use crate::{Error, Result, error::ErrorKind, limits, node::NodeVisit};
 
 /// An object that a node shows while it grows. The page gets updates and applies them to what it has; an update that
 /// does not fit is refused here, before the page could fail on it.
@@ -26,7 +26,7 @@ use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
 /// ```
 #[derive(Debug)]
 pub struct StructuredHook {
-    node: Arc<NodeRun>,
+    node: Arc<NodeVisit>,
     data_type: String,
     stream: OnceLock<String>,
     id: Option<String>,
@@ -38,7 +38,7 @@ pub struct StructuredHook {
 }
 
 impl StructuredHook {
-    pub(crate) fn new(node: Arc<NodeRun>, data_type: String) -> Self {
+    pub(crate) fn new(node: Arc<NodeVisit>, data_type: String) -> Self {
         let data_type = if data_type.is_empty() { "generic".to_owned() } else { data_type };
         Self {
             node,

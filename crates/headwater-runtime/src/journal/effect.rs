@@ -15,8 +15,8 @@ use crate::{Error, RawJson, keys::SessionKey, next::Next};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum Effect {
-    /// What was asked for.
-    Begun(Box<Begun>),
+    /// The run begins.
+    Begun(Box<RunSpec>),
     /// The driver leaves the run to another process, because its own is being stopped.
     HandedOver,
     /// A new driver goes on from here.
@@ -26,23 +26,23 @@ pub(crate) enum Effect {
     /// A try of a node failed; the hooks that failed in it are done again.
     Failed { visit: Visit, error: Error },
     /// A visit that has written node state begins to wait.
-    Parked(Box<Parked>),
+    Parked(Box<ParkRecord>),
     /// A node is done.
-    Left(Box<Left>),
+    Left(Box<NodeExit>),
     /// A hook is done.
     Done {
         key: String,
         kind: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fingerprint: Option<String>,
-        outcome: Outcome,
+        outcome: HookOutcome,
     },
     /// Something with an effect outside is begun.
     Began { key: String },
-    /// Somebody is asked for something.
+    /// A person or the page is asked.
     Asked { key: String, wait: Box<Wait> },
-    /// It was given.
-    Answered { request: RequestId, answer: Answer },
+    /// The answer was taken.
+    Answered { request: RequestId, answer: AnswerValue },
     /// The records up to `before` are those of another run up to a sequence there, and the ones up to `total` answer
     /// what that run waited for. A journal that ends before `total` is half of a copy.
     Copied { run: RunId, seq: u64, before: u64, total: u64 },
@@ -52,7 +52,7 @@ pub(crate) enum Effect {
 /// what the state guards is not done again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Parked {
+pub(crate) struct ParkRecord {
     pub(crate) visit: Visit,
     /// The hooks that wait.
     pub(crate) waits: Vec<String>,
@@ -76,7 +76,7 @@ pub(crate) struct Parked {
 /// What a visit of a node leaves behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Left {
+pub(crate) struct NodeExit {
     pub(crate) visit: Visit,
     pub(crate) next: Next,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,16 +94,25 @@ pub(crate) struct Left {
 /// What a hook gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Outcome {
+pub(crate) enum HookOutcome {
     Value(Value),
     Error(Error),
 }
 
-/// What was asked for when a run began.
+/// A hook that is done, as it is looked up when its node is run again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct HookRecord {
+    pub(crate) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) outcome: HookOutcome,
+}
+
+/// What a run was started with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-pub struct Begun {
+pub struct RunSpec {
     /// The agent that it is of.
     pub agent: String,
     /// The workflow that it began with.
@@ -147,23 +156,23 @@ pub struct Begun {
     /// The HTTP request that began it: errors name it to readers and in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// What readers have seen in the session and is taken back.
+    /// The parts that readers have seen in the session and that are retracted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub invalidated: Vec<Invalidated>,
+    pub invalidated: Vec<InvalidatedStream>,
 }
 
-impl Begun {
+impl RunSpec {
     /// Its session, where it is kept.
     pub(crate) fn session_key(&self) -> Option<SessionKey> {
         self.session.as_ref().map(|session| SessionKey::new(self.owner.as_deref(), session))
     }
 }
 
-/// A structured stream that was taken back, because the session went back to before it.
+/// A structured stream that was retracted, because the session went back to before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Invalidated {
+pub struct InvalidatedStream {
     /// The stream.
     pub stream: String,
     /// The checkpoint that the session went back to; none is its beginning.
@@ -194,7 +203,7 @@ impl fmt::Display for Visit {
     }
 }
 
-/// What is asked of somebody outside.
+/// What a run asks of a person or the page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Wait {
@@ -231,7 +240,7 @@ pub(crate) enum WaitKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum Answer {
+pub enum AnswerValue {
     /// An answer to a question.
     Given(Value),
     /// The person did not want to answer.
@@ -251,6 +260,6 @@ pub enum Answer {
     Output(Value),
     /// Why a tool of the page gave nothing.
     OutputError(String),
-    /// Nobody answered in time.
+    /// No answer came in time.
     Expired,
 }

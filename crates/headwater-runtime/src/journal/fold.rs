@@ -16,17 +16,22 @@ use headwater_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Answer, Begun, Effect, Outcome, Park, RecordedWalk, Visit, Wait, Walked, entry::Emitted};
+use super::{
+    AnswerValue, Effect, Emits, HookOutcome, HookRecord, Park, RecordedWalk, RunSpec, Visit, Wait, WalkStep,
+    entry::EmitId,
+};
 use crate::{Error, Result, error::ErrorKind, usage};
 
 /// What the records of a run add up to.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Fold {
-    pub(crate) begun: Option<Arc<Begun>>,
+    pub(crate) spec: Option<Arc<RunSpec>>,
     pub(crate) state: RunState,
     /// How many records it has at least, if it is a copy that is whole.
     pub(crate) copied: u64,
+    /// How many of them the copied run had when it waited.
+    pub(crate) copied_before: u64,
     pub(crate) walk: RecordedWalk,
     /// The workflow that was entered last, with its version.
     pub(crate) workflow: String,
@@ -38,7 +43,9 @@ pub(crate) struct Fold {
     /// What was begun and not done.
     pub(crate) began: BTreeSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
-    pub(crate) answers: HashMap<RequestId, Answer>,
+    pub(crate) answers: HashMap<RequestId, AnswerValue>,
+    /// The requests that were answered, in that order.
+    pub(crate) answered: Vec<RequestId>,
     pub(crate) emits: Emits,
     /// Saved state of parked visits, by visit.
     pub(crate) parks: HashMap<String, Arc<Park>>,
@@ -48,11 +55,13 @@ pub(crate) struct Fold {
     /// How many attempts were begun.
     pub(crate) attempts: u64,
     pub(crate) usage: Usage,
+    /// What each model used.
+    pub(crate) usage_by_model: BTreeMap<String, Usage>,
     /// When the run began to wait, if it does: `None` as soon as it has a driver again.
     pub(crate) waiting_since: Option<u64>,
     /// The record by which it last reported that it waits.
     pub(crate) last_wait: Option<u64>,
-    /// Whether readers were told that the message is complete.
+    /// Whether the event that completes the message was written.
     pub(crate) message_finished: bool,
     pub(crate) ended: bool,
     /// How often it was taken over from a lost driver since its last progress.
@@ -63,6 +72,9 @@ pub(crate) struct Fold {
     pub(crate) bytes: u64,
     #[serde(skip)]
     pub(crate) last: u64,
+    /// When the store took the last record, if it was read from there.
+    #[serde(skip)]
+    pub(crate) last_time: u64,
     /// The newest snapshot, its size, and the bytes of the records after it.
     #[serde(skip)]
     pub(crate) snapshot: u64,
@@ -73,17 +85,6 @@ pub(crate) struct Fold {
     /// Whether it keeps what visits need that were left: only to replay a whole run.
     #[serde(skip)]
     pub(super) keeps_all: bool,
-}
-
-/// What each visit has emitted, by number.
-pub(crate) type Emits = HashMap<String, BTreeMap<usize, String>>;
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct HookRecord {
-    pub(crate) kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) fingerprint: Option<String>,
-    pub(crate) outcome: Outcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,7 +102,7 @@ impl Fold {
     pub(super) fn event(
         &mut self,
         record: &Record,
-        emit: Option<(&Emitted, String)>,
+        emit: Option<(&EmitId, String)>,
         has_effect: bool,
     ) -> Result<()> {
         self.state.apply(record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
@@ -159,20 +160,20 @@ impl Fold {
             _ => {}
         }
         match effect {
-            Effect::Begun(begun) => drop(self.begun.get_or_insert_with(|| Arc::new(*begun))),
+            Effect::Begun(spec) => drop(self.spec.get_or_insert_with(|| Arc::new(*spec))),
             Effect::HandedOver => {}
             Effect::TakenOver => self.waiting_since = None,
             Effect::Entered { visit } => {
                 self.workflow.clone_from(&visit.workflow);
                 self.position.push(visit.clone());
-                self.walk.steps.push(Walked::Entered(visit));
+                self.walk.steps.push(WalkStep::Entered(visit));
             }
             Effect::Failed { visit, .. } => {
                 let prefix = format!("{visit}/");
                 self.hooks.retain(|key, hook| {
-                    matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix)
+                    matches!(hook.outcome, HookOutcome::Value(_)) || !key.starts_with(&prefix)
                 });
-                self.walk.steps.push(Walked::Failed(visit));
+                self.walk.steps.push(WalkStep::Failed(visit));
             }
             Effect::Parked(parked) => {
                 let park = Park::new(*parked, &self.hooks, &self.asked);
@@ -182,26 +183,33 @@ impl Fold {
                 self.position.retain(|open| *open != left.visit);
                 self.workflow_state.extend(left.workflow_state.clone());
                 self.forget(&left.visit);
-                self.walk.steps.push(Walked::Left(left));
+                self.walk.steps.push(WalkStep::Left(left));
             }
             Effect::Done { key, kind, fingerprint, outcome } => {
                 self.began.remove(&key);
-                if let ("pass", Outcome::Value(said)) = (&*kind, &outcome) {
+                if let ("pass", HookOutcome::Value(said)) = (&*kind, &outcome) {
                     self.pass(said);
                 }
                 self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });
             }
             Effect::Began { key } => drop(self.began.insert(key)),
             Effect::Asked { key, wait } => drop(self.asked.insert(key, *wait)),
-            Effect::Answered { request, answer } => drop(self.answers.insert(request, answer)),
-            Effect::Copied { total, .. } => self.copied = total,
+            Effect::Answered { request, answer } => {
+                if self.answers.insert(request.clone(), answer).is_none() {
+                    self.answered.push(request);
+                }
+            }
+            Effect::Copied { before, total, .. } => (self.copied_before, self.copied) = (before, total),
         }
     }
 
     /// Adds what a model said in one pass.
     fn pass(&mut self, said: &Value) {
         let used = said.get("usage").and_then(|used| Usage::deserialize(used).ok());
-        usage::add(&mut self.usage, &used.unwrap_or_default());
+        let used = used.unwrap_or_default();
+        usage::add(&mut self.usage, &used);
+        let model = said.get("model").and_then(Value::as_str).unwrap_or_default();
+        usage::add(self.usage_by_model.entry(model.to_owned()).or_default(), &used);
         // Calls that no reader was shown have no event.
         let parts = said.get("parts").and_then(Value::as_array).into_iter().flatten();
         let calls = parts.filter_map(|part| part.get("call")?.as_str());
@@ -221,7 +229,7 @@ impl Fold {
         self.parks.remove(&name);
     }
 
-    /// What was asked and not answered.
+    /// The questions that have no answer yet.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = &Wait> {
         self.asked.values().filter(|wait| !self.answers.contains_key(&wait.request))
     }
@@ -238,15 +246,15 @@ impl Fold {
     /// The workflows that the run needs to go on, each with its version.
     pub(crate) fn workflows(&self) -> BTreeSet<&str> {
         let visits = self.walk.steps.iter().filter_map(|walked| match walked {
-            Walked::Entered(visit) => Some(visit.workflow.as_str()),
+            WalkStep::Entered(visit) => Some(visit.workflow.as_str()),
             _ => None,
         });
         visits.chain(self.walk.base.iter().map(|base| base.workflow.as_str())).collect()
     }
 
-    pub(crate) fn begun(&self, run: &str) -> Result<Arc<Begun>> {
-        self.begun.clone().ok_or_else(|| {
-            let message = format!("run {run} never began: its journal has no record of what was asked for");
+    pub(crate) fn spec(&self, run: &str) -> Result<Arc<RunSpec>> {
+        self.spec.clone().ok_or_else(|| {
+            let message = format!("run {run} never began: its journal does not begin with the spec of a run");
             Error::new(ErrorKind::UnknownRun, message)
         })
     }

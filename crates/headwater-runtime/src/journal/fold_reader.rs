@@ -40,6 +40,7 @@ impl<'a> FoldReader<'a> {
                 folding.fold = record::read_snapshot(record)?;
                 folding.fold.count(record.seq, record.body.len());
                 folding.fold.count_snapshot(record.body.len());
+                folding.fold.last_time = record.time.0;
             }
         }
         Ok(Self { store, journal, folding })
@@ -62,6 +63,12 @@ impl<'a> FoldReader<'a> {
             }
         }
         self.folding.settle()
+    }
+
+    /// Reads the records up to a sequence number, and gives what they add up to.
+    pub(crate) async fn read_up_to(mut self, last: u64) -> Result<Fold> {
+        self.read_to(last).await?;
+        Ok(self.folding.fold)
     }
 
     /// Reads all records that are left.
@@ -110,6 +117,7 @@ impl Folding {
     /// Adds the next record.
     fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
         self.fold.count(record.seq, record.body.len());
+        self.fold.last_time = record.time.0;
         if let Some(growing) = &mut self.growing
             && let Some(more) = self.reader.more(record)
         {

@@ -4,19 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::{HookRecord, Parked, Wait};
+use super::{HookRecord, ParkRecord, Wait};
 
 /// A visit that waits, or waited, with node state that it had written before.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Park {
-    pub(crate) parked: Parked,
+    pub(crate) parked: ParkRecord,
     /// Hooks completed before the wait; a re-run may skip them. Waiting hooks are excluded, or their answer would be lost.
     skippable: BTreeSet<String>,
 }
 
 impl Park {
     pub(crate) fn new(
-        parked: Parked,
+        parked: ParkRecord,
         hooks: &HashMap<String, HookRecord>,
         asked: &HashMap<String, Wait>,
     ) -> Self {

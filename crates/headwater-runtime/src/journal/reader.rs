@@ -5,8 +5,8 @@ use headwater_store::{JournalId, Page, ReadLimit, Store};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Effect, Entry,
-    entry::Emitted,
+    Effect, JournalEntry,
+    entry::EmitId,
     record::{Bases, RecordKind, StoredEvent, parse, read_continuation, state_in_snapshot, unreadable},
 };
 use crate::Result;
@@ -40,8 +40,19 @@ pub enum VisibleRecord<'a> {
 pub(crate) struct StoredRecord {
     pub(crate) event: Option<Event>,
     pub(crate) origin: Origin,
-    pub(crate) emit: Option<Emitted>,
+    pub(crate) emit: Option<EmitId>,
     pub(crate) effect: Option<Effect>,
+}
+
+impl StoredRecord {
+    /// The text that more text may follow, if it is a delta of a block and nothing else.
+    pub(crate) fn growing_text(&mut self) -> Option<&mut String> {
+        let alone = self.emit.is_none() && self.effect.is_none();
+        match &mut self.event {
+            Some(Event::BlockDelta(block)) if alone && block.metadata.is_none() => Some(&mut block.delta),
+            _ => None,
+        }
+    }
 }
 
 impl From<StoredEvent> for StoredRecord {
@@ -77,13 +88,13 @@ impl RecordReader {
     ///
     /// # Errors
     /// When it is not a record of a run.
-    pub fn entry(&mut self, record: &headwater_store::Record) -> Result<Entry> {
+    pub fn entry(&mut self, record: &headwater_store::Record) -> Result<JournalEntry> {
         let (kind, content) = RecordKind::split(record)?;
         Ok(match kind {
-            RecordKind::Effect | RecordKind::Answer => Entry::Effect(parse(record.seq, content)?),
-            RecordKind::Snapshot => Entry::Snapshot(Box::new(state_in_snapshot(record)?)),
+            RecordKind::Effect | RecordKind::Answer => JournalEntry::Effect(parse(record.seq, content)?),
+            RecordKind::Snapshot => JournalEntry::Snapshot(Box::new(state_in_snapshot(record)?)),
             RecordKind::Event | RecordKind::Continuation => {
-                Entry::Event(visible(record, self.whole(record, kind, content)?))
+                JournalEntry::Event(visible(record, self.whole(record, kind, content)?))
             }
         })
     }

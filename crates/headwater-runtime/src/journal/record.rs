@@ -6,11 +6,12 @@
 //! | effect | JSON: the effect |
 //! | answer | the same, for an effect that ends a wait: readers must know it without decoding the others |
 //! | snapshot | a checksum (8 bytes) of its sequence number and of the rest; JSON: what the records before it add up to |
-//! | continuation | how many records back the delta is that it continues (LEB128), then the text, as UTF-8 |
+//! | continuation | the sequence number of the delta that it continues (LEB128), then the text, as UTF-8 |
 //!
 //! Nearly all records of a run are deltas of one text, from one place. Only the first of them, the *base*, is written as an event;
 //! the others are continuations of it. A new driver and a snapshot begin with new bases, so a reader that begins there never
-//! meets a continuation of something before.
+//! meets a continuation of something before. Continuations of one base begin with the same bytes, which the embedded store writes
+//! once.
 
 use std::collections::VecDeque;
 
@@ -19,11 +20,11 @@ use headwater_protocol::{Event, Origin, RunState, StructuredOp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 
-use super::{Effect, Fold, entry::Emitted};
+use super::{Effect, Fold, entry::EmitId};
 use crate::{Error, Result, error::ErrorKind, limits};
 
 /// The format that is written and read: the upper half of the first byte.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// How many texts may grow at the same time before the oldest needs a new base. A reader keeps as many.
 const MAX_BASES: usize = 16;
@@ -77,7 +78,7 @@ struct EventContent<'a> {
     origin: &'a Origin,
     /// Which emit of a node it is, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    emit: Option<&'a Emitted>,
+    emit: Option<&'a EmitId>,
     /// What replay needs of it. One record, so that a crash cannot leave one without the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<&'a Effect>,
@@ -93,7 +94,7 @@ pub(super) struct StoredEvent {
     pub(super) event: Event,
     #[serde(default)]
     pub(super) origin: Origin,
-    pub(super) emit: Option<Emitted>,
+    pub(super) emit: Option<EmitId>,
     pub(super) effect: Option<Effect>,
 }
 
@@ -106,13 +107,13 @@ impl StoredEvent {
 
 /// A delta that others continue, without its text.
 #[derive(Debug)]
-pub(crate) struct Base {
+pub(crate) struct DeltaBase {
     seq: u64,
     pub(super) event: Event,
     pub(super) origin: Origin,
 }
 
-impl Base {
+impl DeltaBase {
     /// The delta with the text of a continuation.
     pub(super) fn with_text(&self, text: &str) -> Event {
         let mut event = self.event.clone();
@@ -125,7 +126,7 @@ impl Base {
 
 /// The deltas that may be continued, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Bases(VecDeque<Base>);
+pub(super) struct Bases(VecDeque<DeltaBase>);
 
 impl Bases {
     /// Adds the event of a record, if it may be continued.
@@ -135,7 +136,7 @@ impl Bases {
             if let Some(text) = growing_text(&mut event) {
                 *text = String::new();
             }
-            self.push(Base { seq, event, origin: stored.origin.clone() });
+            self.push(DeltaBase { seq, event, origin: stored.origin.clone() });
         }
     }
 
@@ -145,13 +146,17 @@ impl Bases {
         self.0.make_contiguous().sort_by_key(|base| base.seq);
     }
 
-    pub(super) fn get(&self, seq: u64) -> Option<&Base> {
+    pub(super) fn get(&self, seq: u64) -> Option<&DeltaBase> {
         self.0.iter().rev().find(|base| base.seq == seq)
     }
 
-    fn push(&mut self, base: Base) {
+    fn push(&mut self, base: DeltaBase) {
         if self.0.len() >= MAX_BASES {
             self.0.pop_front();
+        }
+        // Most runs have one text at a time.
+        if self.0.is_empty() {
+            self.0.reserve_exact(1);
         }
         self.0.push_back(base);
     }
@@ -171,9 +176,9 @@ impl RecordEncoder {
         seq: u64,
         event: &mut Event,
         origin: &Origin,
-        emit: Option<&Emitted>,
+        emit: Option<&EmitId>,
         effect: Option<&Effect>,
-    ) -> Result<(Bytes, Option<Base>)> {
+    ) -> Result<(Bytes, Option<DeltaBase>)> {
         let mut base = None;
         if emit.is_none()
             && effect.is_none()
@@ -182,11 +187,11 @@ impl RecordEncoder {
             let mut bases = self.bases.0.iter().rev();
             let continued = bases.find(|base| base.event == *event && base.origin == *origin);
             if let Some(continued) = continued {
-                let body = continuation(seq.saturating_sub(continued.seq), &text);
+                let body = continuation(continued.seq, &text);
                 restore(event, text);
                 return Ok((body, None));
             }
-            base = Some(Base { seq, event: event.clone(), origin: origin.clone() });
+            base = Some(DeltaBase { seq, event: event.clone(), origin: origin.clone() });
             restore(event, text);
         }
         let body = readable(json(RecordKind::Event, &EventContent { event, origin, emit, effect })?)?;
@@ -194,7 +199,7 @@ impl RecordEncoder {
     }
 
     /// Notes that a record was appended, so that others may continue it.
-    pub(crate) fn appended(&mut self, base: Option<Base>) {
+    pub(crate) fn appended(&mut self, base: Option<DeltaBase>) {
         if let Some(base) = base {
             self.bases.push(base);
         }
@@ -241,10 +246,10 @@ fn restore(event: &mut Event, text: String) {
     }
 }
 
-fn continuation(distance: u64, text: &str) -> Bytes {
+fn continuation(base: u64, text: &str) -> Bytes {
     let mut bytes = Vec::with_capacity(text.len() + 4);
     bytes.push(RecordKind::Continuation.tag());
-    let mut rest = distance;
+    let mut rest = base;
     while rest >= 0x80 {
         bytes.push(rest.to_le_bytes()[0] | 0x80);
         rest >>= 7;
@@ -256,13 +261,13 @@ fn continuation(distance: u64, text: &str) -> Bytes {
 
 /// The sequence number of the base and the text of a continuation.
 pub(super) fn read_continuation(seq: u64, content: &[u8]) -> Option<(u64, &str)> {
-    let (mut distance, mut shift) = (0u64, 0u32);
+    let (mut base, mut shift) = (0u64, 0u32);
     for (at, byte) in content.iter().enumerate().take(10) {
-        distance |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        base |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
         if byte & 0x80 == 0 {
-            let base = seq.checked_sub(distance).filter(|base| (1..seq).contains(base))?;
-            return Some((base, std::str::from_utf8(content.get(at + 1..)?).ok()?));
+            let text = std::str::from_utf8(content.get(at + 1..)?).ok()?;
+            return (1..seq).contains(&base).then_some((base, text));
         }
     }
     None

@@ -65,7 +65,7 @@ fn encode_all(deltas: &[(Event, Origin, bool)]) -> Vec<headwater_store::Record> 
     let records = (1..).zip(deltas).map(|(seq, (event, origin, _))| {
         let mut given = event.clone();
         let (body, base) = encoder.event(seq, &mut given, origin, None, None).unwrap();
-        assert_eq!(given, *event, "what is encoded stays as it was");
+        assert_eq!(given, *event, "the encoding is stable");
         encoder.appended(base);
         stored(seq, body)
     });
@@ -154,7 +154,7 @@ fn reader_that_begins_after_a_snapshot_knows_all_that_it_needs() {
 
 #[test]
 fn answers_are_known_and_other_effects_are_hidden() {
-    let answered = Effect::Answered { request: "req_1".into(), answer: Answer::Given(json!("yes")) };
+    let answered = Effect::Answered { request: "req_1".into(), answer: AnswerValue::Given(json!("yes")) };
     let answered = stored(1, RecordEncoder::effect(&answered).unwrap());
     let taken_over = stored(2, RecordEncoder::effect(&Effect::TakenOver).unwrap());
     let mut reader = RecordReader::default();
@@ -173,14 +173,14 @@ fn records_of_another_format_are_refused_by_name() {
     assert_eq!(code, "journal.unreadable");
     assert!(message.contains("record 7 of the journal cannot be read: it has format 7"), "{message}");
     for (broken, why) in
-        [(&b""[..], "it is empty"), (b"\x2f", "unknown kind 15"), (b"\x21{\"event\":", "EOF")]
+        [(&b""[..], "it is empty"), (b"\x3f", "unknown kind 15"), (b"\x31{\"event\":", "EOF")]
     {
         let message = refused(broken).1;
         assert!(message.contains(why), "{message}");
     }
-    // A continuation of itself, of what lies before the first record, of nothing that was read, without an end.
+    // A continuation of what lies before the first record, of what comes later, of nothing that was read, without an end.
     for broken in
-        [&b"\x25\x00x"[..], b"\x25\x09x", b"\x25\x01x", b"\x25\xff\xff\xff", b"\x25\x01\xff\xfe", b"\x25"]
+        [&b"\x35\x00x"[..], b"\x35\x09x", b"\x35\x01x", b"\x35\xff\xff\xff", b"\x35\x01\xff\xfe", b"\x35"]
     {
         let record = stored(7, Bytes::from_static(broken));
         assert_eq!(RecordReader::default().entry(&record).unwrap_err().code(), "journal.unreadable");
@@ -203,7 +203,7 @@ mod folding {
     }
 
     fn left(visit: Visit) -> Effect {
-        Effect::Left(Box::new(Left {
+        Effect::Left(Box::new(NodeExit {
             visit,
             next: Next::go(),
             node_state: None,
@@ -215,7 +215,7 @@ mod folding {
 
     fn done(key: &str, kind: &str, value: serde_json::Value) -> Effect {
         let (key, kind) = (key.to_owned(), kind.to_owned());
-        Effect::Done { key, kind, fingerprint: None, outcome: Outcome::Value(value) }
+        Effect::Done { key, kind, fingerprint: None, outcome: HookOutcome::Value(value) }
     }
 
     fn asked(key: &str, request: &str) -> Effect {
@@ -229,9 +229,13 @@ mod folding {
         let lease = store.claim(&"run_1".into(), "me", Duration::from_secs(60)).await.unwrap();
         let journal = Journal::new(store.clone(), lease.clone(), Fold::default(), u64::MAX);
         let (here, _) = places();
-        let begun =
-            Begun { agent: "a".into(), workflow: "w".into(), version: "1".into(), ..Begun::default() };
-        drop(journal.told(Effect::Begun(Box::new(begun)), &here, Event::RunStarted(RunStarted::default())));
+        let spec =
+            RunSpec { agent: "a".into(), workflow: "w".into(), version: "1".into(), ..RunSpec::default() };
+        drop(journal.effect_with_event(
+            Effect::Begun(Box::new(spec)),
+            &here,
+            Event::RunStarted(RunStarted::default()),
+        ));
         let (message, role) = ("msg_1".into(), Role::Assistant);
         drop(
             journal
@@ -250,8 +254,8 @@ mod folding {
             }
             let said = json!({ "usage": { "inputTokens": 3 }, "parts": [{ "type": "call", "call": "c9" }] });
             let finished = Event::AttemptFinished { attempt: attempt.as_str().into() };
-            drop(journal.told(done(&key, "pass", said), &origin, finished));
-            let emitted = Emitted { visit: visit("n", number).to_string(), number: 0 };
+            drop(journal.effect_with_event(done(&key, "pass", said), &origin, finished));
+            let emitted = EmitId { visit: visit("n", number).to_string(), number: 0 };
             let warning = Event::Warning(headwater_protocol::WarningEvent::default());
             drop(journal.emit(&here, warning.clone(), &emitted, fingerprint(&warning)));
             if number < 3 {
@@ -316,7 +320,7 @@ mod folding {
         let store = Arc::new(Memory::new());
         let (_, journal) = journal(&store).await;
         assert!(journal.fold().waits());
-        let (request, answer) = ("req_1".into(), Answer::Given(json!("yes")));
+        let (request, answer) = ("req_1".into(), AnswerValue::Given(json!("yes")));
         drop(journal.effect(Effect::Answered { request, answer }));
         assert!(!journal.fold().waits(), "nothing is open");
         let (_, journal) = self::journal(&Arc::new(Memory::new())).await;
@@ -331,7 +335,7 @@ mod folding {
         let records = all(&store, &lease.journal).await;
         let at = records.iter().position(is_snapshot).unwrap();
         let mut fold = record::read_snapshot::<Fold>(&records[at]).unwrap();
-        fold.answers.insert("req_1".into(), Answer::Declined);
+        fold.answers.insert("req_1".into(), AnswerValue::Declined);
         let mut bodies: Vec<_> = records.iter().map(|record| record.body.clone()).collect();
         bodies[at] = RecordEncoder::default().snapshot(records[at].seq, &fold).unwrap();
         let (store, journal) = written(bodies).await;
@@ -345,10 +349,11 @@ mod folding {
     #[tokio::test]
     async fn torn_records_of_each_kind_are_refused_by_name() {
         let store = Arc::new(Memory::new());
-        let (lease, _) = journal(&store).await;
+        let (lease, journal) = journal(&store).await;
+        drop(journal.effect(Effect::Answered { request: "req_1".into(), answer: AnswerValue::Declined }));
         let records = all(&store, &lease.journal).await;
         let kind = |record: &StoreRecord| record.body[0] & 15;
-        for wanted in [1, 2, 4, 5] {
+        for wanted in [1, 2, 3, 4, 5] {
             let at = records.iter().position(|record| kind(record) == wanted).unwrap();
             let body = &records[at].body;
             let mut broken: Vec<Vec<u8>> = vec![Vec::new(), body[..1].to_vec()];
@@ -356,7 +361,7 @@ mod folding {
                 broken.push(body[..body.len() - 1].to_vec());
             }
             // Another format, and an unknown kind.
-            broken.extend([0x10 | wanted, 0x30 | wanted, 0x2f].map(|tag| [&[tag][..], &body[1..]].concat()));
+            broken.extend([0x20 | wanted, 0x40 | wanted, 0x3f].map(|tag| [&[tag][..], &body[1..]].concat()));
             for broken in broken {
                 let mut bodies: Vec<_> = records.iter().map(|record| record.body.clone()).collect();
                 bodies[at] = broken.clone().into();

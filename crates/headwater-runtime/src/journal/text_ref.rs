@@ -4,14 +4,16 @@
 use headwater_protocol::RunState;
 use serde_json::{Value, json};
 
-use super::{Effect, Outcome};
+use super::{Effect, HookOutcome};
 
 /// Shorter texts are repeated: a reference takes about as much.
 const MIN_BYTES: usize = 64;
 
 /// The effect with references to the texts that the state has; `None` if it has none of them.
 pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
-    let Effect::Done { key, kind, fingerprint, outcome: Outcome::Value(said) } = effect else { return None };
+    let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) } = effect else {
+        return None;
+    };
     let found: Vec<(usize, String)> = texts(kind, said)
         .filter_map(|(at, text)| {
             Some((at, part_with(state, text.as_str().filter(|text| text.len() >= MIN_BYTES)?)?))
@@ -27,7 +29,7 @@ pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
         }
     }
     let (key, kind, fingerprint) = (key.clone(), kind.clone(), fingerprint.clone());
-    Some(Effect::Done { key, kind, fingerprint, outcome: Outcome::Value(said) })
+    Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) })
 }
 
 /// Puts the texts back that an effect refers to.
@@ -35,7 +37,7 @@ pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
 /// # Errors
 /// Names the part that is not there.
 pub(super) fn expand(effect: &mut Effect, state: &RunState) -> Result<(), String> {
-    let Effect::Done { kind, outcome: Outcome::Value(said), .. } = effect else { return Ok(()) };
+    let Effect::Done { kind, outcome: HookOutcome::Value(said), .. } = effect else { return Ok(()) };
     let referred: Vec<(usize, String)> = texts(kind, said)
         .filter_map(|(at, text)| Some((at, text.get("part")?.as_str()?.to_owned())))
         .collect();

@@ -6,16 +6,16 @@ use headwater_protocol::FinishReason;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Left, Visit};
+use super::{NodeExit, Visit};
 use crate::next::Transition;
 
 /// A step of the walk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Walked {
+pub(crate) enum WalkStep {
     Entered(Visit),
     Failed(Visit),
-    Left(Box<Left>),
+    Left(Box<NodeExit>),
 }
 
 /// The walk so far: where it stood once, and the steps since.
@@ -24,7 +24,7 @@ pub(crate) struct RecordedWalk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<Box<SavedWalk>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) steps: Vec<Walked>,
+    pub(crate) steps: Vec<WalkStep>,
 }
 
 /// Where a walk stands. It replaces the steps that led there, so that a long run is resumed in the time that its state takes.

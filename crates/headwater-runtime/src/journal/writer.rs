@@ -1,7 +1,7 @@
 //! Writing a run's journal, and keeping its state beside it.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -11,7 +11,7 @@ use headwater_protocol::{Event, Origin, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Effect, Fold, entry::Emitted, record::RecordEncoder, text_ref};
+use super::{Effect, Fold, entry::EmitId, record::RecordEncoder, text_ref};
 use crate::{Error, Result, error::ErrorKind};
 
 /// A snapshot is written when the records since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
@@ -36,21 +36,21 @@ const MIN_ROOM_BYTES: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct Journal {
     lease: Lease,
-    shared: Arc<Shared>,
+    shared: Arc<JournalCore>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct JournalCore {
     store: Arc<dyn Store>,
-    inner: Mutex<Inner>,
+    inner: Mutex<WriterState>,
     /// Notified when nothing waits for room any more, and when the journal failed.
     drained: Notify,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct WriterState {
     fold: Fold,
-    room: Room,
+    room: JournalRoom,
     /// Whether records may use the reserve.
     reserve_open: bool,
     max_record: usize,
@@ -58,19 +58,19 @@ struct Inner {
     /// The last origin that an event had: the next one mostly has the same.
     origin: Origin,
     /// The records for which the store had no room, in order. All that follows waits behind them.
-    queue: VecDeque<Queued>,
+    queue: VecDeque<QueuedRecord>,
     /// Why the queue could not be written: nothing can be appended after it.
     failed: Option<headwater_store::Error>,
 }
 
 /// How many bytes the journal of a run may have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct JournalRoom {
     limit: u64,
     reserved: u64,
 }
 
-impl Room {
+impl JournalRoom {
     pub(crate) fn new(store: &dyn Store, max_bytes: u64) -> Self {
         let store_limit = store.limits().journal;
         let reserved = RESERVED_BYTES.min(store_limit / 4);
@@ -89,7 +89,7 @@ impl Room {
 
 /// A record that waits until the store has room.
 #[derive(Debug)]
-struct Queued {
+struct QueuedRecord {
     class: Class,
     body: Bytes,
     appended: oneshot::Sender<headwater_store::Result<Receipt>>,
@@ -97,7 +97,7 @@ struct Queued {
 
 /// What the records so far add up to, locked. No record can be written meanwhile.
 #[derive(Debug)]
-pub(crate) struct FoldGuard<'a>(MutexGuard<'a, Inner>);
+pub(crate) struct FoldGuard<'a>(MutexGuard<'a, WriterState>);
 
 impl Deref for FoldGuard<'_> {
     type Target = Fold;
@@ -116,9 +116,9 @@ impl DerefMut for FoldGuard<'_> {
 impl Journal {
     /// The journal of a lease, whose records may have so many bytes. The fold is that of the records before.
     pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, mut fold: Fold, max_bytes: u64) -> Self {
-        let (max_record, room) = (store.limits().record, Room::new(&*store, max_bytes));
+        let (max_record, room) = (store.limits().record, JournalRoom::new(&*store, max_bytes));
         fold.last = lease.first.saturating_sub(1);
-        let inner = Inner {
+        let inner = WriterState {
             fold,
             room,
             reserve_open: false,
@@ -128,14 +128,17 @@ impl Journal {
             queue: VecDeque::new(),
             failed: None,
         };
-        Self { lease, shared: Arc::new(Shared { store, inner: Mutex::new(inner), drained: Notify::new() }) }
+        Self {
+            lease,
+            shared: Arc::new(JournalCore { store, inner: Mutex::new(inner), drained: Notify::new() }),
+        }
     }
 
     pub(crate) fn lease(&self) -> &Lease {
         &self.lease
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, WriterState> {
         self.shared.inner()
     }
 
@@ -158,6 +161,12 @@ impl Journal {
             drained.await;
         }
         Ok(self.shared.store.room().await?)
+    }
+
+    /// Whether there is nothing to wait for in [`Journal::room`].
+    pub(crate) fn has_room(&self) -> bool {
+        let inner = self.inner();
+        inner.failed.is_none() && inner.queue.is_empty() && self.shared.store.has_room()
     }
 
     /// Whether the store has taken all records so far: what is written next comes after them.
@@ -185,8 +194,8 @@ impl Journal {
         self.event(Class::Fact, origin, event, None, None)
     }
 
-    /// Writes an effect together with what readers are told of it, so that after a crash both are there or neither.
-    pub(crate) fn told(&self, effect: Effect, origin: &Origin, event: Event) -> Result<Receipt> {
+    /// Writes an effect together with its event, so that after a crash both are there or neither.
+    pub(crate) fn effect_with_event(&self, effect: Effect, origin: &Origin, event: Event) -> Result<Receipt> {
         self.event(Class::Fact, origin, event, None, Some(effect))
     }
 
@@ -195,7 +204,7 @@ impl Journal {
         &self,
         origin: &Origin,
         event: Event,
-        emitted: &Emitted,
+        emitted: &EmitId,
         fingerprint: String,
     ) -> Result<Receipt> {
         self.event(Class::Fact, origin, event, Some((emitted, fingerprint)), None)
@@ -206,7 +215,7 @@ impl Journal {
         class: Class,
         origin: &Origin,
         mut event: Event,
-        emit: Option<(&Emitted, String)>,
+        emit: Option<(&EmitId, String)>,
         effect: Option<Effect>,
     ) -> Result<Receipt> {
         let mut inner = self.inner();
@@ -242,12 +251,12 @@ impl Journal {
         Ok(receipt)
     }
 
-    fn snapshot_if_due(&self, inner: &mut Inner) -> Result<()> {
+    fn snapshot_if_due(&self, inner: &mut WriterState) -> Result<()> {
         let due = SNAPSHOT_BYTES.max(inner.fold.snapshot_bytes.saturating_mul(SNAPSHOT_GROWTH));
         if inner.fold.tail_bytes >= due { self.write_snapshot(inner) } else { Ok(()) }
     }
 
-    /// Writes a snapshot for whoever resumes the run, if much was written since the last one. The run is about to wait.
+    /// Writes a snapshot before the run waits, if much was written since the last one: its next driver begins there.
     pub(crate) fn snapshot_for_wait(&self) -> Result<()> {
         let mut inner = self.inner();
         let due = WAIT_SNAPSHOT_BYTES.max(inner.fold.snapshot_bytes / WAIT_SNAPSHOT_SHARE);
@@ -256,8 +265,8 @@ impl Journal {
 
     /// Writes a snapshot, unless it is larger than a record may be or than what is left for the run. Durable when
     /// what it sums up is: nothing waits for it.
-    fn write_snapshot(&self, inner: &mut Inner) -> Result<()> {
-        let Inner { encoder, fold, .. } = &mut *inner;
+    fn write_snapshot(&self, inner: &mut WriterState) -> Result<()> {
+        let WriterState { encoder, fold, .. } = &mut *inner;
         let body = encoder.snapshot(fold.last + 1, fold)?;
         let size = body.len();
         if inner.takes(size).is_ok() {
@@ -271,7 +280,7 @@ impl Journal {
     }
 
     /// Appends a record, or queues it while the store has no room.
-    fn append(&self, inner: &mut Inner, class: Class, body: Bytes) -> Result<Receipt> {
+    fn append(&self, inner: &mut WriterState, class: Class, body: Bytes) -> Result<Receipt> {
         if let Some(error) = &inner.failed {
             return Err(error.clone().into());
         }
@@ -306,14 +315,19 @@ impl Journal {
         self.inner().fold.usage.clone()
     }
 
+    /// What each model has used so far.
+    pub(crate) fn usage_by_model(&self) -> BTreeMap<String, Usage> {
+        self.inner().fold.usage_by_model.clone()
+    }
+
     /// Looks at the state so far.
     pub(crate) fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
         look(&self.inner().fold.state)
     }
 }
 
-impl Shared {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+impl JournalCore {
+    fn inner(&self) -> MutexGuard<'_, WriterState> {
         // What is inside is whole between any two calls.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -339,7 +353,7 @@ impl Shared {
 }
 
 /// Appends what waits for room, and ends with the journal.
-async fn drain(journal: Weak<Shared>, lease: Lease) {
+async fn drain(journal: Weak<JournalCore>, lease: Lease) {
     loop {
         let Some(store) = journal.upgrade().map(|journal| journal.store.clone()) else { return };
         let room = store.room().await;
@@ -356,7 +370,7 @@ async fn drain(journal: Weak<Shared>, lease: Lease) {
     }
 }
 
-impl Inner {
+impl WriterState {
     /// Refuses a record that the run has no room for.
     fn takes(&self, size: usize) -> Result<()> {
         let max = self.max_record;
@@ -364,7 +378,7 @@ impl Inner {
             let message = format!("a record of the run has {size} bytes, at most {max} are kept");
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
-        let Room { limit, reserved } = self.room;
+        let JournalRoom { limit, reserved } = self.room;
         let limit = if self.reserve_open { limit.saturating_add(reserved) } else { limit };
         if size as u64 > limit.saturating_sub(self.fold.bytes) {
             let used = self.fold.bytes;
@@ -385,7 +399,7 @@ impl Inner {
 
     fn queue(&mut self, class: Class, body: Bytes) -> Receipt {
         let (appended, receipt) = oneshot::channel();
-        self.queue.push_back(Queued { class, body, appended });
+        self.queue.push_back(QueuedRecord { class, body, appended });
         let seq = self.fold.last + 1;
         let settled = Box::pin(async move {
             match receipt.await {

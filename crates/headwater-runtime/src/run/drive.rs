@@ -6,18 +6,25 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use headwater_protocol::{
     ErrorEvent, Event, FinishReason, RequestId, RunFinished, RunWaiting, ToolCallId, WarningEvent,
 };
-use headwater_store::Expect;
+use headwater_store::{Expect, Receipt};
 use tokio::sync::Notify;
 
-use super::{Ended, EntryState, Executed, NodeRun, RunEnd, RunShared, RunTrace, Walk, execute, finish};
+use super::{
+    Runs,
+    execute::{NodeOutcome, execute},
+    finish::{finish, stop_event},
+    show::show,
+    walk::{Walk, WalkEnd},
+};
 use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
-    hooks::answering,
-    journal::{Effect, RecordedWalk, SavedEntry, SavedWalk, Visit, WaitKind, Walked},
+    journal::{Effect, RecordedWalk, SavedEntry, SavedWalk, Visit, WaitKind, WalkStep},
     keys,
-    run::Sent,
-    seeing,
+    node::{ActiveRun, EntryState, NodeVisit},
+    question::{QueuedAnswer, answered_event},
+    telemetry,
+    value_pages::ValuePages,
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -28,24 +35,23 @@ const MAX_STEPS: usize = 256;
 
 /// How far a run came.
 #[derive(Debug)]
-pub(crate) enum Driven {
-    Ended(RunEnd),
-    /// It waits for somebody, until then at most.
-    Waiting {
-        until: u64,
-    },
+pub(crate) enum DriveOutcome {
+    /// The event that tells its end may not be durable yet.
+    Ended(Receipt),
+    /// It waits for an answer, until this time at most.
+    Waiting { until: u64 },
 }
 
-type Execution = Pin<Box<dyn Future<Output = (Arc<NodeRun>, Executed)> + Send>>;
+type Execution = Pin<Box<dyn Future<Output = (Arc<NodeVisit>, NodeOutcome)> + Send>>;
 
-struct Driver {
-    run: Arc<RunShared>,
+struct RunDriver {
+    runs: Arc<Runs>,
+    run: Arc<ActiveRun>,
     walk: Walk,
     executing: FuturesUnordered<Execution>,
     entries: HashMap<Visit, EntryState>,
     parked: Vec<(Visit, Vec<RequestId>)>,
     failures: HashMap<Visit, u32>,
-    trace: RunTrace,
     /// Whether something may have been sent to the run.
     look: bool,
 }
@@ -56,20 +62,21 @@ struct Driver {
 /// When the journal cannot be written: another process has taken over, or the store has stopped. Everything else ends
 /// the run.
 pub(crate) async fn drive(
-    run: Arc<RunShared>,
+    runs: Arc<Runs>,
+    run: Arc<ActiveRun>,
     walk: Walk,
     recorded: RecordedWalk,
     resumed: bool,
     wake: Arc<Notify>,
-) -> Result<Driven> {
-    let mut driver = Driver {
+) -> Result<DriveOutcome> {
+    let mut driver = RunDriver {
+        runs,
         run,
         walk,
         executing: FuturesUnordered::new(),
         entries: HashMap::new(),
         parked: Vec::new(),
         failures: HashMap::new(),
-        trace: RunTrace::default(),
         look: resumed,
     };
     let driven = match driver.replay(recorded) {
@@ -82,7 +89,7 @@ pub(crate) async fn drive(
     }
 }
 
-impl Driver {
+impl RunDriver {
     /// Walks as the journal says, without running anything.
     fn replay(&mut self, recorded: RecordedWalk) -> Result<()> {
         let mut open = Vec::new();
@@ -93,18 +100,18 @@ impl Driver {
         let mut recorded = recorded.steps.into_iter().peekable();
         while let Some(walked) = recorded.next() {
             match walked {
-                Walked::Entered(visit) => {
+                WalkStep::Entered(visit) => {
                     let entry = self.walk.enter(&visit)?;
                     open.push(visit.clone());
                     self.entries.insert(visit, entry);
                 }
-                Walked::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
-                Walked::Left(left) => {
+                WalkStep::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
+                WalkStep::Left(left) => {
                     self.entries.remove(&left.visit);
                     open.retain(|visit| *visit != left.visit);
                     self.walk.leave(&left)?;
                     // The workflow that followed is the one whose nodes were entered.
-                    if let (true, Some(Walked::Entered(next))) = (self.walk.is_over(), recorded.peek()) {
+                    if let (true, Some(WalkStep::Entered(next))) = (self.walk.is_over(), recorded.peek()) {
                         let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
                         self.transit(Some((id.to_owned(), version.to_owned())))?;
                     }
@@ -120,7 +127,7 @@ impl Driver {
     /// Goes on from where the walk stood when its steps were last replaced by it.
     fn restore(&mut self, mut saved: SavedWalk) -> Result<()> {
         let (id, version) = saved.workflow.split_once('@').unwrap_or((&saved.workflow, ""));
-        let workflow = self.run.agent.workflow_version(id, version)?;
+        let workflow = self.runs.workflows.version(id, version)?;
         self.entries =
             saved.entries.drain(..).map(|entry| (entry.visit.clone(), EntryState::from(entry))).collect();
         self.failures = saved.failures.drain(..).collect();
@@ -143,24 +150,23 @@ impl Driver {
         fold.walk = RecordedWalk { base: Some(Box::new(saved)), steps: Vec::new() };
     }
 
-    /// Goes on with the workflow that the last one handed over to. Gives the end if there is none.
-    fn transit(&mut self, version: Option<(String, String)>) -> Result<Option<Ended>> {
+    /// Continues with the workflow that the last one handed over to; `Some` if it handed over to none.
+    fn transit(&mut self, version: Option<(String, String)>) -> Result<Option<WalkEnd>> {
         match self.walk.ended() {
-            Ended::Transition(transition) => {
-                let agent = &self.run.agent;
+            WalkEnd::Transition(transition) => {
                 let workflow = match version {
-                    Some((id, version)) => agent.workflow_version(&id, &version)?,
-                    None => agent.workflow(&transition.to)?,
+                    Some((id, version)) => self.runs.workflows.version(&id, &version)?,
+                    None => self.runs.workflows.newest(&transition.to)?,
                 };
-                let limit = agent.options.max_transitions;
+                let limit = self.run.options().max_transitions;
                 self.walk.transit(workflow, transition.payload, limit)?;
                 Ok(None)
             }
-            ended @ Ended::Finished { .. } => Ok(Some(ended)),
+            ended @ WalkEnd::Finished { .. } => Ok(Some(ended)),
         }
     }
 
-    async fn go(&mut self, wake: &Notify) -> Result<Driven> {
+    async fn go(&mut self, wake: &Notify) -> Result<DriveOutcome> {
         loop {
             if let Some(error) = self.run.fatal() {
                 return self.fail(error).await;
@@ -176,7 +182,7 @@ impl Driver {
                 if self.parked.is_empty() {
                     match self.transit(None)? {
                         None => continue,
-                        Some(Ended::Finished { result, reason }) => {
+                        Some(WalkEnd::Finished { result, reason }) => {
                             // A stop that was accepted before the end is the end.
                             if let Some(reason) = self.absorb().await? {
                                 return self.stop(reason).await;
@@ -193,10 +199,10 @@ impl Driver {
                                 }))
                                 .await;
                         }
-                        Some(Ended::Transition(_)) => continue,
+                        Some(WalkEnd::Transition(_)) => continue,
                     }
                 }
-                // Somebody may have answered while the last node was being parked.
+                // An answer may have come while the last node was being parked.
                 if let Some(reason) = self.absorb().await? {
                     return self.stop(reason).await;
                 }
@@ -214,7 +220,6 @@ impl Driver {
     fn enter_all(&mut self) -> Result<()> {
         while let Some(visit) = self.walk.next_visit() {
             drop(self.run.journal.effect(Effect::Entered { visit: visit.clone() })?);
-            self.trace.entered(&visit);
             let entry = self.walk.enter(&visit)?;
             self.entries.insert(visit, entry.clone());
             self.start(entry, Duration::ZERO)?;
@@ -241,22 +246,22 @@ impl Driver {
         Ok(())
     }
 
-    async fn executed(&mut self, node: &Arc<NodeRun>, executed: Executed) -> Result<()> {
+    async fn executed(&mut self, node: &Arc<NodeVisit>, executed: NodeOutcome) -> Result<()> {
         match executed {
-            Executed::Parked(requests) => {
+            NodeOutcome::Parked(requests) => {
                 node.park(&requests)?;
                 self.parked.push((node.visit.clone(), requests));
-                // Somebody may have answered just before the question was in the journal.
+                // An answer may have come just before the question was in the journal.
                 self.look = true;
             }
-            Executed::Left(next) => self.left(node, *next, None)?,
-            Executed::Failed(error) if error.is_fatal() => return Err(error),
-            Executed::Failed(error) => self.failed(node, error).await?,
+            NodeOutcome::Left(next) => self.left(node, *next, None)?,
+            NodeOutcome::Failed(error) if error.is_fatal() => return Err(error),
+            NodeOutcome::Failed(error) => self.failed(node, error).await?,
         }
         Ok(())
     }
 
-    async fn failed(&mut self, node: &Arc<NodeRun>, error: Error) -> Result<()> {
+    async fn failed(&mut self, node: &Arc<NodeVisit>, error: Error) -> Result<()> {
         let visit = &node.visit;
         let Some(options) =
             self.walk.workflow().graph().nodes.get(&visit.node).map(|node| node.options.clone())
@@ -267,7 +272,7 @@ impl Driver {
         *failed += 1;
         let failed = *failed;
         if failed < options.retry.attempts {
-            seeing::node_failed(&self.run, &visit.node, &error);
+            telemetry::node_failed(self.run.labels(), &visit.node, &error);
             let effect = Effect::Failed { visit: visit.clone(), error: error.clone() };
             let message = format!("node `{}` failed and is tried again: {error}", visit.node);
             let warning = Event::Warning(WarningEvent {
@@ -275,7 +280,7 @@ impl Driver {
                 code: Some("node.retried".to_owned()),
                 ..Default::default()
             });
-            self.run.journal.told(effect, &node.origin(), warning)?.await?;
+            self.run.journal.effect_with_event(effect, &node.origin(), warning)?.await?;
             if let Some(entry) = self.entries.get(visit).cloned() {
                 self.start(entry, options.retry.pause(failed))?;
             }
@@ -287,16 +292,16 @@ impl Driver {
         }
     }
 
-    fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
+    fn left(&mut self, node: &Arc<NodeVisit>, next: Next, error: Option<Error>) -> Result<()> {
         let origin = node.origin();
         next.check_limits()?;
-        node.show(&next)?;
+        show(node, &next, &self.runs.workflows)?;
         if let (None, Some(what)) = (&error, node.unemitted()) {
             return Err(node.diverged(&what));
         }
         let left = node.leave(next, error);
         self.walk.leave(&left)?;
-        let limit = self.run.agent.options.max_state_bytes;
+        let limit = self.run.options().max_state_bytes;
         let size = self.walk.size();
         if size > limit {
             let message = format!(
@@ -307,12 +312,11 @@ impl Driver {
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
         if let Some(error) = &left.error {
-            seeing::node_failed(&self.run, &node.visit.node, error);
+            telemetry::node_failed(self.run.labels(), &node.visit.node, error);
         }
         let info = left.error.as_ref().map(|error| self.run.error_info(error));
         let told = info.map(|error| Event::Error(ErrorEvent { error, ..Default::default() }));
         let told = told.map(|event| (&origin, event));
-        self.trace.left(&left);
         drop(self.run.record(Effect::Left(Box::new(left)), told)?);
         self.entries.remove(&node.visit);
         self.save_walk();
@@ -321,20 +325,18 @@ impl Driver {
 
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
-        let store = self.run.agent.store.clone();
-        let prefix = keys::inbox(&self.run.id);
-        let mut after: Option<String> = None;
+        let store = self.runs.env.store.clone();
+        let mut pages = ValuePages::new(&*store, keys::inbox(&self.run.id));
         let mut last = None;
         let mut taken = Vec::new();
-        loop {
-            let page = store.list(&prefix, after.as_deref(), 100).await?;
+        while let Some(page) = pages.next().await? {
             for (key, value) in &page {
                 let Some((_, request)) = keys::read_inbox(key) else { continue };
                 let Some(request) = request else {
                     let reason = String::from_utf8_lossy(&value.bytes).into_owned();
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
                 };
-                let sent: Sent = match crate::codec::decode(&value.bytes) {
+                let sent: QueuedAnswer = match crate::codec::decode(&value.bytes) {
                     Ok(sent) => sent,
                     Err(error) => {
                         // It would be found again and again. The question can be answered anew.
@@ -351,17 +353,13 @@ impl Driver {
                     }
                     fold.asked.values().find(|wait| wait.request == request).cloned()
                 };
-                // What was asked for is written down just after the question can be answered.
+                // The question can be answered a moment before it is in the journal: the next look finds both.
                 let Some(wait) = wait else { continue };
                 let effect = Effect::Answered { request: request.clone(), answer: sent.answer.clone() };
                 let origin = self.run.origin();
-                let told = answering(&wait, &sent.answer).map(|event| (&origin, event));
+                let told = answered_event(&wait, &sent.answer).map(|event| (&origin, event));
                 last = Some(self.run.record(effect, told)?);
                 taken.push((request, sent));
-            }
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => break,
             }
         }
         if let Some(receipt) = last {
@@ -371,7 +369,7 @@ impl Driver {
         for (request, sent) in taken {
             // What the journal has is what was taken, also if this answer came later.
             let answer = self.run.fold().answers.get(&request).cloned();
-            self.run.agent.close_question(&self.run.id, &request, answer.as_ref(), Some(&sent)).await?;
+            self.runs.questions.close(&self.run.id, &request, answer.as_ref(), Some(&sent)).await?;
         }
         Ok(None)
     }
@@ -393,10 +391,10 @@ impl Driver {
         Ok(any)
     }
 
-    /// Everything waits for somebody: tells so, and lets go.
-    async fn wait(&mut self) -> Result<Driven> {
-        let agent = self.run.agent.clone();
-        let mut until = agent.now().saturating_add(agent.options.max_wait.as_millis() as u64);
+    /// Every node waits for an answer: writes that, and leaves the run.
+    async fn wait(&mut self) -> Result<DriveOutcome> {
+        let env = &self.runs.env;
+        let mut until = env.now().saturating_add(env.options.max_wait.as_millis() as u64);
         let mut tool_calls: Vec<ToolCallId> = Vec::new();
         {
             let fold = self.run.fold();
@@ -410,16 +408,16 @@ impl Driver {
         tool_calls.sort();
         let usage = Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
         self.run.journal.snapshot_for_wait()?;
-        if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
-            drop(self.run.say(checkpoint)?);
+        if let Some(checkpoint) = self.runs.checkpoint_event(&self.run).await? {
+            drop(self.run.append(checkpoint)?);
         }
         self.run.phase.settle();
-        self.run.say(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }))?.await?;
-        Ok(Driven::Waiting { until })
+        self.run.append(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }))?.await?;
+        Ok(DriveOutcome::Waiting { until })
     }
 
-    /// The run is to be stopped: models and tools are told, and get a moment.
-    async fn stop(&mut self, reason: Option<String>) -> Result<Driven> {
+    /// Stops the run: models and tools are cancelled, and get a moment to end.
+    async fn stop(&mut self, reason: Option<String>) -> Result<DriveOutcome> {
         self.run.cancel.cancel();
         let grace = tokio::time::sleep(GRACE);
         let mut grace = std::pin::pin!(grace);
@@ -427,17 +425,17 @@ impl Driver {
             tokio::select! {
                 done = self.executing.next() => match done {
                     // What is done is done, and is kept.
-                    Some((node, Executed::Left(next))) => self.left(&node, *next, None)?,
+                    Some((node, NodeOutcome::Left(next))) => self.left(&node, *next, None)?,
                     Some(_) => {}
                     None => break,
                 },
                 () = &mut grace => break,
             }
         }
-        self.end(crate::agent::stopped(reason)).await
+        self.end(stop_event(reason)).await
     }
 
-    async fn fail(&mut self, error: Error) -> Result<Driven> {
+    async fn fail(&mut self, error: Error) -> Result<DriveOutcome> {
         match error.kind() {
             ErrorKind::Store => Err(error),
             ErrorKind::Stopped => {
@@ -453,11 +451,10 @@ impl Driver {
     }
 
     /// Tells the end.
-    async fn end(&mut self, end: Event) -> Result<Driven> {
+    async fn end(&mut self, end: Event) -> Result<DriveOutcome> {
         self.run.cancel.cancel();
         // Models and tools that are under way are dropped before the end is written.
         self.executing.clear();
-        let told = finish(&self.run, end).await?;
-        Ok(Driven::Ended(RunEnd { told, trace: std::mem::take(&mut self.trace) }))
+        finish(&self.runs, &self.run, end).await.map(DriveOutcome::Ended)
     }
 }

@@ -15,54 +15,53 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use super::{EntryState, NodeRun, RunShared};
 use crate::{
     Cx, Error, Next,
     error::ErrorKind,
-    replay::DivergenceKind,
-    seeing,
+    node::{ActiveRun, DivergenceKind, EntryState, NodeVisit},
+    telemetry,
     workflow::{Handler, NodeOptions},
 };
 
 /// How an execution ended.
 #[derive(Debug)]
-pub(crate) enum Executed {
+pub(crate) enum NodeOutcome {
     Left(Box<Next>),
     Failed(Error),
-    /// Nothing can go on before somebody answers one of these.
+    /// It continues when one of these is answered.
     Parked(Vec<RequestId>),
 }
 
-/// Runs a node until it gives something, fails, or waits for somebody.
+/// Runs a node until it returns, fails, or waits for an answer.
 pub(crate) async fn execute(
-    run: Arc<RunShared>,
+    run: Arc<ActiveRun>,
     entry: EntryState,
     retried: bool,
     handler: Handler,
     options: NodeOptions,
-) -> (Arc<NodeRun>, Executed) {
-    let node = Arc::new(NodeRun::new(run, entry, retried));
-    let span = seeing::node_span(&node);
+) -> (Arc<NodeVisit>, NodeOutcome) {
+    let node = Arc::new(NodeVisit::new(run, entry, retried));
+    let span = telemetry::node_span(&node.visit.node, &node.name);
     let run = run_node(&node, &handler).instrument(span.clone());
     let executed = match options.timeout {
         None => run.await,
         Some(limit) => timeout(limit, run).await.unwrap_or_else(|_| {
             let message = format!("node `{}` took longer than {limit:?}", node.visit.node);
-            Executed::Failed(Error::new(ErrorKind::Timeout, message))
+            NodeOutcome::Failed(Error::new(ErrorKind::Timeout, message))
         }),
     };
-    if let Executed::Failed(error) = &executed {
-        seeing::failed(&span, error.code());
+    if let NodeOutcome::Failed(error) = &executed {
+        telemetry::failed(&span, error.code());
     }
     (node, executed)
 }
 
-async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
+async fn run_node(node: &Arc<NodeVisit>, handler: &Handler) -> NodeOutcome {
     let cx = Cx::new(node.clone());
     let future = match std::panic::catch_unwind(AssertUnwindSafe(|| handler(cx, node.input.clone()))) {
         Ok(Ok(future)) => future,
-        Ok(Err(error)) => return Executed::Failed(error),
-        Err(panic) => return Executed::Failed(panicked(node, &*panic)),
+        Ok(Err(error)) => return NodeOutcome::Failed(error),
+        Err(panic) => return NodeOutcome::Failed(panicked(node, &*panic)),
     };
     let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
     let poll = |cx: &mut Context<'_>| {
@@ -71,21 +70,21 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
         node.is_polled.store(false, Ordering::Relaxed);
         // What ends the run is not for the node to catch.
         if let Some(error) = node.run.fatal() {
-            return Poll::Ready(Executed::Failed(error));
+            return Poll::Ready(NodeOutcome::Failed(error));
         }
         match polled {
             Poll::Ready(Ok(Ok(next))) => Poll::Ready(match node.unasked() {
                 Some(key) => {
                     let what = format!("`{key}` is in the journal and was not called");
                     let recorded = node.recorded_kind(&key).map(Value::from);
-                    Executed::Failed(node.differs(DivergenceKind::Missing, &key, recorded, None, &what))
+                    NodeOutcome::Failed(node.differs(DivergenceKind::Missing, &key, recorded, None, &what))
                 }
-                None => Executed::Left(Box::new(next)),
+                None => NodeOutcome::Left(Box::new(next)),
             }),
-            Poll::Ready(Ok(Err(error))) => Poll::Ready(Executed::Failed(error.into_error())),
-            Poll::Ready(Err(panic)) => Poll::Ready(Executed::Failed(panicked(node, &*panic))),
+            Poll::Ready(Ok(Err(error))) => Poll::Ready(NodeOutcome::Failed(error.into_error())),
+            Poll::Ready(Err(panic)) => Poll::Ready(NodeOutcome::Failed(panicked(node, &*panic))),
             Poll::Pending => match node.parked() {
-                Some(requests) => Poll::Ready(Executed::Parked(requests)),
+                Some(requests) => Poll::Ready(NodeOutcome::Parked(requests)),
                 None => Poll::Pending,
             },
         }
@@ -93,7 +92,7 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
     std::future::poll_fn(poll).await
 }
 
-fn panicked(node: &NodeRun, panic: &(dyn Any + Send)) -> Error {
+fn panicked(node: &NodeVisit, panic: &(dyn Any + Send)) -> Error {
     let said = panic
         .downcast_ref::<&str>()
         .copied()

@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use crate::{
     Error, RawJson, Result, Workflow,
     error::ErrorKind,
-    journal::{Fork, Left, SavedEntry, SavedWalk, Token, Visit},
+    journal::{Fork, NodeExit, SavedEntry, SavedWalk, Token, Visit},
     next::{Next, Transition, merge},
-    workflow::{END, Edge, Graph, NodeInput, OnError, START},
+    node::{EntryState, NodeInput},
+    workflow::{END, Edge, Graph, OnError, START},
 };
 
 /// The walk of one run.
@@ -32,15 +33,6 @@ pub(crate) struct Walk {
     transitions: u32,
 }
 
-/// What a node sees when it is entered.
-#[derive(Debug, Clone)]
-pub(crate) struct EntryState {
-    pub(crate) visit: Visit,
-    pub(crate) input: NodeInput,
-    pub(crate) node_state: Map<String, Value>,
-    pub(crate) workflow_state: Map<String, Value>,
-}
-
 impl From<SavedEntry> for EntryState {
     fn from(saved: SavedEntry) -> Self {
         let SavedEntry { visit, raw, data, node_state, workflow_state } = saved;
@@ -57,7 +49,7 @@ impl From<EntryState> for SavedEntry {
 
 /// What comes after a workflow has ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum WalkEnd {
     Transition(Transition),
     Finished { result: Option<Value>, reason: Option<FinishReason> },
 }
@@ -185,8 +177,8 @@ impl Walk {
     }
 
     /// Leaves a node with what it gave.
-    pub(crate) fn leave(&mut self, left: &Left) -> Result<()> {
-        let Left { visit, next, node_state, workflow_state, finish, error } = left;
+    pub(crate) fn leave(&mut self, left: &NodeExit) -> Result<()> {
+        let NodeExit { visit, next, node_state, workflow_state, finish, error } = left;
         let Some(at) = self.tokens.iter().position(|token| token.visit.as_ref() == Some(visit)) else {
             return Err(diverged(visit, "it was left without having been entered"));
         };
@@ -327,10 +319,10 @@ impl Walk {
     }
 
     /// What comes after the workflow.
-    pub(crate) fn ended(&mut self) -> Ended {
+    pub(crate) fn ended(&mut self) -> WalkEnd {
         match self.transition.take() {
-            Some(transition) => Ended::Transition(transition),
-            None => Ended::Finished { result: self.result.take(), reason: self.finish.take() },
+            Some(transition) => WalkEnd::Transition(transition),
+            None => WalkEnd::Finished { result: self.result.take(), reason: self.finish.take() },
         }
     }
 

@@ -2,19 +2,19 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
-    future::Future,
-    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
-use headwater_protocol::{CheckpointId, Message, MessageId, Part, Role, SessionId};
-use headwater_store::Expect;
+use headwater_protocol::{CheckpointId, Message, MessageId, Part, Role};
+use headwater_store::{Expect, Store};
 use serde::{Deserialize, Serialize};
 
-use super::{checkpoint::Node, head::Head, history::messages};
-use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys, value_pages::ValuePages};
+use super::{
+    SessionOptions, SummaryRequest, checkpoint::Node, checkpoint_store::CheckpointTree, head::Head,
+    history::messages, options::Summarise,
+};
+use crate::{Error, Result, environment::Environment, error::ErrorKind, keys, value_pages::ValuePages};
 
 /// How long a process may take to sum up before another one tries, in case it has died.
 const CLAIM: Duration = Duration::from_secs(60);
@@ -22,61 +22,38 @@ const CLAIM: Duration = Duration::from_secs(60);
 /// However large the budget: the run's first record must be one that a store takes.
 const MOST_TOKENS: usize = 1 << 20;
 
-/// What is to be summed up, because it no longer fits in what a run gets of the conversation.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct SummaryRequest {
-    /// The session.
-    pub session: SessionId,
-    /// Whose it is.
-    pub owner: Option<String>,
-    /// The messages that go, oldest first.
-    pub dropped: Vec<Message>,
-    /// The summary of what went before them.
-    pub previous: Option<String>,
-}
-
-type Summing = Pin<Box<dyn Future<Output = Result<String>> + Send>>;
-
-/// Sums up what a run does not get.
-#[derive(Clone)]
-pub(crate) struct Summarise(Arc<dyn Fn(SummaryRequest) -> Summing + Send + Sync>);
-
-impl fmt::Debug for Summarise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Summarise(..)")
-    }
-}
-
-impl Summarise {
-    pub(super) fn new<F, R>(sum_up: F) -> Self
-    where
-        F: Fn(SummaryRequest) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<String>> + Send + 'static,
-    {
-        Self(Arc::new(move |request| Box::pin(sum_up(request))))
-    }
-}
-
 /// A summary as it is kept beside the checkpoint after which it was needed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Summary {
+pub(super) struct ConversationSummary {
     pub(super) text: String,
     /// The last message that it has in it, and the turn in which that began.
     upto: MessageId,
     turn: u64,
 }
 
-impl AgentInner {
+/// Picks what a run gets of the conversation before it.
+#[derive(Debug)]
+pub(super) struct ContextBudget {
+    env: Arc<Environment>,
+    options: SessionOptions,
+    tree: Arc<CheckpointTree>,
+}
+
+impl ContextBudget {
+    pub(super) fn new(env: Arc<Environment>, options: SessionOptions, tree: Arc<CheckpointTree>) -> Self {
+        Self { env, options, tree }
+    }
+
     /// The conversation before a turn, as far as the budget goes.
     pub(super) async fn prior_messages(&self, head: &Head) -> Result<Vec<Message>> {
         let Some(at) = &head.checkpoint else { return Ok(Vec::new()) };
-        let options = &self.sessions;
+        let options = &self.options;
         match &options.summarise {
             Some(sum_up) => self.summed_up(head, at, sum_up).await,
             None => {
                 let (mut count, mut tokens) = (0, 0);
                 let nodes = self
+                    .tree
                     .nodes_back(Some(at.clone()), |node| {
                         count += node.messages.iter().filter(|change| change.keep == 0).count();
                         tokens +=
@@ -94,16 +71,16 @@ impl AgentInner {
     }
 
     async fn summed_up(&self, head: &Head, at: &CheckpointId, sum_up: &Summarise) -> Result<Vec<Message>> {
-        let (most, tokens) = (self.sessions.last_messages, self.sessions.last_tokens);
+        let (most, tokens) = (self.options.last_messages, self.options.last_tokens);
         let here = self.summary(at).await?;
         let made = here.is_some();
-        let mut summary = match (here, self.node(at).await?.summarised) {
+        let mut summary = match (here, self.tree.node(at).await?.summarised) {
             (Some(here), _) => Some(here),
             (None, Some(before)) => self.summary(&before).await?,
             (None, None) => None,
         };
         let from = summary.as_ref().map_or(0, |summary| summary.turn);
-        let nodes = self.nodes_back(Some(at.clone()), |node| node.first_turn() <= from).await?;
+        let nodes = self.tree.nodes_back(Some(at.clone()), |node| node.first_turn() <= from).await?;
         let instructions = self.instructions(nodes.first()).await?;
         let turns = turns_of(&nodes);
         let mut newest = without(messages(nodes), &instructions);
@@ -154,33 +131,41 @@ impl AgentInner {
         request: SummaryRequest,
         upto: MessageId,
         turn: u64,
-    ) -> Result<Summary> {
+    ) -> Result<ConversationSummary> {
         use headwater_store::ErrorKind::Conflict;
         let claim = keys::summary_claim(at);
-        let version =
-            match self.store.put(&claim, self.owner.clone().into(), Expect::Absent, Some(CLAIM)).await {
-                Err(error) if matches!(error.kind(), Conflict { .. }) => {
-                    return Err(Error::new(ErrorKind::Busy, "another process sums up what was said before"));
-                }
-                version => version?,
-            };
+        let version = match self
+            .env
+            .store
+            .put(&claim, self.env.process.clone().into(), Expect::Absent, Some(CLAIM))
+            .await
+        {
+            Err(error) if matches!(error.kind(), Conflict { .. }) => {
+                return Err(Error::new(ErrorKind::Busy, "another process sums up what was said before"));
+            }
+            version => version?,
+        };
         let text = (sum_up.0)(request).await;
         let kept = match text {
-            Ok(text) => self.keep_summary(at, Summary { text, upto, turn }).await,
+            Ok(text) => self.keep_summary(at, ConversationSummary { text, upto, turn }).await,
             Err(error) => Err(error),
         };
-        match self.store.remove(&claim, Expect::Version(version)).await {
+        match self.env.store.remove(&claim, Expect::Version(version)).await {
             Err(error) if !matches!(error.kind(), Conflict { .. }) => Err(error.into()),
             _ => kept,
         }
     }
 
     /// Keeps a summary, unless there is one: then that is the one.
-    async fn keep_summary(&self, at: &CheckpointId, summary: Summary) -> Result<Summary> {
+    async fn keep_summary(
+        &self,
+        at: &CheckpointId,
+        summary: ConversationSummary,
+    ) -> Result<ConversationSummary> {
         let bytes = serde_json::to_vec(&summary).map_err(|error| {
             Error::new(ErrorKind::State, format!("a summary does not serialise: {error}"))
         })?;
-        match self.store.put(&keys::summary(at), bytes.into(), Expect::Absent, None).await {
+        match self.env.store.put(&keys::summary(at), bytes.into(), Expect::Absent, None).await {
             Ok(_) => Ok(summary),
             Err(error) => match error.kind() {
                 headwater_store::ErrorKind::Conflict { .. } => Ok(self.summary(at).await?.unwrap_or(summary)),
@@ -192,32 +177,19 @@ impl AgentInner {
         }
     }
 
-    pub(super) async fn summary(&self, at: &CheckpointId) -> Result<Option<Summary>> {
-        let Some(value) = self.store.get(&keys::summary(at)).await? else { return Ok(None) };
+    pub(super) async fn summary(&self, at: &CheckpointId) -> Result<Option<ConversationSummary>> {
+        let Some(value) = self.env.store.get(&keys::summary(at)).await? else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("the summary at {at} cannot be read: {error}"))
         })
     }
 
-    /// The checkpoints of a tree at which there are summaries.
-    pub(super) async fn summaries_of(&self, tree: &str) -> Result<Vec<CheckpointId>> {
-        let mut found = Vec::new();
-        let mut pages = ValuePages::new(&*self.store, keys::summaries(tree));
-        while let Some(page) = pages.next().await? {
-            found.extend(page.iter().filter_map(|(key, _)| keys::read_summary(key)));
-        }
-        Ok(found)
-    }
-
-    pub(super) async fn remove_summary(&self, at: &CheckpointId) -> Result<()> {
-        self.store.remove(&keys::summary(at), Expect::Any).await?;
-        Ok(())
-    }
-
     /// Where the newest summary is kept that a turn after a node began with.
     pub(super) async fn summarised_at(&self, parent: Option<&Node>) -> Result<Option<CheckpointId>> {
         let Some(parent) = parent else { return Ok(None) };
-        if self.sessions.summarise.is_some() && self.store.get(&keys::summary(parent.id())).await?.is_some() {
+        if self.options.summarise.is_some()
+            && self.env.store.get(&keys::summary(parent.id())).await?.is_some()
+        {
             return Ok(Some(parent.id().clone()));
         }
         Ok(parent.summarised.clone())
@@ -226,10 +198,25 @@ impl AgentInner {
     /// The instructions with which the conversation begins. They stay, whatever goes.
     async fn instructions(&self, earliest: Option<&Node>) -> Result<Vec<Message>> {
         let Some(earliest) = earliest.filter(|node| node.instructed) else { return Ok(Vec::new()) };
-        let first = self.first(earliest.clone()).await?;
+        let first = self.tree.first(earliest.clone()).await?;
         let leading = first.messages.into_iter().map(|change| change.message);
         Ok(leading.take_while(is_instruction).collect())
     }
+}
+
+/// The checkpoints of a tree at which there are summaries.
+pub(super) async fn summaries_of(store: &dyn Store, tree: &str) -> Result<Vec<CheckpointId>> {
+    let mut found = Vec::new();
+    let mut pages = ValuePages::new(store, keys::summaries(tree));
+    while let Some(page) = pages.next().await? {
+        found.extend(page.iter().filter_map(|(key, _)| keys::read_summary(key)));
+    }
+    Ok(found)
+}
+
+pub(super) async fn remove_summary(store: &dyn Store, at: &CheckpointId) -> Result<()> {
+    store.remove(&keys::summary(at), Expect::Any).await?;
+    Ok(())
 }
 
 /// How many of the oldest messages do not fit. A tool call goes with its result.

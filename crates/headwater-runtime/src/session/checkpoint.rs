@@ -6,8 +6,11 @@ use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunState, Sess
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{head::Said, position::HistoryHash};
-use crate::{Answer, Error, Result, error::ErrorKind, id::fresh_id};
+use super::{
+    history_hash::HistoryHash,
+    turn_message::{GivenAnswer, TurnMessage},
+};
+use crate::{AnswerValue, Error, Result, error::ErrorKind, id::fresh_id};
 
 /// The state of a session at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +57,7 @@ pub struct Checkpoint {
 pub enum CheckpointStatus {
     /// Its run finished.
     Finished,
-    /// Its run waits for somebody.
+    /// Its run waits for an answer.
     Waiting,
     /// Its run failed. What it had said is kept.
     Failed,
@@ -82,7 +85,7 @@ pub enum TurnInput {
     /// What a person wrote.
     Message(Box<Message>),
     /// Answers to what the run waited for, in order.
-    Answers(Vec<Answer>),
+    Answers(Vec<AnswerValue>),
     /// Nothing: the session began with what was said before.
     Seed,
 }
@@ -97,8 +100,8 @@ pub(crate) struct Node {
     #[serde(default, skip_serializing_if = "HistoryHash::is_empty")]
     pub(crate) history: HistoryHash,
     /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
-    #[serde(default, skip_serializing_if = "Link::is_beginning")]
-    pub(crate) jump: Link,
+    #[serde(default, skip_serializing_if = "AncestorLink::is_beginning")]
+    pub(crate) jump: AncestorLink,
     /// The structured streams that were touched after the turn that `jump` names, up to this one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) touched: BTreeSet<String>,
@@ -107,20 +110,20 @@ pub(crate) struct Node {
     pub(crate) summarised: Option<CheckpointId>,
     /// Several turns in one, of which this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) base: Option<Base>,
+    pub(crate) base: Option<MergedTurns>,
     /// The conversation begins with instructions, which every run gets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) instructed: bool,
     /// It comes from a document, and no run of ours stands behind it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) imported: bool,
-    pub(crate) input: Input,
+    pub(crate) input: StoredInput,
     /// By what a turn that was an answer is known again, if it was done again: a message has its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) keys: Vec<String>,
     /// The messages that the turn added or changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) messages: Vec<Change>,
+    pub(crate) messages: Vec<MessageChange>,
     /// The structured streams that it touched, as they are now; none are gone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) structured: BTreeMap<String, Vec<StructuredUpdate>>,
@@ -132,7 +135,7 @@ pub(crate) struct Node {
 /// What is left of turns that can no longer be gone back to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Base {
+pub(crate) struct MergedTurns {
     /// The first of the turns.
     pub(crate) first: u64,
     /// Whether messages begin with the first turn, rather than go on.
@@ -145,14 +148,14 @@ pub(crate) struct Base {
 
 /// An ancestor, or the beginning of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Link {
+pub(crate) struct AncestorLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<CheckpointId>,
     #[serde(default)]
     pub(crate) turn: u64,
 }
 
-impl Link {
+impl AncestorLink {
     fn is_beginning(&self) -> bool {
         *self == Self::default()
     }
@@ -161,23 +164,16 @@ impl Link {
 /// What a turn was given, as it is kept: enough to do it again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Input {
-    Message(Box<Said>),
+pub(crate) enum StoredInput {
+    Message(Box<TurnMessage>),
     Answers(Vec<GivenAnswer>),
     /// What was said before the session began here. No run stands behind it.
     Seed,
 }
 
-/// An answer, by the key of the hook that asked, which is the same in a copy of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GivenAnswer {
-    pub(crate) key: String,
-    pub(crate) answer: Answer,
-}
-
 /// A message that a turn added, or of which it changed all but the first parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Change {
+pub(crate) struct MessageChange {
     /// So many parts are as they were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) keep: usize,
@@ -189,7 +185,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-impl Change {
+impl MessageChange {
     /// What has changed between two states of a run.
     pub(crate) fn between(before: &RunState, after: &RunState) -> Vec<Self> {
         let mut changes = Vec::new();
@@ -240,8 +236,8 @@ impl Node {
         self.id().as_str().rsplit_once('.').map_or("", |(tree, _)| tree)
     }
 
-    pub(crate) fn parent(&self) -> Link {
-        Link { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
+    pub(crate) fn parent(&self) -> AncestorLink {
+        AncestorLink { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
     }
 
     /// Whether its run waited, and can be gone back to.
@@ -251,7 +247,7 @@ impl Node {
 
     /// Whether messages begin with it, rather than go on.
     pub(crate) fn begins(&self) -> bool {
-        self.base.as_ref().map_or(!matches!(self.input, Input::Answers(_)), |base| base.begins)
+        self.base.as_ref().map_or(!matches!(self.input, StoredInput::Answers(_)), |base| base.begins)
     }
 
     /// Whether the workflow state before it does not count.

@@ -11,21 +11,20 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    Session,
+    Session, Sessions,
     budget::is_instruction,
-    checkpoint::{Change, Input, Link, Node, fresh_checkpoint, fresh_tree},
+    checkpoint::{AncestorLink, MessageChange, Node, StoredInput, fresh_checkpoint, fresh_tree},
+    garbage::ReachableNodes,
     head::Head,
-    moves::exists,
-    position::HistoryHash,
-    reconcile::short,
-    sweep::Marked,
+    history_hash::HistoryHash,
+    label::short,
+    session_exists,
 };
 use crate::{
-    Agent, Error, RawJson, Result,
-    agent::AgentInner,
+    Error, RawJson, Result,
     error::ErrorKind,
     id::{fresh_id, fresh_run},
-    journal::Begun,
+    journal::RunSpec,
     keys, limits,
 };
 
@@ -37,9 +36,9 @@ const FORMAT: &str = "headwater.session/1";
 const MAX_TURN: u64 = 1_000_000;
 
 /// A session as one document: its turns with their messages, structured streams and state, and its variants. It has no
-/// tokens, and nothing of what the server knew about whoever wrote.
+/// tokens, and nothing that the server knew about the author.
 ///
-/// It serialises to JSON, and [`Agent::import_session`] makes a session of that.
+/// It serialises to JSON, and [`Agent::import_session`](crate::Agent::import_session) makes a session of that.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDocument {
@@ -55,12 +54,12 @@ pub struct SessionDocument {
     retired: u64,
     /// All turns, each after the one before it.
     turns: Vec<Node>,
-    variants: Vec<Left>,
+    variants: Vec<DocumentBranch>,
 }
 
 /// A branch that was left.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Left {
+struct DocumentBranch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<CheckpointId>,
     child: CheckpointId,
@@ -80,8 +79,8 @@ impl SessionDocument {
     pub fn without_state(mut self) -> Self {
         for node in &mut self.turns {
             node.state.clear();
-            if let Input::Message(said) = &mut node.input {
-                said.begun.data = RawJson::default();
+            if let StoredInput::Message(said) = &mut node.input {
+                said.spec.data = RawJson::default();
             }
         }
         self
@@ -94,7 +93,7 @@ impl SessionDocument {
         self
     }
 
-    /// The document with parts of its messages changed or left out, for somebody who must not see all of them.
+    /// The document with parts of its messages changed or left out, for a reader who must not see all of them.
     #[must_use]
     pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
         retain_parts(&mut self.turns, |_, part| sees(part));
@@ -129,7 +128,7 @@ struct EarlierMessage {
 /// the tree is walked depth first, with one stack for each message: a document of many turns takes linear time.
 fn retain_changes(
     turns: &mut [Node],
-    mut retain: impl FnMut(Option<Role>, &mut Change, &mut Vec<bool>) -> bool,
+    mut retain: impl FnMut(Option<Role>, &mut MessageChange, &mut Vec<bool>) -> bool,
 ) {
     enum Step {
         Enter(usize),
@@ -181,23 +180,23 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn export(&self) -> Result<SessionDocument> {
-        let agent = &self.agent.0;
+        let sessions = &self.sessions;
         let head = self.load().await?.head;
         let mut nodes: Vec<Node> =
-            agent.nodes_of(&head.tree).await?.0.into_iter().map(|(node, _)| node).collect();
+            sessions.tree.nodes_of(&head.tree).await?.0.into_iter().map(|(node, _)| node).collect();
         let known: HashMap<_, _> = nodes.iter().map(|node| (node.id(), node)).collect();
-        let mut marked = Marked::default();
-        agent.mark(&head, &known, &mut marked).await?;
+        let mut marked = ReachableNodes::default();
+        sessions.garbage.mark(&head, &known, &mut marked).await?;
         nodes.retain(|node| marked.nodes.contains(node.id()));
         nodes.sort_by_key(|node| (node.turn(), node.checkpoint.created_at));
         nodes.iter_mut().for_each(strip);
         let variants = marked.branches.into_iter().filter_map(|(key, tip)| {
             let (parent, child) = keys::read_branch(&self.key, &key)?;
-            Some(Left { parent, child, tip })
+            Some(DocumentBranch { parent, child, tip })
         });
         Ok(SessionDocument {
             format: FORMAT,
-            agent: agent.name.clone(),
+            agent: sessions.env.agent.clone(),
             session: head.id,
             label: head.own_label.or(head.label),
             created: head.created,
@@ -210,106 +209,76 @@ impl Session {
 }
 
 /// Whether a part of a message in an imported document is taken.
-type PartFilter<'a> = dyn Fn(Role, &mut Part) -> bool + Send + Sync + 'a;
+pub(crate) type PartFilter<'a> = dyn Fn(Role, &mut Part) -> bool + Send + Sync + 'a;
 
-impl Agent {
-    /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. What was said, its checkpoints and
-    /// variants are there; a question that was open is not, because the run that asked it is not part of the document.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Input`] when the document is broken, which tells the place; [`ErrorKind::SessionExists`]; or when the
-    /// store fails.
-    pub async fn import_session(
-        &self,
-        document: impl Into<Value>,
-        owner: Option<&str>,
-        name: Option<&str>,
-    ) -> Result<Session> {
-        self.import(document.into(), owner, name, None).await
-    }
-
-    /// Makes a session of a document whose sender is not trusted: `takes` decides about each part of its messages, by their
-    /// role, and may change it. Left out are messages without parts, changes of a message's role, metadata of messages, what
-    /// workflows kept, the data of the first node, and structured streams.
-    ///
-    /// # Errors
-    /// As [`Agent::import_session`].
-    pub async fn import_untrusted_session(
-        &self,
-        document: impl Into<Value>,
-        owner: Option<&str>,
-        name: Option<&str>,
-        takes: impl Fn(Role, &mut Part) -> bool + Send + Sync,
-    ) -> Result<Session> {
-        self.import(document.into(), owner, name, Some(&takes)).await
-    }
-
-    async fn import(
-        &self,
+impl Sessions {
+    /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. `takes` decides about each part of its
+    /// messages; without it the document is trusted.
+    pub(crate) async fn import(
+        self: &Arc<Self>,
         document: Value,
         owner: Option<&str>,
         name: Option<&str>,
         takes: Option<&PartFilter<'_>>,
     ) -> Result<Session> {
-        let agent = &self.0;
         let id: SessionId = match name {
             Some(name) => name.into(),
             None => fresh_id("session")?.into(),
         };
         let session = self.session(id.clone(), owner);
-        let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
+        let mut head = Head::new(id.clone(), fresh_tree()?, &self.env, session.owner.clone());
         limits::check(&limits::document(), "the document", &document)?;
         let (mut turns, variants) = read(document, &mut head)?;
         if let Some(takes) = takes {
             distrust(&mut turns, takes);
         }
-        agent.check_free(&session.key).await?;
+        self.check_free(&session.key).await?;
         // If this process dies half-way, what it has put is swept.
-        agent.note_sweep(&head.tree).await?;
+        self.garbage.note_sweep(&head.tree).await?;
         for node in turns {
-            agent.put_imported(node).await?;
+            self.put_imported(node).await?;
         }
-        for Left { parent, child, tip } in &variants {
-            agent.note_branch(&session.key, parent.as_ref(), child, tip).await?;
+        for DocumentBranch { parent, child, tip } in &variants {
+            self.tree.note_branch(&session.key, parent.as_ref(), child, tip).await?;
         }
-        if agent.create_head(&head).await?.is_some() {
+        if self.heads.create(&head).await?.is_some() {
             return Ok(session);
         }
-        for Left { parent, child, .. } in &variants {
+        for DocumentBranch { parent, child, .. } in &variants {
             let key = keys::branch(&session.key, parent.as_ref(), child);
-            agent.store.remove(&key, Expect::Any).await?;
+            self.env.store.remove(&key, Expect::Any).await?;
         }
-        Err(exists(&id))
+        Err(session_exists(&id))
     }
 }
 
-impl AgentInner {
+impl Sessions {
     /// Keeps a node whose parent is kept, with its way to its ancestors.
-    async fn put_imported(self: &Arc<Self>, mut node: Node) -> Result<()> {
+    async fn put_imported(&self, mut node: Node) -> Result<()> {
         let parent = match &node.checkpoint.parent {
-            Some(parent) => Some(self.node(parent).await?),
+            Some(parent) => Some(self.tree.node(parent).await?),
             None => None,
         };
-        self.link(parent.as_ref(), &mut node).await?;
-        self.put_node(&node).await
+        self.tree.link(parent.as_ref(), &mut node).await?;
+        self.tree.put_node(&node).await
     }
 }
 
-/// Takes out what is no part of the conversation: tokens, keys, and what the server knew about whoever wrote.
+/// Removes everything that is not conversation: tokens, keys, and what the server knew about the author.
 fn strip(node: &mut Node) {
-    (node.history, node.jump, node.summarised) = (HistoryHash::default(), Link::default(), None);
+    (node.history, node.jump, node.summarised) = (HistoryHash::default(), AncestorLink::default(), None);
     node.touched.clear();
     node.keys.clear();
-    if let Input::Message(said) = &mut node.input {
+    if let StoredInput::Message(said) = &mut node.input {
         said.keys.clear();
-        let begun = std::mem::take(&mut said.begun);
-        said.begun = Begun {
+        let begun = std::mem::take(&mut said.spec);
+        said.spec = RunSpec {
             input: begun.input,
             data: begun.data,
             client_tools: begun.client_tools,
             tool_choice: begun.tool_choice,
             answer_format: begun.answer_format,
-            ..Begun::default()
+            ..RunSpec::default()
         };
     }
     if let Some(base) = &mut node.base {
@@ -349,8 +318,8 @@ fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
         node.structured.clear();
         node.instructed =
             node.instructed && node.messages.first().is_some_and(|first| is_instruction(&first.message));
-        if let Input::Message(said) = &mut node.input {
-            (said.begun.data, said.workflow) = (RawJson::default(), None);
+        if let StoredInput::Message(said) = &mut node.input {
+            (said.spec.data, said.workflow) = (RawJson::default(), None);
             said.message.role = Role::User;
             said.message.metadata = None;
             said.message.parts.retain_mut(|part| takes(Role::User, part));
@@ -358,7 +327,7 @@ fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
     }
 }
 
-/// Checks the ids that a turn of a document has, all of which become part of what is stored.
+/// Checks the ids that a turn of a document has, all of which are stored.
 fn check_ids(place: &str, node: &Node) -> Result<()> {
     let messages = node.messages.iter().map(|change| change.message.id.as_str());
     let checkpoint = &node.checkpoint;
@@ -370,7 +339,7 @@ fn check_ids(place: &str, node: &Node) -> Result<()> {
 }
 
 /// Reads a document, with names of this session's own for all that it names, and moves the head to where it stood.
-fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Left>)> {
+fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<DocumentBranch>)> {
     let format: String = field(&mut document, "format")?;
     if format != FORMAT {
         return Err(broken("format", format!("{format:?} is not {FORMAT:?}, which is what is read here")));
@@ -417,8 +386,9 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Left>)> 
     let mut variants = Vec::new();
     for (at, left) in field::<Vec<Value>>(&mut document, "variants")?.into_iter().enumerate() {
         let place = format!("variants[{at}]");
-        let left: Left = serde_json::from_value(left).map_err(|error| broken(&place, error.to_string()))?;
-        variants.push(Left {
+        let left: DocumentBranch =
+            serde_json::from_value(left).map_err(|error| broken(&place, error.to_string()))?;
+        variants.push(DocumentBranch {
             parent: left.parent.as_ref().map(|id| named(&place, id)).transpose()?,
             child: named(&place, &left.child)?,
             tip: named(&place, &left.tip)?,

@@ -2,16 +2,16 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, RequestId, RunId, SessionId};
 use headwater_store::{Expect, WriteOp};
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::GivenAnswer;
+use super::turn_message::{GivenAnswer, TurnMessage};
 use crate::{
     Error, Result,
-    agent::AgentInner,
+    environment::Environment,
     error::ErrorKind,
-    journal::{Answer, Begun, Invalidated},
+    journal::{AnswerValue, InvalidatedStream},
     keys::{self, SessionKey},
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Head {
     /// Lists leave it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) archived: bool,
-    /// It was deleted: it is no more for anyone, and what it holds is being removed.
+    /// It was deleted: it counts as unknown, and its checkpoints and runs are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
     /// What it was forked from.
@@ -51,78 +51,71 @@ pub(crate) struct Head {
     pub(crate) retired: u64,
     /// The run that waits there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) live: Option<Live>,
-    /// The turn that is going.
+    pub(crate) live: Option<WaitingRun>,
+    /// The active turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) active: Option<Active>,
+    pub(crate) active: Option<ActiveTurn>,
     /// The turns that wait for it.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub(crate) queue: VecDeque<Active>,
+    pub(crate) queue: VecDeque<ActiveTurn>,
     /// What the next run tells its readers to forget.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) invalidated: Vec<Invalidated>,
-    /// What a change of the head leaves to be done. Whoever looks at the session does it, before anything else.
+    pub(crate) invalidated: Vec<InvalidatedStream>,
+    /// What a change of the head leaves to be done. Reconciling does it before anything else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) chores: Vec<Chore>,
 }
 
-/// A run that waits for somebody.
+/// A run that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Live {
+pub(crate) struct WaitingRun {
     pub(crate) run: RunId,
     /// The end of its journal.
     pub(crate) seq: u64,
+    /// The newest snapshot in it; 0 without one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) snapshot: u64,
     /// What it waits for.
     pub(crate) requests: Vec<RequestId>,
 }
 
-/// A turn that is going. All names are given before it begins, so that it can be begun and ended by anyone, once.
+/// The active turn. All ids are assigned before it starts, so that it can be begun and ended by anyone, once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Active {
+pub(crate) struct ActiveTurn {
     pub(crate) run: RunId,
     pub(crate) checkpoint: CheckpointId,
-    pub(crate) doing: Doing,
+    pub(crate) doing: TurnWork,
 }
 
 /// What a turn does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Doing {
+pub(crate) enum TurnWork {
     /// A run on what the person wrote.
-    Message(Box<Said>),
-    /// The run goes on with answers; its journal ended at `from`.
-    Answer { from: u64, answers: Vec<(RequestId, Answer)> },
+    Message(Box<TurnMessage>),
+    /// The run goes on with answers; its journal ended at `from`, and its newest snapshot was `snapshot`.
+    Answer {
+        from: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        snapshot: u64,
+        answers: Vec<(RequestId, AnswerValue)>,
+    },
     /// A copy of the run that waited at a checkpoint, with the same or other answers. Without any it is no turn: its
     /// questions are asked again.
     Copy {
         of: CheckpointId,
         answers: Vec<GivenAnswer>,
-        /// Who asks for it again with one of these is given it.
+        /// A request with one of these keys gets this turn.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         keys: Vec<String>,
     },
 }
 
-impl Doing {
+impl TurnWork {
     /// Whether it only asks again what a run had waited for, and is no turn.
     pub(crate) fn asks_again(&self) -> bool {
         matches!(self, Self::Copy { answers, .. } if answers.is_empty())
     }
-}
-
-/// What a person wrote, and all that the run needs beside it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Said {
-    pub(crate) message: Message,
-    /// Whatever is sent with one of these, right after it, is this turn again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) keys: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) label: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) workflow: Option<String>,
-    pub(crate) begun: Begun,
 }
 
 /// Something that is to be done after a change of the head.
@@ -130,7 +123,7 @@ pub(crate) struct Said {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Chore {
     /// A run that waited is left behind: its questions are closed, and it is stopped.
-    Close(Live),
+    Close(WaitingRun),
     /// The turn that is active makes room for another one.
     Stop { run: RunId },
     /// What came after a checkpoint is gone, with its variants.
@@ -165,11 +158,11 @@ pub(crate) struct VersionedHead {
 }
 
 impl Head {
-    pub(crate) fn new(id: SessionId, tree: String, agent: &Arc<AgentInner>, owner: Option<String>) -> Self {
-        let now = agent.now();
+    pub(crate) fn new(id: SessionId, tree: String, env: &Environment, owner: Option<String>) -> Self {
+        let now = env.now();
         Self {
             id,
-            agent: agent.name.clone(),
+            agent: env.agent.clone(),
             owner,
             created: now,
             updated: now,
@@ -212,18 +205,28 @@ impl Head {
     }
 }
 
-impl AgentInner {
-    pub(crate) async fn load_head(&self, session: &SessionKey) -> Result<Option<VersionedHead>> {
-        let value = self.store.get(&keys::session(session)).await;
+/// The heads of an agent's sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct Heads {
+    env: Arc<Environment>,
+}
+
+impl Heads {
+    pub(crate) fn new(env: Arc<Environment>) -> Self {
+        Self { env }
+    }
+
+    pub(crate) async fn load(&self, session: &SessionKey) -> Result<Option<VersionedHead>> {
+        let value = self.env.store.get(&keys::session(session)).await;
         let value = value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
         let Some(value) = value else { return Ok(None) };
         let head: Head = crate::codec::decode(&value.bytes).map_err(|error| {
             let message = format!("session {session} cannot be read: {error}: delete it, or mend the store");
             Error::new(ErrorKind::Store, message).with_code(UNREADABLE)
         })?;
-        if head.agent != self.name {
+        if head.agent != self.env.agent {
             let message =
-                format!("session {session} belongs to agent `{}`, this is `{}`", head.agent, self.name);
+                format!("session {session} belongs to agent `{}`, this is `{}`", head.agent, self.env.agent);
             return Err(Error::new(ErrorKind::Foreign, message).with_code("session.foreign"));
         }
         Ok(Some(VersionedHead { head, version: value.version }))
@@ -233,13 +236,18 @@ impl AgentInner {
     ///
     /// It is listed before it is there: a name in a list that leads nowhere is passed over, a session that is in no list
     /// would never be found.
-    pub(crate) async fn create_head(&self, head: &Head) -> Result<Option<u64>> {
-        let mut writes = self.list_writes(head);
+    pub(crate) async fn create(&self, head: &Head) -> Result<Option<u64>> {
+        self.create_after(Vec::new(), head).await
+    }
+
+    /// As [`create`](Self::create), after other changes. Gives none also where one of those conflicts.
+    pub(super) async fn create_after(&self, mut writes: Vec<WriteOp>, head: &Head) -> Result<Option<u64>> {
+        writes.extend(self.list_writes(head));
         writes.push(head_write(head, Expect::Absent)?);
-        if let Some(version) = self.write_head(head, writes).await? {
+        if let Some(version) = self.write(head, writes).await? {
             return Ok(Some(version));
         }
-        let there = match self.store.get(&keys::session(&head.key())).await {
+        let there = match self.env.store.get(&keys::session(&head.key())).await {
             Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
             there => there?,
         };
@@ -248,26 +256,67 @@ impl AgentInner {
         Ok(None)
     }
 
-    /// Changes a head, if nobody has since it was seen. Gives whether it did.
+    /// Replaces a head, unless it was changed since that version. Returns whether it did.
     pub(crate) async fn swap(&self, mut head: Head, version: u64) -> Result<bool> {
-        head.updated = self.now();
-        Ok(self.put_head(&head, version).await?.is_some())
+        head.updated = self.env.now();
+        Ok(self.put(&head, version).await?.is_some())
     }
 
     /// Says which turns of a session cannot be gone back to any more. That is no change which anyone made.
     pub(super) async fn retire(&self, mut head: Head, version: u64, retired: u64) -> Result<bool> {
         head.retired = retired;
-        Ok(self.put_head(&head, version).await?.is_some())
+        Ok(self.put(&head, version).await?.is_some())
     }
 
     /// Puts a head in the place of one of that version. Gives its own version; none if another head is there.
-    pub(super) async fn put_head(&self, head: &Head, version: u64) -> Result<Option<u64>> {
-        self.write_head(head, vec![head_write(head, Expect::Version(version))?]).await
+    pub(super) async fn put(&self, head: &Head, version: u64) -> Result<Option<u64>> {
+        self.put_after(Vec::new(), head, version).await
+    }
+
+    /// As [`put`](Self::put), after other changes. Gives none also where one of those conflicts.
+    pub(super) async fn put_after(
+        &self,
+        mut writes: Vec<WriteOp>,
+        head: &Head,
+        version: u64,
+    ) -> Result<Option<u64>> {
+        writes.push(head_write(head, Expect::Version(version))?);
+        self.write(head, writes).await
+    }
+
+    /// What lists a session for its owner and for operators, and among those that share its tree of checkpoints.
+    pub(super) fn list_writes(&self, head: &Head) -> Vec<WriteOp> {
+        let listed = [
+            self.list_key(head),
+            keys::listed_session_of_everyone(&self.env.agent, head.created, &head.key()),
+            keys::session_in_tree(&head.tree, &head.key()),
+        ];
+        let put =
+            |key| WriteOp::Put { key, bytes: self.env.agent.clone().into(), expect: Expect::Any, ttl: None };
+        listed.map(put).to_vec()
+    }
+
+    /// Takes a session out of the lists, unless one that is there needs them.
+    pub(super) async fn delist(&self, head: &Head, there: Option<&Head>) -> Result<()> {
+        let listed = self.list_key(head);
+        if there.is_none_or(|there| self.list_key(there) != listed) {
+            self.env.store.remove(&listed, Expect::Any).await?;
+            let listed = keys::listed_session_of_everyone(&self.env.agent, head.created, &head.key());
+            self.env.store.remove(&listed, Expect::Any).await?;
+        }
+        if there.is_none_or(|there| there.tree != head.tree) {
+            self.env.store.remove(&keys::session_in_tree(&head.tree, &head.key()), Expect::Any).await?;
+        }
+        Ok(())
+    }
+
+    fn list_key(&self, head: &Head) -> String {
+        keys::listed_session(&self.env.owner_tag(head.owner.as_deref()), head.created, &head.id)
     }
 
     /// Makes changes of which the last one puts a head.
-    async fn write_head(&self, head: &Head, writes: Vec<WriteOp>) -> Result<Option<u64>> {
-        match self.store.write(None, writes).await {
+    async fn write(&self, head: &Head, writes: Vec<WriteOp>) -> Result<Option<u64>> {
+        match self.env.store.write(None, writes).await {
             Ok(versions) => Ok(versions.last().copied()),
             Err(error) => match error.kind() {
                 headwater_store::ErrorKind::Conflict { .. } => Ok(None),

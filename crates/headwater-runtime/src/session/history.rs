@@ -3,8 +3,11 @@
 use headwater_protocol::{CheckpointId, Message, StructuredStreams};
 use serde_json::{Map, Value};
 
-use super::checkpoint::{Checkpoint, Node};
-use crate::{Result, agent::AgentInner};
+use super::{
+    checkpoint::{Checkpoint, Node},
+    checkpoint_store::CheckpointTree,
+};
+use crate::Result;
 
 /// A page of what was said, oldest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +35,7 @@ pub struct SessionState {
     pub checkpoint: Option<Checkpoint>,
 }
 
-impl AgentInner {
+impl CheckpointTree {
     /// The nodes from a turn back to where enough are there and a run begins, oldest first.
     pub(super) async fn nodes_back(
         &self,

@@ -1,21 +1,21 @@
 //! Requests that come again: a key of a request names one turn of its session, for as long as runs are kept.
 //!
-//! The key is claimed with the names of a run and a checkpoint before the head is swapped. So a process that dies between
-//! the two leaves names that the same request takes up, and two of them at once begin one turn.
+//! The key is claimed with the names of a run and a checkpoint before the head is written, in the same commit where the store
+//! can do that. So a process that dies between the two leaves names that the same request reuses, and two of them at once
+//! begin one turn.
 
 use headwater_protocol::{CheckpointId, RunId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Session,
+    Session, Sessions,
     checkpoint::fresh_checkpoint,
     head::Head,
-    turn::{Sent, Turn},
+    turn::{Turn, TurnHandle},
 };
 use crate::{
     Error, Result,
-    agent::AgentInner,
     error::ErrorKind,
     id::fresh_run,
     keys::{self, SessionKey},
@@ -29,26 +29,77 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Names that nobody has.
+    /// Fresh names.
     pub(super) fn fresh(tree: &str) -> Result<Self> {
         Ok(Self { run: fresh_run()?, checkpoint: fresh_checkpoint(tree)? })
     }
+
+    fn is_of(&self, tree: &str) -> bool {
+        self.checkpoint.as_str().rsplit_once('.').is_some_and(|(of, _)| of == tree)
+    }
+}
+
+/// What a request asks for.
+#[derive(Debug)]
+pub(super) struct ClaimPlan {
+    /// The names of the turn: those that the same request got before, or fresh ones.
+    pub(super) claim: Claim,
+    /// The turn, if it has begun.
+    pub(super) begun: Option<TurnHandle>,
+    /// What claims the names, to be written before the head.
+    pub(super) writes: Vec<WriteOp>,
 }
 
 impl Session {
-    /// The names of the turn that a request asks for: those that the same request got before, or fresh ones. The second
-    /// is the turn, if it has begun.
-    pub(super) async fn claim(&self, head: &Head, turn: &Turn) -> Result<(Claim, Option<Sent>)> {
-        let fresh = Claim::fresh(&head.tree)?;
-        let claim = self.agent.0.claim_requests(&self.key, turn.requests(), fresh.clone()).await?;
-        let begun = if claim == fresh { None } else { self.begun_turn(head, &claim).await? };
-        Ok((claim, begun))
+    /// The names of the turn that a request asks for, claimed. The second is the turn, if it has begun.
+    pub(super) async fn claim(&self, head: &Head, turn: &Turn) -> Result<(Claim, Option<TurnHandle>)> {
+        loop {
+            let ClaimPlan { claim, begun, writes } = self.plan_claim(head, turn).await?;
+            if begun.is_some() || writes.is_empty() {
+                return Ok((claim, begun));
+            }
+            match self.sessions.env.store.write(None, writes).await {
+                // The same request came at the same time.
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
+                written => return written.map(|_| (claim, None)).map_err(Error::from),
+            }
+        }
+    }
+
+    /// The names of the turn that a request asks for, and what claims them.
+    pub(super) async fn plan_claim(&self, head: &Head, turn: &Turn) -> Result<ClaimPlan> {
+        let sessions = &self.sessions;
+        let (mut known, mut unclaimed) = (None::<Claim>, Vec::new());
+        for request in turn.requests() {
+            let Some((claim, version)) = sessions.find_claim(&self.key, request).await? else {
+                unclaimed.push((request, Expect::Absent));
+                continue;
+            };
+            if let Some(begun) = self.begun_turn(head, &claim).await? {
+                return Ok(ClaimPlan { claim, begun: Some(begun), writes: Vec::new() });
+            }
+            if claim.is_of(&head.tree) {
+                // The first key that is known decides.
+                known.get_or_insert(claim);
+            } else {
+                // Another process created the session at the same time, or this one died before it did.
+                unclaimed.push((request, Expect::Version(version)));
+            }
+        }
+        let claim = match known {
+            Some(claim) => claim,
+            None => Claim::fresh(&head.tree)?,
+        };
+        let writes = unclaimed
+            .into_iter()
+            .map(|(request, expect)| sessions.claim_write(&self.key, request, &claim, expect));
+        Ok(ClaimPlan { writes: writes.collect(), claim, begun: None })
     }
 
     /// The turn that an earlier request with one of these keys asked for, if it has begun.
-    pub(super) async fn requested(&self, head: &Head, keys: &[String]) -> Result<Option<Sent>> {
+    pub(super) async fn requested(&self, head: &Head, keys: &[String]) -> Result<Option<TurnHandle>> {
         for key in keys {
-            if let Some(claim) = self.agent.0.find_request(&self.key, key).await? {
+            if let Some(claim) = self.sessions.find_request(&self.key, key).await? {
                 return self.begun_turn(head, &claim).await;
             }
         }
@@ -56,50 +107,49 @@ impl Session {
     }
 
     /// A turn by its names, if it has begun or waits for its turn.
-    pub(super) async fn begun_turn(&self, head: &Head, claim: &Claim) -> Result<Option<Sent>> {
-        let agent = &self.agent.0;
+    pub(super) async fn begun_turn(&self, head: &Head, claim: &Claim) -> Result<Option<TurnHandle>> {
+        let sessions = &self.sessions;
         let queued = head.queue.iter().any(|turn| turn.run == claim.run);
         let known = queued
             || head.active.as_ref().is_some_and(|turn| turn.run == claim.run)
-            || agent.store.info(&claim.run.as_str().into()).await?.is_some()
-            || agent.find_node(&claim.checkpoint).await?.is_some();
-        Ok(known.then(|| Sent {
+            || sessions.env.store.info(&claim.run.as_str().into()).await?.is_some()
+            || sessions.tree.find_node(&claim.checkpoint).await?.is_some();
+        Ok(known.then(|| TurnHandle {
             run: claim.run.clone(),
             checkpoint: claim.checkpoint.clone(),
             queued,
             repeated: true,
+            named: false,
             has_begun: false,
             session: self.clone(),
         }))
     }
 }
 
-impl AgentInner {
-    async fn claim_requests(&self, session: &SessionKey, requests: &[String], fresh: Claim) -> Result<Claim> {
-        let mut claim = fresh.clone();
-        for request in requests {
-            let bytes = serde_json::to_vec(&claim).unwrap_or_default();
-            let key = keys::session_request(session, request);
-            match self.store.put(&key, bytes.into(), Expect::Absent, Some(self.options.keep)).await {
-                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
-                    // The first key that is known decides.
-                    if claim == fresh
-                        && let Some(known) = self.find_request(session, request).await?
-                    {
-                        claim = known;
-                    }
-                }
-                put => drop(put?),
-            }
-        }
-        Ok(claim)
+impl Sessions {
+    /// What claims the names of a turn for a request.
+    pub(super) fn claim_write(
+        &self,
+        session: &SessionKey,
+        request: &str,
+        claim: &Claim,
+        expect: Expect,
+    ) -> WriteOp {
+        let bytes = serde_json::to_vec(claim).unwrap_or_default().into();
+        let key = keys::session_request(session, request);
+        WriteOp::Put { key, bytes, expect, ttl: Some(self.env.options.keep) }
     }
 
     async fn find_request(&self, session: &SessionKey, request: &str) -> Result<Option<Claim>> {
-        let Some(value) = self.store.get(&keys::session_request(session, request)).await? else {
+        Ok(self.find_claim(session, request).await?.map(|(claim, _)| claim))
+    }
+
+    async fn find_claim(&self, session: &SessionKey, request: &str) -> Result<Option<(Claim, u64)>> {
+        let Some(value) = self.env.store.get(&keys::session_request(session, request)).await? else {
             return Ok(None);
         };
-        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
+        let claim = crate::codec::decode(&value.bytes);
+        claim.map(|claim| Some((claim, value.version))).map_err(|error| {
             let message = format!("the turn of a request in session {session} cannot be read: {error}");
             Error::new(ErrorKind::Store, message)
         })

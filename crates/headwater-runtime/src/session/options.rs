@@ -1,11 +1,11 @@
 //! How an agent treats its sessions.
 
-use std::{future::Future, str::FromStr, time::Duration};
+use std::{fmt, future::Future, pin::Pin, str::FromStr, sync::Arc, time::Duration};
 
+use headwater_protocol::{Message, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::budget::{Summarise, SummaryRequest};
 use crate::Result;
 
 /// How an agent treats its sessions.
@@ -18,7 +18,7 @@ use crate::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// What happens to a message that comes while a run of the session is going, where its sender does not say: it waits.
+    /// What happens to a message that arrives while a run of the session is active, unless its sender decides: it is queued.
     /// Servers know it better where this is not set: a page's stop button may only close the connection.
     pub when_busy: Option<WhenBusy>,
     /// How many messages may wait for their turn: 16.
@@ -49,7 +49,7 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Says what happens to a message that comes while a run is going.
+    /// Sets what happens to a message that arrives while a run is active.
     #[must_use]
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
         self.when_busy = Some(when);
@@ -108,7 +108,7 @@ impl SessionOptions {
     }
 }
 
-/// What happens to a message that comes while a run of its session is going.
+/// What happens to a message that arrives while a run of its session is active.
 ///
 /// ```
 /// use headwater_runtime::WhenBusy;
@@ -138,5 +138,41 @@ impl FromStr for WhenBusy {
             "stop" => Ok(Self::Stop),
             _ => Err(format!("`{text}` is not one of `stop`, `queue` and `refuse`")),
         }
+    }
+}
+
+/// What is to be summed up, because it no longer fits in what a run gets of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SummaryRequest {
+    /// The session.
+    pub session: SessionId,
+    /// Whose it is.
+    pub owner: Option<String>,
+    /// The messages that go, oldest first.
+    pub dropped: Vec<Message>,
+    /// The summary of what went before them.
+    pub previous: Option<String>,
+}
+
+pub(super) type Summing = Pin<Box<dyn Future<Output = Result<String>> + Send>>;
+
+/// Sums up what a run does not get.
+#[derive(Clone)]
+pub(crate) struct Summarise(pub(super) Arc<dyn Fn(SummaryRequest) -> Summing + Send + Sync>);
+
+impl fmt::Debug for Summarise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Summarise(..)")
+    }
+}
+
+impl Summarise {
+    fn new<F, R>(sum_up: F) -> Self
+    where
+        F: Fn(SummaryRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String>> + Send + 'static,
+    {
+        Self(Arc::new(move |request| Box::pin(sum_up(request))))
     }
 }

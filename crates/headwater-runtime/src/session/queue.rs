@@ -7,10 +7,11 @@
 use headwater_protocol::{CheckpointId, Message, Part, RunId, TextPart};
 
 use super::{
-    Sent, Session,
-    head::{Active, Chore, Doing, Head, Said, VersionedHead},
+    Session, TurnHandle,
+    head::{ActiveTurn, Chore, Head, TurnWork, VersionedHead},
+    turn_message::TurnMessage,
 };
-use crate::{Error, Result, agent::unknown_run, error::ErrorKind};
+use crate::{Error, Result, error::ErrorKind, run::unknown_run};
 
 /// A message that waits for its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +46,7 @@ impl Session {
     pub async fn edit_queued(&self, run: &RunId, text: &str) -> Result<QueuedMessage> {
         self.change_queue(run, |head, at| {
             let turn = head.queue.get_mut(at)?;
-            if let Doing::Message(said) = &mut turn.doing {
+            if let TurnWork::Message(said) = &mut turn.doing {
                 replace_text(said, text);
             }
             queued(turn)
@@ -66,7 +67,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::edit_queued`].
-    pub async fn send_queued(&self, run: &RunId) -> Result<Sent> {
+    pub async fn send_queued(&self, run: &RunId) -> Result<TurnHandle> {
         let checkpoint = self
             .change_queue(run, |head, at| {
                 let turn = head.queue.remove(at)?;
@@ -79,11 +80,12 @@ impl Session {
             .await?;
         let head = self.reconcile().await?.head;
         let queued = head.queue.iter().any(|turn| turn.run == *run);
-        Ok(Sent {
+        Ok(TurnHandle {
             run: run.clone(),
             checkpoint,
             queued,
             repeated: false,
+            named: false,
             has_begun: false,
             session: self.clone(),
         })
@@ -101,7 +103,7 @@ impl Session {
             let Some(changed) = at.and_then(|at| change(&mut head, at)) else {
                 return Err(self.not_queued(&head, run).await?);
             };
-            if self.agent.0.swap(head, version).await? {
+            if self.sessions.heads.swap(head, version).await? {
                 return Ok(changed);
             }
         }
@@ -111,7 +113,7 @@ impl Session {
     async fn not_queued(&self, head: &Head, run: &RunId) -> Result<Error> {
         let active = head.active.as_ref().is_some_and(|active| active.run == *run);
         let begun = active
-            || match self.agent.run(run.clone()).summary().await {
+            || match self.sessions.runs.handle(run.clone()).summary().await {
                 Ok(known) => known.session.as_ref() == Some(&self.id) && known.owner == self.owner,
                 Err(error) if error.kind() == ErrorKind::UnknownRun => false,
                 Err(error) => return Err(error),
@@ -125,19 +127,19 @@ impl Session {
     }
 }
 
-fn queued(turn: &Active) -> Option<QueuedMessage> {
-    let Doing::Message(said) = &turn.doing else { return None };
+fn queued(turn: &ActiveTurn) -> Option<QueuedMessage> {
+    let TurnWork::Message(said) = &turn.doing else { return None };
     Some(QueuedMessage {
         run: turn.run.clone(),
         checkpoint: turn.checkpoint.clone(),
         message: said.message.clone(),
         label: said.label.clone(),
-        queued: said.begun.created,
+        queued: said.spec.created,
     })
 }
 
 /// Replaces the text of a message: its first text part has the new text, further ones go, and all else stays.
-fn replace_text(said: &mut Said, text: &str) {
+fn replace_text(said: &mut TurnMessage, text: &str) {
     let mut first = true;
     said.message.parts.retain_mut(|part| match part {
         Part::Text(part) if first => {
@@ -152,5 +154,5 @@ fn replace_text(said: &mut Said, text: &str) {
         let part = TextPart { text: text.to_owned(), ..TextPart::done("text") };
         said.message.parts.insert(0, Part::Text(part));
     }
-    text.clone_into(&mut said.begun.input);
+    text.clone_into(&mut said.spec.input);
 }

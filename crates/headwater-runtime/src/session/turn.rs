@@ -1,28 +1,21 @@
-//! Sending something to a session.
+//! A turn as its sender describes it, and as the sender holds it afterwards.
 
 use std::time::Duration;
 
 use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
-use headwater_store::Expect;
+use headwater_store::{Expect, WriteOp};
 
-use super::{
-    Session, check_name,
-    checkpoint::fresh_tree,
-    head::{Active, Doing, Head, Said, VersionedHead},
-    idempotency::Claim,
-    position::Position,
-    reconcile::TurnBegin,
-};
+use super::{Session, head::VersionedHead, options::WhenBusy, turn_message::TurnMessage};
 use crate::{
-    Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, id::fresh_id, keys,
+    Error, Result,
+    error::ErrorKind,
+    keys,
+    run::{Run, Runs, Start},
 };
 
 /// How long a change of the session is waited for before it is read again: a store may deliver a notification late or not at
 /// all.
-const POLL: Duration = Duration::from_secs(1);
-
-/// How long a run that was stopped may take to end before a message that needs its place is refused.
-const ROOM: Duration = Duration::from_secs(30);
+pub(super) const POLL: Duration = Duration::from_secs(1);
 
 /// What a person sends to a session.
 ///
@@ -35,22 +28,24 @@ const ROOM: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Turn {
-    start: Start,
+    pub(super) start: Start,
     message: Option<Message>,
     label: Option<String>,
     keys: Vec<String>,
     /// Those of its keys that name a request.
-    requests: Vec<String>,
-    after: Option<After>,
-    when_busy: Option<WhenBusy>,
+    pub(super) requests: Vec<String>,
+    /// The key of a value that names its run, and for how long that is kept.
+    pub(super) run_name: Option<(String, Duration)>,
+    pub(super) after: Option<ShownMessages>,
+    pub(super) when_busy: Option<WhenBusy>,
 }
 
 /// The messages that a turn comes after.
 #[derive(Debug, Clone)]
-struct After {
-    messages: Vec<Message>,
+pub(super) struct ShownMessages {
+    pub(super) messages: Vec<Message>,
     /// Whether the session must have them all.
-    known: bool,
+    pub(super) known: bool,
 }
 
 impl Turn {
@@ -99,6 +94,13 @@ impl Turn {
         self.key(key)
     }
 
+    /// Names the run: the value of this key becomes `{"run": "…"}`, for as long as given. It is written with the turn if that
+    /// begins at once, which [`TurnHandle::named`] reports, and otherwise not at all.
+    pub fn run_name(mut self, key: impl Into<String>, keep: Duration) -> Self {
+        self.run_name = Some((key.into(), keep));
+        self
+    }
+
     /// Says after which messages it comes, as its page shows them. Where that is not where the session stands, the session
     /// goes back to the last turn that both have, and branches there: what the run gets of the conversation is what the
     /// page shows. The turns that were there are kept as variants. Messages that the session never had become a turn
@@ -111,17 +113,17 @@ impl Turn {
     /// let turn = Turn::new("Another question").after(Vec::new());
     /// ```
     pub fn after(mut self, messages: Vec<Message>) -> Self {
-        self.after = Some(After { messages, known: false });
+        self.after = Some(ShownMessages { messages, known: false });
         self
     }
 
     /// As [`Turn::after`], for messages that are all the session's own: others are refused.
     pub fn after_known(mut self, messages: Vec<Message>) -> Self {
-        self.after = Some(After { messages, known: true });
+        self.after = Some(ShownMessages { messages, known: true });
         self
     }
 
-    /// Says what happens if a run of the session is going; otherwise [`SessionOptions::when_busy`] does.
+    /// Sets what happens if a run of the session is active; otherwise [`SessionOptions::when_busy`] does.
     ///
     /// [`SessionOptions::when_busy`]: crate::SessionOptions::when_busy
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
@@ -143,41 +145,48 @@ impl Turn {
     }
 
     /// Refuses what no turn can be begun with.
-    pub(super) fn check(&self, agent: &AgentInner) -> Result<()> {
-        self.start.check(agent)?;
+    pub(super) fn check(&self, runs: &Runs) -> Result<()> {
+        self.start.check(&runs.env.options)?;
         match self.start.named_workflow() {
-            Some(named) => agent.workflow(named).map(drop),
+            Some(named) => runs.workflows.newest(named).map(drop),
             None => Ok(()),
         }
     }
 
-    fn said(self, run: &RunId) -> Said {
-        let (workflow, mut begun) = self.start.into_parts();
-        // The session knows the conversation better than whoever sends something.
-        begun.messages.clear();
-        let message = message(self.message, &begun.input, run);
-        Said { message, keys: self.keys, label: self.label, workflow, begun }
+    /// What names its run.
+    pub(super) fn name_write(&self, run: &RunId) -> Option<WriteOp> {
+        let (key, keep) = self.run_name.clone()?;
+        let bytes = serde_json::json!({ "run": run }).to_string().into();
+        Some(WriteOp::Put { key, bytes, expect: Expect::Any, ttl: Some(keep) })
+    }
+
+    pub(super) fn said(self, run: &RunId) -> TurnMessage {
+        let (workflow, mut spec) = self.start.into_parts();
+        // The session knows the conversation; the sender may have an older one.
+        spec.messages.clear();
+        let message = message(self.message, &spec.input, run);
+        TurnMessage { message, keys: self.keys, label: self.label, workflow, spec }
     }
 
     /// What is said in the place of what was said before. What is not said now is as it was, but for the message.
-    pub(super) fn edited(self, run: &RunId, before: Said) -> Said {
-        let (workflow, begun) = self.start.instead_of(before.workflow, before.begun);
-        let message = message(self.message, &begun.input, run);
-        Said { message, keys: self.keys, label: self.label, workflow, begun }
+    pub(super) fn edited(self, run: &RunId, before: TurnMessage) -> TurnMessage {
+        let (workflow, spec) = self.start.instead_of(before.workflow, before.spec);
+        let message = message(self.message, &spec.input, run);
+        TurnMessage { message, keys: self.keys, label: self.label, workflow, spec }
     }
 
-    /// What was said before, for whoever asks now. It is still known by what it was known by.
-    pub(super) fn repeated(self, before: Said) -> Said {
-        let Said { message, mut keys, label, workflow, begun } = before;
-        let input = begun.input.clone();
-        let (workflow, mut begun) = self.start.instead_of(workflow, begun);
-        begun.input = input;
+    /// The message of before, for the request of now. Its keys still name it.
+    pub(super) fn repeated(self, before: TurnMessage) -> TurnMessage {
+        let TurnMessage { message, mut keys, label, workflow, spec } = before;
+        let input = spec.input.clone();
+        let (workflow, mut spec) = self.start.instead_of(workflow, spec);
+        spec.input = input;
         for key in self.keys {
             if !keys.contains(&key) {
                 keys.push(key);
             }
         }
-        Said { message, keys, label: self.label.or(label), workflow, begun }
+        TurnMessage { message, keys, label: self.label.or(label), workflow, spec }
     }
 }
 
@@ -194,6 +203,7 @@ impl From<Start> for Turn {
             label: None,
             keys: Vec::new(),
             requests: Vec::new(),
+            run_name: None,
             after: None,
             when_busy: None,
         }
@@ -215,7 +225,7 @@ impl From<String> for Turn {
 /// A turn that was sent: durable, and going or waiting for its turn.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Sent {
+pub struct TurnHandle {
     /// The run of the turn.
     pub run: RunId,
     /// The checkpoint that it will leave.
@@ -224,26 +234,28 @@ pub struct Sent {
     pub queued: bool,
     /// Whether it had been sent before: nothing was begun by sending it again.
     pub repeated: bool,
+    /// Whether the value that [names its run](Turn::run_name) was written.
+    pub named: bool,
     /// Whether it has begun, as far as its sender knows.
     pub(super) has_begun: bool,
     pub(super) session: Session,
 }
 
-impl Sent {
+impl TurnHandle {
     /// Waits until the turn has begun, and gives its run.
     ///
     /// # Errors
     /// When it can never begin, or the store fails.
     pub async fn begun(&self) -> Result<Run> {
-        let agent = &self.session.agent.0;
+        let sessions = &self.session.sessions;
         if self.has_begun {
-            return Ok(self.session.agent.run(self.run.clone()));
+            return Ok(self.session.sessions.runs.handle(self.run.clone()));
         }
         let mut watches = None;
         loop {
             let VersionedHead { head, .. } = self.session.reconcile().await?;
-            let run = self.session.agent.run(self.run.clone());
-            let there = agent.store.info(&self.run.as_str().into()).await?.is_some();
+            let run = self.session.sessions.runs.handle(self.run.clone());
+            let there = sessions.env.store.info(&self.run.as_str().into()).await?.is_some();
             let going = head.active.iter().chain(&head.queue).any(|turn| turn.run == self.run);
             // A run is known by its name only a moment after it has a journal.
             match run.summary().await {
@@ -259,8 +271,8 @@ impl Sent {
             }
             let Some((session, summary)) = &mut watches else {
                 // That another process has begun the run changes nothing in the head.
-                let session = agent.store.watch(&keys::session(&self.session.key));
-                watches = Some((session, agent.store.watch(&keys::run(&self.run))));
+                let session = sessions.env.store.watch(&keys::session(&self.session.key));
+                watches = Some((session, sessions.env.store.watch(&keys::run(&self.run))));
                 continue;
             };
             tokio::select! {
@@ -269,221 +281,5 @@ impl Sent {
                 () = tokio::time::sleep(POLL) => {}
             }
         }
-    }
-}
-
-impl Session {
-    /// Says something in the session. It is durable when this returns, and goes on by itself. If a run of the session is
-    /// going, [`WhenBusy`] decides. If one waits for an answer, its question is taken back. If it has a [key](Turn::key) of
-    /// the session's last turn, or the [key of a request](Turn::request_key) that asked for any turn, that turn is given
-    /// back, however it stands.
-    ///
-    /// # Errors
-    /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
-    /// many wait already, and as [`Agent::check_turn`].
-    pub async fn send(&self, turn: impl Into<Turn>) -> Result<Sent> {
-        let given = turn.into();
-        self.agent.check_turn(&given)?;
-        let agent = &self.agent.0;
-        let when_busy = given.when_busy.or(agent.sessions.when_busy).unwrap_or_default();
-        let (busy, run, checkpoint) = loop {
-            let VersionedHead { mut head, version } = self.reconcile().await?;
-            if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
-                return Ok(sent);
-            }
-            let (Claim { run, checkpoint }, begun) = self.claim(&head, &given).await?;
-            if let Some(sent) = begun {
-                return Ok(sent);
-            }
-            if let Some(after) = &given.after {
-                match self.position(&head, &after.messages).await? {
-                    Position::Newest => {}
-                    Position::Variant(variant) => {
-                        self.select(&variant).await?;
-                        continue;
-                    }
-                    // A page that waits its turn has not seen what comes before it yet.
-                    _ if head.active.is_some() && when_busy == WhenBusy::Queue => {}
-                    _ if head.active.is_some() && when_busy == WhenBusy::Refuse => return Err(self.busy()),
-                    _ if head.active.is_some() => {
-                        self.make_room().await?;
-                        continue;
-                    }
-                    Position::Earlier(to) => self.branch_at(&mut head, to.as_ref(), Vec::new()).await?,
-                    Position::Apart(..) if after.known => {
-                        let message = format!(
-                            "the page shows messages that session {} does not have: load the conversation again",
-                            self.id
-                        );
-                        return Err(Error::new(ErrorKind::Input, message).with_code("history.differs"));
-                    }
-                    Position::Apart(to, messages) => self.branch_at(&mut head, to.as_ref(), messages).await?,
-                }
-            }
-            let mut said = given.clone().said(&run);
-            // Until it begins: when it was sent.
-            said.begun.created = agent.now();
-            let doing = Doing::Message(Box::new(said));
-            let turn = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing };
-            let busy = head.active.as_ref().map(|active| active.run.clone());
-            match busy {
-                None => {
-                    head.leave_waiting();
-                    head.active = Some(turn);
-                }
-                Some(_) if when_busy == WhenBusy::Refuse => return Err(self.busy()),
-                Some(_) if head.queue.len() >= agent.sessions.max_queue => {
-                    let message =
-                        format!("{} messages wait in session {} already", head.queue.len(), self.id);
-                    return Err(Error::new(ErrorKind::SessionBusy, message).with_code("session.queue-full"));
-                }
-                Some(_) => {
-                    // Before it is promised: if this process dies, another one finds the session.
-                    agent.note_queue(&self.key).await?;
-                    head.queue.push_back(turn);
-                }
-            }
-            if busy.is_none() {
-                match agent.begin_turn(head, Expect::Version(version)).await? {
-                    TurnBegin::Conflict => continue,
-                    begin => return Ok(self.sent_as(run, checkpoint, begin)),
-                }
-            }
-            if agent.swap(head, version).await? {
-                break (busy, run, checkpoint);
-            }
-        };
-        agent.reconcile(&self.key).await?;
-        if let (Some(going), WhenBusy::Stop) = (&busy, when_busy) {
-            self.stop_run(going, Some("another message came")).await?;
-        }
-        Ok(Sent { queued: true, ..self.sent_as(run, checkpoint, TurnBegin::Written) })
-    }
-
-    /// Stops what is going in the session, and gives its run. What was said is kept; what waits for its turn goes on. The
-    /// reason is shown to readers of the run.
-    ///
-    /// # Errors
-    /// As [`Session::info`].
-    pub async fn stop(&self, reason: Option<&str>) -> Result<Option<Run>> {
-        match self.reconcile().await?.head.active {
-            Some(active) => self.stop_run(&active.run, reason).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Stops what is going, takes back what waits for its turn, and waits until nothing goes on.
-    ///
-    /// # Errors
-    /// [`ErrorKind::SessionBusy`] when what is going does not end within half a minute, and as [`Session::info`].
-    pub async fn make_room(&self) -> Result<()> {
-        let agent = &self.agent.0;
-        let deadline = tokio::time::Instant::now() + ROOM;
-        let mut watch = agent.store.watch(&keys::session(&self.key));
-        loop {
-            let VersionedHead { mut head, version } = self.reconcile().await?;
-            if !head.queue.is_empty() {
-                head.queue.clear();
-                agent.swap(head, version).await?;
-                continue;
-            }
-            let Some(active) = head.active else { return Ok(()) };
-            // Its process may have died a moment ago, or its workflow may not be known here.
-            if tokio::time::Instant::now() >= deadline {
-                return Err(self.busy());
-            }
-            self.stop_run(&active.run, Some("another message came")).await?;
-            let _ = tokio::time::timeout(POLL, watch.changed()).await;
-        }
-    }
-
-    async fn stop_run(&self, run: &RunId, reason: Option<&str>) -> Result<Option<Run>> {
-        match self.agent.stop(run, reason).await {
-            Err(error) if matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => Ok(None),
-            stopped => stopped.map(Some),
-        }
-    }
-
-    /// Waits until nothing is going in the session: each turn has ended, or waits for an answer.
-    ///
-    /// # Errors
-    /// As [`Session::info`].
-    pub async fn settled(&self) -> Result<()> {
-        let mut watch = self.agent.0.store.watch(&keys::session(&self.key));
-        loop {
-            let head = self.reconcile().await?.head;
-            if head.active.is_none() && head.queue.is_empty() {
-                return Ok(());
-            }
-            let _ = tokio::time::timeout(POLL, watch.changed()).await;
-        }
-    }
-
-    /// A turn that was sent just now.
-    pub(super) fn sent_as(&self, run: RunId, checkpoint: CheckpointId, begin: TurnBegin) -> Sent {
-        let has_begun = begin == TurnBegin::Begun;
-        Sent { run, checkpoint, queued: false, repeated: false, has_begun, session: self.clone() }
-    }
-
-    pub(super) fn busy(&self) -> Error {
-        let message = format!("a run of session {} is going: wait for it, or stop it", self.id);
-        Error::new(ErrorKind::SessionBusy, message)
-    }
-}
-
-impl Agent {
-    /// Begins a session with its first turn. A session that is there gets it as its next turn.
-    ///
-    /// # Errors
-    /// As [`Agent::open_session`] and [`Session::send`].
-    pub async fn send_to(
-        &self,
-        id: Option<&str>,
-        owner: Option<&str>,
-        turn: impl Into<Turn>,
-    ) -> Result<Sent> {
-        let given = turn.into();
-        let id = match id {
-            Some(id) => id.to_owned(),
-            None => fresh_id("session")?,
-        };
-        // A request that can come again claims names in the tree of a session, so the session must be there.
-        if !given.requests.is_empty() {
-            return self.open_session(id, owner).await?.send(given).await;
-        }
-        self.check_turn(&given)?;
-        let session = self.session(id, owner);
-        check_name(&session.id)?;
-        if self.0.load_head(&session.key).await?.is_none() {
-            let mut head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
-            let Claim { run, checkpoint } = Claim::fresh(&head.tree)?;
-            let mut said = given.clone().said(&run);
-            said.begun.created = self.0.now();
-            let doing = Doing::Message(Box::new(said));
-            head.active = Some(Active { run: run.clone(), checkpoint: checkpoint.clone(), doing });
-            match self.0.begin_turn(head, Expect::Absent).await? {
-                TurnBegin::Conflict => {}
-                begin => return Ok(session.sent_as(run, checkpoint, begin)),
-            }
-        }
-        session.send(given).await
-    }
-
-    /// Refuses a turn that could not begin, before a session is begun for it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::UnknownWorkflow`], [`ErrorKind::Input`] when the tool choice is invalid, or [`ErrorKind::Limit`] when
-    /// data or context is too large.
-    pub fn check_turn(&self, turn: &Turn) -> Result<()> {
-        turn.check(&self.0)?;
-        self.0.chosen_workflow(turn.start.named_workflow()).map(drop)
-    }
-}
-
-impl Sent {
-    /// The agent of the session.
-    #[must_use]
-    pub fn agent(&self) -> &Agent {
-        &self.session.agent
     }
 }

@@ -1,24 +1,24 @@
-//! Building a workflow, and saying what is wrong with it.
+//! Builds and checks a workflow.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::{END, Edge, Graph, Node, NodeFunction, NodeOptions, OnError, START, Workflow, erase};
+use super::{END, Edge, Graph, NodeFunction, NodeOptions, OnError, START, Workflow, WorkflowNode, erase};
 use crate::{Error, ModelRef, Result, error::ErrorKind};
 
-/// How many nodes one run enters at most, unless the workflow says otherwise.
+/// Default limit for the nodes that one run enters.
 const MAX_STEPS: u32 = 1_000;
 
-/// A workflow that is being put together. See [`Workflow::new`].
+/// A builder for a [`Workflow`]. See [`Workflow::new`].
 #[must_use]
 pub struct WorkflowBuilder {
     id: String,
     version: String,
     description: Option<String>,
     model: Option<ModelRef>,
-    nodes: Vec<(String, Node)>,
+    nodes: Vec<(String, WorkflowNode)>,
     edges: Vec<(String, Edge)>,
     joins: Vec<(String, String)>,
     max_steps: u32,
@@ -44,20 +44,20 @@ impl WorkflowBuilder {
         }
     }
 
-    /// Says which version it is, `1` otherwise. A run ends on the version that it began with.
+    /// Sets the version. Default: `1`. A run ends on the version that it began with.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
         self
     }
 
-    /// Says what it does, for people.
+    /// Sets a description for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Says which model answers, for readers who are told so when a run begins. Where it is not said, it is the agent's
-    /// only model, if it has one; in a file, the model of the first `reason` node.
+    /// Sets the model that is reported to readers when a run begins. Default: the agent's only model, if it
+    /// has exactly one; in a file, the model of the first `reason` node.
     pub fn model(mut self, model: impl Into<ModelRef>) -> Self {
         self.model = Some(model.into());
         self
@@ -72,18 +72,18 @@ impl WorkflowBuilder {
         self.node_with(name, NodeOptions::default(), run)
     }
 
-    /// Adds a node that is treated in some way.
+    /// Adds a node with options.
     pub fn node_with<T: DeserializeOwned + 'static>(
         mut self,
         name: impl Into<String>,
         options: NodeOptions,
         run: impl NodeFunction<T>,
     ) -> Self {
-        self.nodes.push((name.into(), Node { run: erase(run), options, kind: None }));
+        self.nodes.push((name.into(), WorkflowNode { run: erase(run), options, kind: None }));
         self
     }
 
-    /// Says what the node that was added last does.
+    /// Sets the kind of the node that was added last.
     #[cfg(feature = "yaml")]
     pub(crate) fn kind(mut self, kind: &'static str) -> Self {
         if let Some((_, node)) = self.nodes.last_mut() {
@@ -92,13 +92,13 @@ impl WorkflowBuilder {
         self
     }
 
-    /// Adds an edge that is always followed. Several from one node begin parallel branches.
+    /// Adds an unconditional edge. Several from one node start parallel branches.
     pub fn edge(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
         self.edges.push((from.into(), Edge { to: to.into(), when: None }));
         self
     }
 
-    /// Adds an edge that is followed when the node gives this condition, or this intent and no condition.
+    /// Adds an edge that is followed if the node returns this condition, or this intent and no condition.
     pub fn edge_when(
         mut self,
         from: impl Into<String>,
@@ -109,73 +109,76 @@ impl WorkflowBuilder {
         self
     }
 
-    /// Says where the branches that begin at a node come together, where that is not the first node that all of them
-    /// lead to.
+    /// Sets the node at which the branches that start at a node meet. Default: the first node that all of
+    /// them reach.
     pub fn join(mut self, from: impl Into<String>, at: impl Into<String>) -> Self {
         self.joins.push((from.into(), at.into()));
         self
     }
 
-    /// Limits how many nodes one run of it enters, 1,000 otherwise.
+    /// Limits the nodes that one run of the workflow enters. Default: 1,000.
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.max_steps = steps;
         self
     }
 
-    /// Checks it and makes it a workflow.
+    /// Checks the definition and builds the workflow.
     ///
     /// # Errors
-    /// When it does not hold together; the message names what.
+    /// If the definition is incomplete or contradictory; the message names the fault.
     pub fn build(self) -> Result<Workflow> {
         let fail = |what: String| {
             Err(Error::new(ErrorKind::Build, format!("workflow {}: {what}", self.id))
                 .with_code("workflow.invalid"))
         };
         if self.id.trim().is_empty() {
-            return fail("it has no name".into());
+            return fail("the id is empty".into());
         }
-        // A visit is named `workflow@version/node`.
+        // Visits are named `workflow@version/node`.
         if self.id.contains('@') {
-            return fail("its name cannot have an `@`: give it a version instead".into());
+            return fail("the id must not contain `@`: use `version` instead".into());
         }
         let mut names = HashSet::new();
         for (name, _) in &self.nodes {
             if name == START || name == END || name.trim().is_empty() {
-                return fail(format!("a node cannot be called `{name}`"));
+                return fail(format!("invalid node name `{name}`"));
             }
             if !names.insert(name.as_str()) {
-                return fail(format!("there are two nodes called `{name}`"));
+                return fail(format!("duplicate node `{name}`"));
             }
         }
         let known = |name: &str| names.contains(name);
         let mut seen = HashSet::new();
         for (from, edge) in &self.edges {
-            let said = match &edge.when {
+            let edge_text = match &edge.when {
                 Some(when) => format!("the edge from `{from}` to `{}` when `{when}`", edge.to),
                 None => format!("the edge from `{from}` to `{}`", edge.to),
             };
             if from == END || edge.to == START {
-                return fail(format!("{said} goes the wrong way"));
+                return fail(format!("{edge_text} must not leave END or lead to START"));
             }
             for name in [from, &edge.to] {
                 if name != START && name != END && !known(name) {
-                    return fail(format!("{said} names `{name}`, which is no node{}", nearest(name, &names)));
+                    return fail(format!(
+                        "{edge_text} refers to the unknown node `{name}`{}",
+                        nearest(name, &names)
+                    ));
                 }
             }
             if from == START && edge.when.is_some() {
-                return fail(format!("{said} has a condition, and nothing gives one before the first node"));
+                return fail(format!("{edge_text} must not have a condition: no node has run before it"));
             }
-            // Two edges for one condition could not both be meant.
+            // With two edges for one condition, it is not clear which one to follow.
             let same = edge
                 .when
                 .as_deref()
                 .map_or_else(|| (Some(edge.to.as_str()), None), |when| (None, Some(when)));
             if !seen.insert((from.as_str(), same)) {
-                return fail(format!("{said} is there twice"));
+                return fail(format!("{edge_text} is defined twice"));
             }
         }
         if !self.edges.iter().any(|(from, _)| from == START) {
-            return fail("no edge leads from START: say where it begins".into());
+            return fail("no edge leads from START: add one to the first node".into());
         }
         let mut edges: HashMap<String, Vec<Edge>> = HashMap::new();
         for (from, edge) in &self.edges {
@@ -185,7 +188,9 @@ impl WorkflowBuilder {
             if let OnError::GoTo(to) = &node.options.on_error {
                 if !known(to) {
                     let near = nearest(to, &names);
-                    return fail(format!("node `{name}` goes to `{to}` on errors, which is no node{near}"));
+                    return fail(format!(
+                        "node `{name}` continues on errors at the unknown node `{to}`{near}"
+                    ));
                 }
                 edges.entry(name.clone()).or_default();
             }
@@ -207,7 +212,7 @@ impl WorkflowBuilder {
         let mut joins = HashMap::new();
         for (from, at) in &self.joins {
             if !(from == START || known(from)) || !(known(at) || at == END) {
-                return fail(format!("the join of `{from}` at `{at}` names no node"));
+                return fail(format!("the join of `{from}` at `{at}` refers to an unknown node"));
             }
             joins.insert(from.clone(), at.clone());
         }
@@ -234,7 +239,7 @@ impl WorkflowBuilder {
     }
 }
 
-/// How many edges away each node is, itself included.
+/// The distance in edges from a node to every node it reaches, itself included.
 fn distances<'a>(
     from: &'a str,
     edges: &'a HashMap<String, Vec<Edge>>,
@@ -254,7 +259,7 @@ fn distances<'a>(
     reached
 }
 
-/// The node that all branches lead to and that is nearest to the farthest of them.
+/// The node that all branches reach, nearest to the farthest of them.
 fn first_common(branches: &[HashMap<&str, usize>]) -> Option<String> {
     let (first, others) = branches.split_first()?;
     first
@@ -270,14 +275,14 @@ fn first_common(branches: &[HashMap<&str, usize>]) -> Option<String> {
         .map(|(_, name)| name.to_owned())
 }
 
-/// ` (did you mean …?)`, where a name is near.
+/// ` (did you mean …?)`, if there is a similar name.
 fn nearest(name: &str, names: &HashSet<&str>) -> String {
     let lower = name.to_lowercase();
     let near = names.iter().filter(|known| {
         let known = known.to_lowercase();
         known.starts_with(&lower) || lower.starts_with(&known) || known == lower.replace(['-', ' '], "_")
     });
-    // The one that has most in common with it; of several, always the same.
+    // The longest similar name; ties are broken by order so that the message is stable.
     near.max_by_key(|known| (known.len(), std::cmp::Reverse(**known)))
         .map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
 }

@@ -1,5 +1,5 @@
-//! One model call that is given up: by a signal, or because the node drops it. What it said is retracted, and a run that is
-//! resumed does not pay for it again.
+//! A single model call that is aborted, by a signal or because the node drops it: its text is retracted, and
+//! a resumed run does not pay for the call again.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::harness::{Ran, World, one, scripted};
 
-/// Says one word and then nothing for an hour.
+/// A model that writes one word and then nothing for an hour.
 fn slow() -> ScriptedModel {
     scripted([Rule::always().text("half an answer").delay(Duration::from_secs(3600)).text(" and the rest")])
 }
@@ -34,7 +34,8 @@ fn reasons(ran: &Ran) -> Vec<&str> {
     reasons.collect()
 }
 
-/// Checks a call that was given up before the run waited, and after it was answered by another process.
+/// Checks a run with an aborted call, before it waits and after another process has resumed it with the
+/// answer.
 async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
     let ran = world.run("").await;
     assert_eq!(ran.status(), RunStatus::Waiting, "{:?}", ran.outcome.state.run().error);
@@ -44,7 +45,7 @@ async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
     assert_eq!(model.asked(), 1);
     world.agent.abandon();
     let next = node();
-    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails as it did");
     assert_eq!(model.asked(), 1, "the model is not asked again");
@@ -68,7 +69,7 @@ async fn call_aborted_by_a_signal_is_not_paid_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_that_the_node_drops_is_not_paid_for_again() {
+async fn call_dropped_by_the_node_is_not_paid_for_again() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let call = cx.reason("slow").id("slow").input("");
         let code = tokio::select! {
@@ -86,7 +87,7 @@ async fn call_that_the_node_drops_is_not_paid_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signal_that_is_there_before_the_call_asks_nothing() {
+async fn signal_set_before_the_call_skips_the_model() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let error = cx.reason("slow").input("").abort_when(std::future::ready(())).await.unwrap_err();
         Ok(Next::go().with_result(&error.code())?)
@@ -98,7 +99,7 @@ async fn signal_that_is_there_before_the_call_asks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn driver_that_lets_go_of_a_run_aborts_nothing() {
+async fn releasing_a_run_aborts_no_call() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("slow").input("").await?;
         Ok(Next::go().with_result(&reply.text)?)
@@ -112,8 +113,8 @@ async fn driver_that_lets_go_of_a_run_aborts_nothing() {
     world.agent.abandon();
     let next = world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
     world.clock.advance(Duration::from_secs(60));
-    next.agent.tend().await.unwrap();
-    let ran = Ran::of(next.agent.run(run.id().clone())).await;
+    next.agent.recover().await.unwrap();
+    let ran = Ran::of(&next.agent, next.agent.run(run.id().clone())).await;
     assert_eq!(ran.result(), "half an answer and the rest");
     assert_eq!(reasons(&ran), ["attempt.abandoned: the process that asked the model died"]);
 }
@@ -159,7 +160,7 @@ async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
     world.agent.abandon();
 
     let next = world.restarted(build);
-    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails");
     assert_eq!((model.asked(), called.load(Ordering::Relaxed)), (1, 2), "nothing is done again");

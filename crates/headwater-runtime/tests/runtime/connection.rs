@@ -1,4 +1,4 @@
-//! The store as one process sees it through a network connection of its own, which a test can cut.
+//! The store as one process sees it, through a connection that a test can cut.
 
 use std::{
     collections::HashMap,
@@ -18,18 +18,18 @@ use tokio::sync::{Notify, watch};
 
 /// A connection to a shared store.
 ///
-/// While it is cut, deltas are seen in this process only and facts wait, as with a store behind a network. When it is
-/// restored, the deltas are written if the lease is still valid, and lost otherwise.
+/// While it is cut, deltas are visible in this process only and facts wait, as with a store behind a network.
+/// When it is restored, the deltas are written if the lease is still valid, and lost otherwise.
 #[derive(Debug)]
 pub(crate) struct Connection {
     store: Arc<dyn Store>,
     is_cut: watch::Sender<bool>,
-    /// Whether values that change wake no watch.
+    /// Whether changed values wake no watchers.
     is_deaf: bool,
-    /// Puts of keys that begin with this wait until it is cleared.
+    /// Puts of keys with this prefix wait until it is cleared.
     held: watch::Sender<Option<&'static str>>,
     held_puts: AtomicUsize,
-    /// The pages of values that were listed: their prefix, and after which key.
+    /// The listed pages of values: their prefix and start key.
     lists: Mutex<Vec<(String, Option<String>)>>,
     /// Whether a fact waits for the connection.
     is_full: AtomicBool,
@@ -42,7 +42,7 @@ impl Connection {
         Arc::new(Self::of(store))
     }
 
-    /// A connection over which no notification of a changed value comes.
+    /// A connection that delivers no notifications about changed values.
     pub(crate) fn deaf(store: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self { is_deaf: true, ..Self::of(store) })
     }
@@ -69,24 +69,24 @@ impl Connection {
     pub(crate) fn restore(&self) {
         for (_, (lease, records)) in self.unwritten().drain() {
             let bodies: Vec<_> = records.into_iter().map(|record| record.body).collect();
-            // A lease that was lost meanwhile loses them.
+            // They are lost if the lease was lost meanwhile.
             drop(self.store.append(&lease, Class::Delta, &bodies));
         }
         self.is_cut.send_replace(false);
         self.changed.notify_waiters();
     }
 
-    /// Lets puts of these keys wait, or go on.
+    /// Blocks or unblocks puts of keys with this prefix.
     pub(crate) fn hold_puts(&self, prefix: Option<&'static str>) {
         self.held.send_replace(prefix);
     }
 
-    /// How many puts had to wait.
+    /// The number of puts that had to wait.
     pub(crate) fn held_puts(&self) -> usize {
         self.held_puts.load(Ordering::SeqCst)
     }
 
-    /// After which keys values with a prefix were listed.
+    /// The start keys of all listings of a prefix.
     pub(crate) fn listed(&self, prefix: &str) -> Vec<Option<String>> {
         let lists = self.lists.lock().unwrap();
         lists.iter().filter(|(of, _)| of == prefix).map(|(_, after)| after.clone()).collect()
@@ -148,7 +148,7 @@ impl Store for Connection {
             let mut page = self.store.read(journal, after, limit).await?;
             if let Some((_, records)) = self.unwritten().get(journal)
                 && page.records.last().is_none_or(|record| record.seq == page.tail.last)
-                // Another driver has written in their place.
+                // Skip if another driver has written these sequence numbers.
                 && records.first().is_some_and(|record| record.seq == page.tail.last + 1)
             {
                 page.records.extend(records.iter().filter(|record| record.seq > after).cloned());
@@ -192,7 +192,7 @@ impl Store for Connection {
 
     fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
         Box::pin(async move {
-            // A network is slow enough for others to come first.
+            // As on a network, let other writers go first.
             tokio::task::yield_now().await;
             self.store.claim(journal, owner, ttl).await
         })

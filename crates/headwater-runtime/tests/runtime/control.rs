@@ -1,4 +1,4 @@
-//! What is sent to a run from outside: answers, and the wish to stop it; and who may send them.
+//! Answers and stop requests sent to a run, and the permission to send them.
 
 use std::{
     sync::{
@@ -11,7 +11,7 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all};
 use headwater_models::scripted::{Fault, Rule, When};
 use headwater_protocol::{BlockDelta, BlockKind, Event, EventKind, RequestId, RunStatus, ToolOutput};
-use headwater_runtime::{Agent, Answered, Choice, Cx, Error, Next, NodeResult, Run, Start, Text};
+use headwater_runtime::{Agent, Answer, Choice, Cx, Error, Next, NodeResult, Run, Start, Text};
 use headwater_tools::{FunctionTool, ToolContext, ToolError, schemars::JsonSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -23,32 +23,32 @@ async fn ask(cx: Cx, _: ()) -> NodeResult {
     Ok(Next::message(cx.interrupt(question).await?))
 }
 
-async fn code(agent: &Agent, answered: Answered) -> String {
+async fn code(agent: &Agent, answered: Answer) -> String {
     agent.answer(answered).await.unwrap_err().code().to_owned()
 }
 
-/// Waits until a run has told something.
-async fn told(run: &Run, what: impl Fn(&Event) -> bool) {
+/// Waits until a run has emitted a matching event.
+async fn emitted(run: &Run, what: impl Fn(&Event) -> bool) {
     let mut events = std::pin::pin!(run.events(0));
     while let Some(record) = events.next().await {
         if what(&record.unwrap().event) {
             return;
         }
     }
-    panic!("it was never told");
+    panic!("it was never emitted");
 }
 
 #[tokio::test]
-async fn each_wrong_answer_has_its_own_error_and_the_question_stays_open() {
+async fn wrong_answers_have_specific_errors_and_leave_the_question_open() {
     let world = World::of(one(ask));
     let ran = world.start(Start::new("").owner("ada")).await;
     let other = world.start(Start::new("").owner("bob")).await;
     let (request, right) = (ran.question().request.clone(), token(ran.question()));
     let foreign = token(other.question());
-    let given = |answer: &str| Answered::given(request.clone(), answer);
+    let given = |answer: &str| Answer::given(request.clone(), answer);
     let agent = &world.agent;
 
-    let unknown = Answered::given("req_nothing", "yes").token(&*right);
+    let unknown = Answer::given("req_nothing", "yes").token(&*right);
     assert_eq!(code(agent, unknown).await, "request.unknown");
     assert_eq!(code(agent, given("yes")).await, "token.missing");
     assert_eq!(code(agent, given("yes").token("nonsense")).await, "token.invalid");
@@ -59,25 +59,29 @@ async fn each_wrong_answer_has_its_own_error_and_the_question_stays_open() {
     assert_eq!(code(agent, given("yes").token(tampered)).await, "token.invalid");
     assert_eq!(code(agent, given("yes").by(Some("bob".into()))).await, "run.foreign");
     assert_eq!(code(agent, given("yes").token(&*right).by(Some("bob".into()))).await, "run.foreign");
-    assert_eq!(code(agent, given("yes").by(None)).await, "run.foreign", "nobody is not ada");
+    assert_eq!(
+        code(agent, given("yes").by(None)).await,
+        "run.foreign",
+        "an anonymous caller is not the owner"
+    );
     assert_eq!(code(agent, given("perhaps").token(&*right)).await, "answer.invalid");
-    assert_eq!(code(agent, Answered::approved(request.clone()).token(&*right)).await, "answer.invalid");
+    assert_eq!(code(agent, Answer::approved(request.clone()).token(&*right)).await, "answer.invalid");
 
-    assert_eq!(Ran::of(agent.run(ran.id().clone())).await.status(), RunStatus::Waiting);
+    assert_eq!(Ran::of(agent, agent.run(ran.id().clone())).await.status(), RunStatus::Waiting);
     let ran = ran.send(given("yes").by(Some("ada".into()))).await.unwrap();
     assert_eq!(ran.text(), "yes", "its owner needs no token");
     assert_eq!(code(agent, given("no").token(&*right)).await, "request.answered", "and once is enough");
 }
 
 #[tokio::test]
-async fn answer_that_is_given_again_gets_what_the_first_did() {
+async fn repeated_answer_gets_the_result_of_the_first() {
     let world = World::of(one(ask));
     let agent = &world.agent;
     let ran = world.run("").await;
     let request = ran.question().request.clone();
-    let given = |answer: &str| Answered::given(request.clone(), answer).token(token(ran.question()));
+    let given = |answer: &str| Answer::given(request.clone(), answer).token(token(ran.question()));
     let first = agent.answer(given("yes")).await.unwrap();
-    // While it is on its way, and long after.
+    // While the answer is on its way, and long after.
     for _ in 0..3 {
         let again = agent.answer(given("yes")).await.unwrap();
         assert_eq!((again.id(), again.since_seq()), (first.id(), first.since_seq()));
@@ -86,12 +90,12 @@ async fn answer_that_is_given_again_gets_what_the_first_did() {
         assert_eq!(agent.questions(None, 10).await.unwrap().len(), 0);
         world.idle().await;
     }
-    assert_eq!(Ran::of(agent.run(ran.id().clone())).await.text(), "yes");
+    assert_eq!(Ran::of(agent, agent.run(ran.id().clone())).await.text(), "yes");
     assert_eq!(code(agent, given("perhaps")).await, "request.answered");
 }
 
 #[tokio::test]
-async fn a_second_answer_is_refused_while_the_run_goes_on() {
+async fn second_answer_is_refused_while_the_run_continues() {
     async fn twice(cx: Cx, _: ()) -> NodeResult {
         let first = cx.interrupt(Text::new("First?")).await?;
         cx.interrupt(Text::new("Second?")).await?;
@@ -101,23 +105,23 @@ async fn a_second_answer_is_refused_while_the_run_goes_on() {
     let ran = world.run("").await;
     let first = ran.question().clone();
     let ran = ran.answer("one").await;
-    let again = Answered::given(first.request.clone(), "another").token(token(&first));
+    let again = Answer::given(first.request.clone(), "another").token(token(&first));
     assert_eq!(code(&world.agent, again).await, "request.answered");
     assert_eq!(ran.answer("two").await.text(), "one");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_answers_at_the_same_time_exactly_one_wins() {
+async fn concurrent_answers_have_exactly_one_winner() {
     for _ in 0..20 {
         let world = World::of(one(ask));
         let ran = world.run("").await;
-        // Some go through another process.
+        // Some answers go through another process.
         let second = world.restarted(|agent| agent.workflow(one(ask)));
         let question = ran.question();
         let send = |nth: usize| {
             let agent = if nth.is_multiple_of(2) { &world.agent } else { &second.agent };
             let answer = if nth.is_multiple_of(3) { "yes" } else { "no" };
-            let answered = Answered::given(question.request.clone(), answer).token(token(question));
+            let answered = Answer::given(question.request.clone(), answer).token(token(question));
             async move { agent.answer(answered).await.map(|_| answer) }
         };
         let sent: Vec<Result<&str, Error>> = join_all((0..8).map(send)).await;
@@ -131,7 +135,8 @@ async fn of_answers_at_the_same_time_exactly_one_wins() {
         for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
             assert!(matches!(error.code(), "request.answered" | "run.ended"), "{error}");
         }
-        // A driver that let go just before the answer came takes the run up again, after a moment in which nobody has it.
+        // A driver that released the run just before the answer arrived resumes it after a moment without a
+        // driver.
         let mut settled = world.settled(ran.id()).await;
         for _ in 0..5_000 {
             if settled.status() != RunStatus::Waiting {
@@ -145,12 +150,12 @@ async fn of_answers_at_the_same_time_exactly_one_wins() {
 }
 
 #[tokio::test]
-async fn a_late_answer_is_told_that_the_run_has_ended() {
+async fn late_answer_fails_because_the_run_has_ended() {
     let world = World::of(one(ask));
     let ran = world.run("").await;
-    let late = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    let late = Answer::given(ran.question().request.clone(), "yes").token(token(ran.question()));
     let stopped = world.agent.stop(ran.id(), Some("enough")).await.unwrap();
-    let ran = Ran::of(stopped).await;
+    let ran = Ran::of(&world.agent, stopped).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.outcome.state.run().cancel_reason.as_deref(), Some("enough"));
     world.idle().await;
@@ -160,23 +165,23 @@ async fn a_late_answer_is_told_that_the_run_has_ended() {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_when_the_process_that_took_it_cannot_go_on() {
+async fn answer_is_kept_when_its_process_cannot_resume_the_run() {
     let world = World::of(one(ask));
     let ran = world.run("").await;
     world.idle().await;
-    // This process takes answers and drives nothing.
+    // This process accepts answers but drives no runs.
     let deaf = world.restarted(|agent| agent.workflow(one(ask)));
     deaf.agent.abandon();
-    let answered = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    let answered = Answer::given(ran.question().request.clone(), "yes").token(token(ran.question()));
     deaf.agent.answer(answered).await.unwrap();
     let third = world.restarted(|agent| agent.workflow(one(ask)));
     world.clock.advance(Duration::from_secs(60));
-    third.agent.tend().await.unwrap();
+    third.agent.recover().await.unwrap();
     assert_eq!(third.settled(ran.id()).await.text(), "yes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_reaches_the_model_and_keeps_what_was_said_and_used() {
+async fn stop_aborts_the_model_and_keeps_text_and_usage() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").id("first").input("first").await?;
         cx.reason("writer").id("second").input("second").await?;
@@ -188,8 +193,8 @@ async fn a_stop_reaches_the_model_and_keeps_what_was_said_and_used() {
     ]);
     let world = World::with(one(node), |agent| agent.model("writer", model));
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) if delta.contains("sen"))).await;
-    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    emitted(&run, |event| matches!(event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) if delta.contains("sen"))).await;
+    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.text(), "One.Half a sen");
     assert_eq!(ran.count("attempt-retracted"), 0, "what was said stays said");
@@ -198,14 +203,14 @@ async fn a_stop_reaches_the_model_and_keeps_what_was_said_and_used() {
         ran.count_blocks(BlockKind::Text, EventKind::BlockEnded)
     );
     assert!(ran.outcome.state.run().usage.as_ref().is_some_and(|usage| usage.output_tokens == Some(1)));
-    assert_eq!(ran.told().last(), Some(&"run-cancelled"));
+    assert_eq!(ran.emitted().last(), Some(&"run-cancelled"));
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_reaches_a_tool_and_gives_it_a_moment() {
+async fn stop_signals_a_tool_and_grants_a_grace_period() {
     let told_to_stop = Arc::new(AtomicBool::new(false));
     let signal = told_to_stop.clone();
     let slow = move |_: Nothing, context: ToolContext| {
@@ -226,8 +231,8 @@ async fn a_stop_reaches_a_tool_and_gives_it_a_moment() {
         agent.model("writer", model.clone()).tool(FunctionTool::new("slow", slow))
     });
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::ToolOutput(ToolOutput { preliminary: true, .. }))).await;
-    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    emitted(&run, |event| matches!(event, Event::ToolOutput(ToolOutput { preliminary: true, .. }))).await;
+    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert!(told_to_stop.load(Ordering::SeqCst));
     assert!(ran.wire().contains("cleaned up"), "what it gave in its moment is kept");
@@ -235,7 +240,7 @@ async fn a_stop_reaches_a_tool_and_gives_it_a_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_ends_a_run_whose_tool_and_node_do_not_listen() {
+async fn stop_ends_a_run_whose_tool_and_node_ignore_it() {
     let deaf = |_: Nothing| async { std::future::pending::<Result<String, ToolError>>().await };
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.emit().status("begun")?;
@@ -246,8 +251,8 @@ async fn a_stop_ends_a_run_whose_tool_and_node_do_not_listen() {
     let world =
         World::with(one(node), |agent| agent.model("writer", model).tool(FunctionTool::new("deaf", deaf)));
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::ToolInputAvailable(_))).await;
-    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    emitted(&run, |event| matches!(event, Event::ToolInputAvailable(_))).await;
+    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     let call = ran.outcome.state.messages()[0].parts.iter().find_map(|part| match part {
         headwater_protocol::Part::Tool(tool) => Some(tool),
@@ -257,7 +262,7 @@ async fn a_stop_ends_a_run_whose_tool_and_node_do_not_listen() {
 }
 
 #[tokio::test]
-async fn a_stop_of_a_run_that_nobody_drives_is_honoured_before_anything_else() {
+async fn stop_of_a_run_without_driver_takes_effect_first() {
     let done = Arc::new(AtomicU32::new(0));
     let node = {
         let done = done.clone();
@@ -276,19 +281,19 @@ async fn a_stop_of_a_run_that_nobody_drives_is_honoured_before_anything_else() {
     let world = World::of(one(node));
     let ran = world.run("").await;
     world.idle().await;
-    // Answered and stopped while no process was there.
-    let deaf = world.restarted(|agent| agent.workflow(one(ask)).name("somebody else"));
-    let answered = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    // Answer and stopped while no process was running.
+    let deaf = world.restarted(|agent| agent.workflow(one(ask)).name("other process"));
+    let answered = Answer::given(ran.question().request.clone(), "yes").token(token(ran.question()));
     deaf.agent.answer(answered).await.unwrap();
     deaf.agent.stop(ran.id(), Some("enough")).await.unwrap();
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     let ran = world.settled(ran.id()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(done.load(Ordering::SeqCst), 0, "nothing was begun after the stop");
 }
 
 #[tokio::test]
-async fn a_run_goes_on_when_its_readers_are_gone() {
+async fn run_continues_without_readers() {
     let go = Arc::new(tokio::sync::Notify::new());
     let node = {
         let go = go.clone();
@@ -314,7 +319,7 @@ async fn a_run_goes_on_when_its_readers_are_gone() {
 }
 
 #[tokio::test]
-async fn a_reader_that_comes_back_sees_every_event_once_and_in_order() {
+async fn reconnected_reader_sees_every_event_once_in_order() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         for nth in 0..50 {
             cx.emit().data("n", None, json!(nth))?;
@@ -333,7 +338,7 @@ async fn a_reader_that_comes_back_sees_every_event_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn an_unknown_run_is_an_error_and_a_name_is_taken_once() {
+async fn unknown_run_is_an_error_and_run_ids_are_unique() {
     let world = World::of(one(ask));
     let error = world.agent.run("run_nothing").outcome().await.unwrap_err();
     assert_eq!(error.code(), "run.unknown", "{error}");
@@ -342,5 +347,5 @@ async fn an_unknown_run_is_an_error_and_a_name_is_taken_once() {
     let error = world.agent.start(Start::new("").run("mine")).await.unwrap_err();
     assert_eq!(error.code(), "run.exists", "{error}");
     let request: RequestId = "req_x".into();
-    assert_eq!(code(&world.agent, Answered::given(request, 1).token("x")).await, "request.unknown");
+    assert_eq!(code(&world.agent, Answer::given(request, 1).token("x")).await, "request.unknown");
 }

@@ -1,10 +1,10 @@
-//! Sessions and runs are the same in a copy of their store, and go on there.
+//! Sessions and runs are identical in a copy of their store, and can be continued there.
 
 use std::{path::Path, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 use headwater_protocol::RunStatus;
-use headwater_runtime::{Agent, Answered, OpenQuestion, SessionOptions};
+use headwater_runtime::{Agent, Answer, OpenQuestion, SessionOptions};
 use headwater_store::{
     Embedded, Memory, PostgresStore, RedisStore, Store,
     copy::{CopyOptions, CopyReport, copy},
@@ -29,7 +29,7 @@ fn agent(store: &Arc<dyn Store>) -> Agent {
     agent_on(store.clone(), SessionOptions::default())
 }
 
-/// Makes sessions of one, two or three turns, some of which wait for an answer.
+/// Creates sessions of one, two or three turns, some of which wait for an answer.
 async fn fill(agent: &Agent) {
     let sessions = (0..SESSIONS).map(async |n| {
         let owner = Some(["ann", "bob"][n % 2]);
@@ -46,7 +46,7 @@ async fn fill(agent: &Agent) {
     stream::iter(sessions).buffer_unordered(64).collect::<()>().await;
 }
 
-/// All sessions and runs of an agent as text.
+/// Exports all sessions and runs of an agent as text.
 async fn exports(agent: &Agent) -> Vec<String> {
     let mut exports = Vec::new();
     for n in 0..SESSIONS {
@@ -119,10 +119,10 @@ async fn thousand_sessions_have_the_same_exports_after_a_copy_through_every_stor
         assert_eq!(there, expected);
     }
 
-    // A page that was opened before the copy has the token of its question, and answers it after.
+    // A page opened before the copy holds the token of its question and answers it after the copy.
     let question = &asked[0];
     let token = question.token().unwrap();
-    let answer = Answered::given(question.request.clone(), "a").token(token);
+    let answer = Answer::given(question.request.clone(), "a").token(token);
     moved.answer(answer).await.unwrap();
     let run = moved.run(question.run.clone());
     assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Waiting);

@@ -1,8 +1,9 @@
-//! The process dies at every write of a run, and another one goes on: nothing may be lost, and nothing done twice.
+//! The process dies at every write of a run, and another one takes over: nothing is lost, and nothing happens
+//! twice.
 //!
-//! Each workflow of [`scenarios`] is run once undisturbed. Then it is run as often as it has writes, stopped at each, and
-//! taken over; and [`judge`] compares. In memory every write that was made is there afterwards. On the simulated disk
-//! the power is cut too: what no commit had made durable may be gone.
+//! Each workflow of [`scenarios`] runs once undisturbed. Then it runs once per write, is stopped at that
+//! write and taken over, and [`judge`] compares the results. In memory every completed write survives. On the
+//! simulated disk the power fails too: writes that no commit made durable may be lost.
 
 mod faults;
 mod judge;
@@ -26,7 +27,7 @@ const RUN: &str = "run_1";
 /// Longer than a lease.
 const LATER: Duration = Duration::from_secs(60);
 
-/// Where the store lives while processes come and go.
+/// The store's medium, which outlives the processes.
 enum Ground {
     Memory(Arc<Memory>),
     Disk(Disk, Arc<ManualClock>),
@@ -42,7 +43,7 @@ impl Ground {
         Self::Disk(Disk::new(seed), clock.clone())
     }
 
-    /// The store as the next process finds it, which dies after so many writes.
+    /// Opens the store for the next process, which dies after this many writes.
     fn open(&self, writes: u64) -> Arc<Crashing> {
         match self {
             Self::Memory(store) => Arc::new(Crashing::new(store.clone(), writes)),
@@ -53,7 +54,7 @@ impl Ground {
                 let store = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
                 let crashing = Arc::new(Crashing::new(store.clone(), writes));
                 let (written, store) = (crashing.written(), Arc::downgrade(&store));
-                // Ends with the store, whose last notice wakes it.
+                // Ends when the store is dropped, whose last notification wakes it.
                 tokio::spawn(async move {
                     loop {
                         written.notified().await;
@@ -75,7 +76,7 @@ impl Ground {
     }
 }
 
-/// Goes on with the run and answers what it asks, until it has ended and is put away.
+/// Drives the run and answers its questions until it has ended and is cleaned up.
 async fn go_on(agent: &Agent) -> headwater_runtime::Result<()> {
     let journal = JournalId::from(RUN);
     let store = agent.store();
@@ -99,8 +100,8 @@ async fn go_on(agent: &Agent) -> headwater_runtime::Result<()> {
     }
 }
 
-/// Lives through as many processes as there are limits, and then one without. Gives how the run ended and what the
-/// readers of the processes that died had seen; or nothing if it ended before all of them had died.
+/// Runs one process per limit, and then one without a limit. Returns the end of the run and the records that
+/// readers of the dead processes had seen, or `None` if the run ended before all of them died.
 async fn live(
     scenario: &Scenario,
     ground: &Ground,
@@ -116,7 +117,7 @@ async fn live(
         let agent = builder.store(store.clone()).clock(clock.clone()).build().unwrap();
         let living = async {
             if nth > 0 {
-                agent.tend().await?;
+                agent.recover().await?;
             }
             go_on(&agent).await
         };
@@ -124,7 +125,7 @@ async fn live(
             biased;
             () = store.tripped() => true,
             ended = tokio::time::timeout(Duration::from_secs(24 * 3_600), living) => match ended {
-                // An error is a write that was refused, and that is told here too.
+                // An error is a refused write.
                 Ok(lived) => lived.is_err(),
                 Err(_) => panic!("{}: it hangs after {limits:?}", scenario.name),
             },
@@ -140,7 +141,7 @@ async fn live(
         }
         agent.abandon();
         readers.extend(Reader::of(&records(&*store, 0).await));
-        // Tasks that were told to stop do so.
+        // Stopped tasks end.
         drop((agent, store));
         for _ in 0..8 {
             tokio::task::yield_now().await;
@@ -152,7 +153,7 @@ async fn live(
     None
 }
 
-/// However often its processes died, the run can be run again from its journal, and nothing happens outside.
+/// The run can be replayed from its journal without side effects, however often its processes died.
 async fn replays(scenario: &Scenario, agent: &Agent, world: &World, limits: &[u64]) {
     let (done, before) = (world.done(), records(&**agent.store(), 0).await.len());
     let replayed = replay(agent, RUN).await.unwrap();
@@ -161,7 +162,7 @@ async fn replays(scenario: &Scenario, agent: &Agent, world: &World, limits: &[u6
     assert_eq!(records(&**agent.store(), 0).await.len(), before, "{} after {limits:?}", scenario.name);
 }
 
-/// What may be seen of the run's journal.
+/// The visible records of the run's journal.
 async fn records(store: &dyn Store, after: u64) -> Vec<Record> {
     let journal = JournalId::from(RUN);
     let mut all: Vec<Record> = Vec::new();
@@ -174,7 +175,7 @@ async fn records(store: &dyn Store, after: u64) -> Vec<Record> {
     }
 }
 
-/// Dies at each write of each workflow, and again so many writes after the takeover.
+/// Dies at each write of each workflow, and again this many writes after the takeover.
 async fn matrix(place: &str, ground: impl Fn(&Arc<ManualClock>, u64) -> Ground, again: &[u64]) {
     let clock = || Arc::new(ManualClock::at(1_700_000_000_000));
     let only = std::env::var("HEADWATER_SCENARIO").unwrap_or_default();
@@ -203,7 +204,8 @@ async fn matrix(place: &str, ground: impl Fn(&Arc<ManualClock>, u64) -> Ground, 
     println!("told: {crashes} crashes {place}");
 }
 
-/// After how many writes the second process dies, if it does. `HEADWATER_CRASHES=all` tries many, for some minutes.
+/// The write counts after which the second process dies. `HEADWATER_CRASHES=all` tries many, which takes some
+/// minutes.
 fn second(few: &'static [u64]) -> &'static [u64] {
     if std::env::var("HEADWATER_CRASHES").is_ok_and(|which| which == "all") {
         &[1, 2, 3, 5, 8, 13, 21]
@@ -213,32 +215,32 @@ fn second(few: &'static [u64]) -> &'static [u64] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_at_any_write_of_any_run_leaves_a_run_that_ends_the_same() {
+async fn run_ends_the_same_after_a_crash_at_any_write() {
     matrix("in memory", |clock, _| Ground::memory(clock), &[]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_when_the_next_process_dies_too() {
+async fn run_ends_the_same_after_two_crashes() {
     matrix("in memory, twice", |clock, _| Ground::memory(clock), second(&[5])).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_on_a_disk_that_forgets_what_was_not_durable() {
+async fn run_ends_the_same_after_losing_writes_that_were_not_durable() {
     matrix("on a disk whose power is cut", Ground::disk, second(&[])).await;
 }
 
-/// What goes wrong while a process lives on.
+/// Faults that do not end the process.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
-    /// The store refuses so many of so many appends, because its disk is too slow.
+    /// The store refuses this many of this many appends, as with a slow disk.
     Busy(u64, u64),
-    /// All clocks step by so many seconds again and again, and recovery looks at the runs.
+    /// All clocks step forward by this many seconds again and again, while recovery checks the runs.
     Clocks(u64),
-    /// The wall clock is set by so many seconds, forward and back, and recovery looks at the runs.
+    /// The wall clock steps forward and back by this many seconds, while recovery checks the runs.
     Wall(i64),
 }
 
-/// Runs each workflow in one process that has trouble. Nothing of it may be seen afterwards: not even a model is asked again.
+/// Runs each workflow in one process with faults. They must leave no trace: not even an extra model call.
 async fn trouble(trouble: Trouble) {
     for scenario in ALL {
         let clock = Arc::new(ManualClock::at(1_700_000_000_000));
@@ -254,7 +256,7 @@ async fn trouble(trouble: Trouble) {
         let agent = builder.store(stalling.clone()).clock(clock.clone()).build().unwrap();
         let steps = async {
             for round in 0.. {
-                // Now and then it rests, or the time of the test would stand still.
+                // Sleeps now and then, because the paused test clock only advances then.
                 match round % 4 {
                     3 => tokio::time::sleep(Duration::from_millis(1)).await,
                     _ => tokio::task::yield_now().await,
@@ -268,8 +270,8 @@ async fn trouble(trouble: Trouble) {
                         clock.set_wall(Time(now));
                     }
                 }
-                let tended = agent.tend().await.unwrap();
-                assert!(tended.taken_over.is_empty(), "{} with {trouble:?}", scenario.name);
+                let report = agent.recover().await.unwrap();
+                assert!(report.taken_over.is_empty(), "{} with {trouble:?}", scenario.name);
             }
         };
         tokio::select! {
@@ -285,21 +287,21 @@ async fn trouble(trouble: Trouble) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_busy_now_and_then_changes_nothing() {
+async fn busy_store_changes_no_run() {
     for (refused, of) in [(1, 2), (1, 3), (4, 5)] {
         trouble(Trouble::Busy(refused, of)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn clocks_that_step_change_nothing() {
+async fn clock_steps_change_no_run() {
     const DAY: i64 = 24 * 3_600;
     for trouble_of in [Trouble::Clocks(40), Trouble::Wall(40), Trouble::Wall(DAY), Trouble::Wall(-DAY)] {
         trouble(trouble_of).await;
     }
 }
 
-/// The place of a reader that saw these records.
+/// The cursor of a reader that saw these records.
 fn cursor(records: &[Record]) -> Option<Cursor> {
     let last = records.last()?;
     Some(Cursor { journal: RUN.into(), epoch: last.epoch, seq: last.seq, frame: 0, count: 0 })

@@ -1,11 +1,11 @@
-//! Code that was changed under a run that waits: told as what it is, with both sides, and never guessed at.
+//! Code that changed under a waiting run: the error names both sides, and nothing is guessed.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
 use headwater_protocol::{Event, RunStatus, WarningEvent};
 use headwater_runtime::{
-    Agent, AgentOptions, Answered, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Start, Text, Workflow,
+    Agent, AgentOptions, Answer, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Start, Text, Workflow,
 };
 use headwater_store::{Memory, Store};
 
@@ -26,7 +26,7 @@ fn agent(store: &Arc<Memory>, version: &str, strict: bool, node: Node) -> Agent 
     Agent::builder().workflow(workflow).model("m", model).store(store).options(options).build().unwrap()
 }
 
-/// Runs the old code until it waits, answers, and lets the new code go on. Gives its events.
+/// Runs the old code until it waits, answers, and continues with the new code. Returns its events.
 async fn changed(old: Node, new: Node, strict: bool) -> Vec<Event> {
     let store = Arc::new(Memory::new());
     let before = agent(&store, "1", strict, old);
@@ -34,12 +34,12 @@ async fn changed(old: Node, new: Node, strict: bool) -> Vec<Event> {
     let outcome = run.outcome().await.unwrap();
     assert_eq!(outcome.status(), RunStatus::Waiting);
     let asked = outcome.state.interrupts()[0].clone();
-    // The driver lets go of the run after it has told that it waits.
+    // The driver releases the run after emitting the wait.
     while before.driving() > 0 {
         tokio::task::yield_now().await;
     }
     let after = agent(&store, "1", strict, new);
-    let answer = Answered::given(asked.request, "yes").by(None);
+    let answer = Answer::given(asked.request, "yes").by(None);
     let run = after.answer(answer).await.unwrap();
     run.outcome().await.unwrap();
     run.recorded().await.unwrap()
@@ -93,7 +93,7 @@ fn steps() -> Node {
 }
 
 #[tokio::test]
-async fn a_hook_that_became_another_kind_is_named_with_both_kinds() {
+async fn hook_of_another_kind_is_reported_with_both_kinds() {
     let asks: Node = |cx| {
         Box::pin(async move {
             cx.interrupt(Choice::new("?").option("a", "A")).id("wait").await?;
@@ -130,14 +130,14 @@ async fn a_hook_that_became_another_kind_is_named_with_both_kinds() {
 }
 
 #[tokio::test]
-async fn a_hook_with_another_id_is_named_by_the_one_that_the_journal_has() {
+async fn hook_with_another_id_is_reported_with_the_recorded_id() {
     let (code, message) = failure(&changed(says("say", "one"), says("tell", "one"), false).await);
     assert_eq!(code, "replay.diverged");
     assert!(message.contains("w@1/node#1/say#0") && message.contains("was not called"), "{message}");
 }
 
 #[tokio::test]
-async fn a_hook_that_is_gone_is_named() {
+async fn removed_hook_is_reported() {
     let gone: Node = |cx| {
         Box::pin(async move {
             wait(&cx).await?;
@@ -151,7 +151,7 @@ async fn a_hook_that_is_gone_is_named() {
 }
 
 #[tokio::test]
-async fn a_changed_emit_is_told_with_what_it_was_and_what_it_is() {
+async fn changed_emit_is_reported_with_both_values() {
     let one: Node = |cx| {
         Box::pin(async move {
             cx.emit().status("one")?;
@@ -182,7 +182,7 @@ async fn a_changed_emit_is_told_with_what_it_was_and_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_changed_question_to_a_model_gives_what_was_recorded_and_a_warning() {
+async fn changed_prompt_returns_the_recorded_reply_with_a_warning() {
     let events = changed(says("say", "one"), says("say", "two"), false).await;
     assert!(matches!(events.last(), Some(Event::RunFinished(_))), "{:?}", events.last());
     let warned = events.iter().any(|event| {
@@ -193,14 +193,14 @@ async fn a_changed_question_to_a_model_gives_what_was_recorded_and_a_warning() {
 }
 
 #[tokio::test]
-async fn a_changed_question_to_a_model_stops_a_strict_run() {
+async fn changed_prompt_stops_a_strict_run() {
     let (code, message) = failure(&changed(says("say", "one"), says("say", "two"), true).await);
     assert_eq!(code, "replay.diverged");
     assert!(message.contains("w@1/node#1/say#0"), "{message}");
 }
 
 #[tokio::test]
-async fn two_hooks_without_ids_at_once_are_told_to_have_ids() {
+async fn concurrent_hooks_without_ids_are_refused() {
     let node: Node = |cx| {
         Box::pin(async move {
             let (one, two) = tokio::join!(cx.reason("m").input("one"), cx.reason("m").input("two"));
@@ -230,15 +230,15 @@ async fn a_run_of_a_version_that_is_not_registered_keeps_waiting_and_says_which_
         tokio::task::yield_now().await;
     }
     let second = agent(&store, "2", false, steps());
-    second.answer(Answered::given(asked.request, "yes").by(None)).await.unwrap();
+    second.answer(Answer::given(asked.request, "yes").by(None)).await.unwrap();
     let stuck = second.run(run.id().clone()).summary().await.unwrap().stuck.unwrap();
     assert!(stuck.contains("version 1") && stuck.contains("registered are 2"), "{stuck}");
-    let tended = second.tend().await.unwrap();
-    assert_eq!(tended.stuck.len(), 1, "{tended:?}");
+    let report = second.recover().await.unwrap();
+    assert_eq!(report.stuck.len(), 1, "{report:?}");
 
-    // The answer is kept, and the version that it began with goes on with it.
-    let tended = first.tend().await.unwrap();
-    assert_eq!(tended.answered, [run.id().clone()]);
+    // The answer is kept, and the version that the run began with processes it.
+    let report = first.recover().await.unwrap();
+    assert_eq!(report.answered, [run.id().clone()]);
     while first.driving() > 0 {
         tokio::task::yield_now().await;
     }
@@ -246,7 +246,7 @@ async fn a_run_of_a_version_that_is_not_registered_keeps_waiting_and_says_which_
 }
 
 #[tokio::test]
-async fn a_run_cannot_be_started_under_the_name_of_one_that_waits() {
+async fn run_id_of_a_waiting_run_is_refused() {
     let store = Arc::new(Memory::new());
     let agent = agent(&store, "1", false, steps());
     let run = agent.start(Start::new("hi").run("r")).await.unwrap();

@@ -1,11 +1,11 @@
-//! The email workflow: a draft that streams field by field, and a person who says revise, then send.
+//! The email workflow: a draft that streams field by field, and a person who answers `revise`, then `send`.
 
 use std::sync::Arc;
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel, When};
 use headwater_protocol::{Event, EventKind, RunStatus};
 use headwater_runtime::{
-    Agent, Answered, Choice, Cx, END, Next, NodeResult, Outcome, START, Start, Structured, Workflow,
+    Agent, Answer, Choice, Cx, END, Next, NodeResult, RunOutcome, START, Start, StructuredOutput, Workflow,
 };
 use headwater_store::{Memory, Store};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ async fn compose(cx: Cx, brief: String) -> NodeResult {
         .id("compose-email")
         .input(format!("Write a short launch email: {brief}"))
         .output::<EmailDraft>()
-        .structured(Structured::new("email.compose").set("subject").text("body").append("bullets"))
+        .structured(StructuredOutput::new("email.compose").set("subject").text("body").append("bullets"))
         .await?;
     Ok(Next::data(&draft.output)?)
 }
@@ -61,7 +61,7 @@ fn agent(store: Arc<dyn Store>, writer: ScriptedModel) -> Agent {
     Agent::builder().workflow(workflow()).model("writer", writer).store(store).build().unwrap()
 }
 
-fn asked(outcome: &Outcome) -> (String, String) {
+fn asked(outcome: &RunOutcome) -> (String, String) {
     let question = outcome.state.interrupts().last().unwrap();
     (question.request.to_string(), question.token.clone().unwrap())
 }
@@ -73,7 +73,7 @@ fn kinds(events: &[Event]) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn a_draft_streams_field_by_field_and_a_person_says_revise_then_send() {
+async fn draft_streams_by_field_and_is_revised_then_sent() {
     let writer = writer();
     let agent = agent(Arc::new(Memory::new()), writer.clone());
     let run = agent.start(Start::new("the beta")).await.unwrap();
@@ -81,13 +81,13 @@ async fn a_draft_streams_field_by_field_and_a_person_says_revise_then_send() {
     assert_eq!(outcome.status(), RunStatus::Waiting);
 
     let (request, token) = asked(&outcome);
-    let run = agent.answer(Answered::given(&*request, "revise").token(&*token)).await.unwrap();
+    let run = agent.answer(Answer::given(&*request, "revise").token(&*token)).await.unwrap();
     let outcome = run.outcome().await.unwrap();
     assert_eq!(outcome.status(), RunStatus::Waiting);
     let (second, token) = asked(&outcome);
     assert_ne!(request, second, "a second visit asks a question of its own");
 
-    let run = agent.answer(Answered::given(&*second, "send").token(&*token)).await.unwrap();
+    let run = agent.answer(Answer::given(&*second, "send").token(&*token)).await.unwrap();
     let outcome = run.outcome().await.unwrap();
     assert_eq!(outcome.status(), RunStatus::Finished);
     assert_eq!(writer.asked(), 2, "each visit of the node asks the model once");
@@ -111,7 +111,7 @@ async fn a_draft_streams_field_by_field_and_a_person_says_revise_then_send() {
 }
 
 #[tokio::test]
-async fn the_same_with_a_restart_between_every_two_steps() {
+async fn draft_survives_a_restart_after_every_step() {
     let clock = Arc::new(headwater_store::ManualClock::at(1_000_000));
     let store: Arc<dyn Store> =
         Arc::new(Memory::with(headwater_store::MemoryOptions { clock: clock.clone(), ..Default::default() }));
@@ -125,7 +125,7 @@ async fn the_same_with_a_restart_between_every_two_steps() {
         let (request, token) = asked(&outcome);
         asked_for.push(request.clone());
         let next = agent(store.clone(), writer.clone());
-        let going = next.answer(Answered::given(&*request, answer).token(&*token)).await.unwrap();
+        let going = next.answer(Answer::given(&*request, answer).token(&*token)).await.unwrap();
         let _ = going.outcome().await.unwrap();
     }
     let outcome = first.run(run).outcome().await.unwrap();

@@ -1,4 +1,4 @@
-//! What nodes show: once, in order, and refused before anyone sees it where it does not fit.
+//! Content that nodes show: once, in order, and refused before readers see it if it is invalid.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::harness::{World, one};
 
 #[tokio::test]
-async fn what_is_emitted_is_shown_in_order_and_once() {
+async fn emits_are_shown_in_order_and_once() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.emit().status("searching")?;
         cx.emit().source_url("s1", "https://example.org", Some("Example"))?;
@@ -25,7 +25,7 @@ async fn what_is_emitted_is_shown_in_order_and_once() {
     }
     let ran = World::of(one(node)).run("").await.answer("yes").await;
     assert_eq!(
-        ran.told(),
+        ran.emitted(),
         [
             "status",
             "source-url",
@@ -45,7 +45,7 @@ async fn what_is_emitted_is_shown_in_order_and_once() {
 }
 
 #[tokio::test]
-async fn a_parked_branch_that_goes_on_in_the_same_process_shows_nothing_twice() {
+async fn parked_branch_resumed_in_the_same_process_repeats_nothing() {
     // The other branch keeps the driver alive while this one is parked and answered.
     let go = Arc::new(tokio::sync::Notify::new());
     let ask = |cx: Cx, _: ()| async move {
@@ -85,7 +85,7 @@ async fn a_parked_branch_that_goes_on_in_the_same_process_shows_nothing_twice() 
         tokio::task::yield_now().await;
     };
     let answer =
-        headwater_runtime::Answered::given(question.request.clone(), "yes").token(question.token().unwrap());
+        headwater_runtime::Answer::given(question.request.clone(), "yes").token(question.token().unwrap());
     world.agent.answer(answer).await.unwrap();
     while !run.recorded().await.unwrap().iter().any(|event| event.kind().name() == "interrupt-answered") {
         tokio::task::yield_now().await;
@@ -97,7 +97,7 @@ async fn a_parked_branch_that_goes_on_in_the_same_process_shows_nothing_twice() 
 }
 
 #[tokio::test]
-async fn an_object_that_grows_is_checked_by_the_reducer_and_by_its_schemas() {
+async fn growing_object_is_checked_by_reducer_and_schemas() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let text = Schema::new(json!({ "type": "string" }))?;
         let email = cx
@@ -151,7 +151,7 @@ async fn an_object_that_grows_is_checked_by_the_reducer_and_by_its_schemas() {
 }
 
 #[tokio::test]
-async fn a_refused_update_can_be_handled_and_is_refused_again_when_the_node_is_run_again() {
+async fn refused_update_can_be_handled_and_is_refused_again_on_replay() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let object = cx.structured("").stream("o");
         object.set("a", 1)?;
@@ -170,7 +170,7 @@ async fn a_refused_update_can_be_handled_and_is_refused_again_when_the_node_is_r
 }
 
 #[tokio::test]
-async fn a_stream_without_a_name_gets_one_that_stays() {
+async fn unnamed_stream_gets_a_stable_id() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let object = cx.structured("report");
         object.set("a", 1)?;

@@ -1,8 +1,8 @@
-//! The examples: each runs as its reader is told, and the documents show no code that is not in them.
+//! The examples run as documented, and all code in the documents comes from them.
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
 use headwater_protocol::{BlockKind, Event, EventKind, RunStatus};
-use headwater_runtime::{AgentBuilder, Answered, END, NodeFunction, Result, START, Start, Workflow};
+use headwater_runtime::{AgentBuilder, Answer, END, NodeFunction, Result, START, Start, Workflow};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
     objects, people, state,
 };
 
-/// A workflow of one node, as the example has it.
+/// A workflow of one node, as in the example.
 pub(crate) fn single<T: DeserializeOwned + 'static>(
     id: &str,
     node: impl NodeFunction<T>,
@@ -54,7 +54,7 @@ fn structured(ran: &Ran) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn an_answer_is_shown_live_at_the_end_or_not_at_all() {
+async fn answer_is_shown_live_at_the_end_or_not_at_all() {
     let (ran, _) = run("live").await;
     assert_eq!((&*ran.text(), ran.count("message")), ("You said: Hi", 0));
     assert!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta) > 1);
@@ -64,14 +64,14 @@ async fn an_answer_is_shown_live_at_the_end_or_not_at_all() {
         ("You said: Hi", 1, 0)
     );
     let (ran, writer) = run("internal").await;
-    assert_eq!((ran.told(), writer.asked()), (vec!["run-finished"], 1));
+    assert_eq!((ran.emitted(), writer.asked()), (vec!["run-finished"], 1));
     let (ran, _) = run("note").await;
     assert_eq!(ran.text(), "You said: Hi(12 characters)");
     assert!(ran.warnings().is_empty());
 }
 
 #[tokio::test]
-async fn a_call_gives_more_than_its_text_and_takes_every_option() {
+async fn model_call_returns_more_than_text_and_takes_every_option() {
     let (ran, _) = run("returns").await;
     let given = ran.result();
     assert_eq!((&given["finishReason"], &given["usage"]["totalTokens"]), (&json!("stop"), &json!(7)));
@@ -90,7 +90,7 @@ async fn a_call_gives_more_than_its_text_and_takes_every_option() {
 }
 
 #[tokio::test]
-async fn an_email_streams_by_field_at_once_or_as_node_code_wants() {
+async fn email_streams_by_field_at_once_or_from_node_code() {
     let (ran, _) = run("email-draft").await;
     let fields = [("set", "subject"), ("text-delta", "body"), ("append", "bullets"), ("final", "")];
     assert_eq!(structured(&ran), fields.map(|(kind, path)| (kind, path.to_owned())));
@@ -111,7 +111,7 @@ async fn an_email_streams_by_field_at_once_or_as_node_code_wants() {
 }
 
 #[tokio::test]
-async fn what_was_shown_before_a_resume_is_shown_once() {
+async fn content_shown_before_a_resume_is_shown_once() {
     let (ran, writer) = run("resume-safe").await;
     let ran = ran.answer("yes").await;
     assert_eq!((ran.status(), writer.asked()), (RunStatus::Finished, 1));
@@ -126,7 +126,7 @@ async fn people_pick_one_some_or_none() {
     let (ran, _) = run("pick-some").await;
     assert_eq!(*ran.answer(json!(["a", "b"])).await.result(), json!(["a", "b"]));
     let (ran, _) = run("pick-some").await;
-    let declined = Answered::declined(ran.question().request.clone());
+    let declined = Answer::declined(ran.question().request.clone());
     let ran = ran.send(declined.token(crate::harness::token(ran.question()))).await.unwrap();
     assert_eq!(ran.text(), "As you like.");
 }
@@ -148,13 +148,13 @@ async fn tools_and_questions_come_in_any_order() {
     let (ran, _) = run("approved-tools").await;
     let approval = ran.approval().await;
     assert_eq!(approval.approval().unwrap().1, &json!({ "id": "42" }));
-    let approved = Answered::approved(approval.request.clone()).token(approval.token().unwrap());
+    let approved = Answer::approved(approval.request.clone()).token(approval.token().unwrap());
     let ran = ran.send(approved).await.unwrap();
     assert_eq!(ran.text(), "The account is account 42 with an open bill.");
 }
 
 #[tokio::test]
-async fn a_run_remembers_knows_its_context_and_records_its_effects() {
+async fn run_has_state_context_and_recorded_effects() {
     let (ran, _) = run("remember").await;
     assert_eq!(ran.text(), "thing 0, thing 1, thing 2");
     let (world, _) = world();
@@ -163,7 +163,7 @@ async fn a_run_remembers_knows_its_context_and_records_its_effects() {
     let ran = world.start(start.client_context(client)).await;
     assert_eq!(ran.text(), "Hei Ada!");
     let (ran, _) = run("pay").await;
-    assert_eq!(ran.told(), ["status", "data", "message", "run-finished"]);
+    assert_eq!(ran.emitted(), ["status", "data", "message", "run-finished"]);
     let (ran, _) = run("guard").await;
     let ran = ran.answer("42").await;
     assert_eq!((&*ran.text(), ran.count("structured")), ("42", 1));
@@ -192,7 +192,7 @@ async fn workflows_loop_fork_recover_and_hand_over() {
 }
 
 #[tokio::test]
-async fn state_that_is_shared_begins_with_what_the_page_has() {
+async fn shared_state_starts_with_the_state_of_the_page() {
     let (world, _) = world();
     let page = json!({ "state": { "days": 2, "city": "Rome" } });
     let ran = world.start(Start::new("Oslo").workflow("plan").client_context(page)).await;
@@ -200,7 +200,7 @@ async fn state_that_is_shared_begins_with_what_the_page_has() {
 }
 
 #[test]
-fn every_piece_of_code_in_the_documents_is_in_an_example() {
+fn all_code_in_the_documents_comes_from_an_example() {
     let examples = [
         include_str!("../../examples/hooks/answers.rs"),
         include_str!("../../examples/hooks/objects.rs"),

@@ -1,4 +1,4 @@
-//! What happens when a node fails, takes too long or panics.
+//! Nodes that fail, time out or panic.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::harness::{World, one};
 
-/// A node that fails so often, and then says how often it was tried.
+/// A node that fails this often, and then reports how often it was tried.
 fn failing(times: u32, options: NodeOptions) -> (Workflow, Arc<AtomicU32>) {
     let tried = Arc::new(AtomicU32::new(0));
     let node = {
@@ -44,7 +44,7 @@ fn failing(times: u32, options: NodeOptions) -> (Workflow, Arc<AtomicU32>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_is_tried_as_often_as_its_policy_says_with_growing_pauses() {
+async fn node_is_retried_by_its_policy_with_growing_pauses() {
     let retry = Retry::times(4).delay(Duration::from_secs(10)).backoff(3.0);
     let (workflow, tried) = failing(3, NodeOptions::default().retry(retry));
     let began = tokio::time::Instant::now();
@@ -52,12 +52,12 @@ async fn a_node_is_tried_as_often_as_its_policy_says_with_growing_pauses() {
     assert_eq!(ran.result(), 4);
     assert_eq!(tried.load(Ordering::SeqCst), 4);
     assert_eq!(ran.warnings(), ["node.retried"; 3]);
-    // The clock of the runtime is not the wall's: it moves only by what is slept.
+    // The paused clock only advances by the time slept.
     assert_eq!(began.elapsed().as_secs(), 10 + 30 + 90);
 }
 
 #[tokio::test]
-async fn no_attempts_at_all_count_as_one() {
+async fn zero_attempts_count_as_one() {
     let mut retry = Retry::times(0);
     assert_eq!(retry.attempts, 1);
     retry.attempts = 0;
@@ -67,7 +67,7 @@ async fn no_attempts_at_all_count_as_one() {
 }
 
 #[tokio::test]
-async fn a_node_that_failed_for_good_fails_the_run_with_its_own_words() {
+async fn failed_node_fails_the_run_with_its_message() {
     let (workflow, tried) = failing(9, NodeOptions::default().retry(Retry::times(2)));
     let ran = World::of(workflow).run("").await;
     assert_eq!((ran.code(), ran.error()), ("node.failed", "failure 2"));
@@ -76,7 +76,7 @@ async fn a_node_that_failed_for_good_fails_the_run_with_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_node_that_failed_for_good_may_be_passed_over_or_lead_elsewhere() {
+async fn failed_node_may_be_skipped_or_continue_elsewhere() {
     async fn fail(_: Cx, _: ()) -> NodeResult {
         Err(NodeError::new("no luck"))
     }
@@ -98,7 +98,7 @@ async fn a_node_that_failed_for_good_may_be_passed_over_or_lead_elsewhere() {
         let ran = World::of(workflow(on_error)).run("").await;
         assert_eq!(ran.entered().await, ["fail", node]);
         assert_eq!(*ran.result(), json!({ "message": "no luck", "code": "node.failed" }));
-        assert_eq!(ran.count("error"), 1, "the reader is told");
+        assert_eq!(ran.count("error"), 1, "readers see it");
     }
 }
 
@@ -127,7 +127,7 @@ async fn waiting_is_not_a_failure_and_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_takes_too_long_is_stopped() {
+async fn node_is_stopped_at_its_timeout() {
     async fn hang(_: Cx, _: ()) -> NodeResult {
         std::future::pending().await
     }
@@ -138,7 +138,7 @@ async fn a_node_that_takes_too_long_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_retry_does_only_what_failed_again_and_shows_nothing_twice() {
+async fn retry_repeats_only_the_failed_hook_and_shows_nothing_twice() {
     let (paid, sent) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let counts = (paid.clone(), sent.clone());
     let node = move |cx: Cx, _: ()| {
@@ -178,7 +178,7 @@ async fn a_retry_does_only_what_failed_again_and_shows_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_node_that_panics_fails_the_run_and_the_agent_lives_on() {
+async fn panic_of_a_node_fails_the_run_only() {
     async fn node(_: Cx, input: String) -> NodeResult {
         assert_ne!(input, "bad", "this input cannot be");
         Ok(Next::message("fine"))

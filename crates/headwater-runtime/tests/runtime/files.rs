@@ -1,6 +1,7 @@
-//! Agents that are described by files: the examples from end to end, the broken ones message by message.
+//! Agent files: the examples from end to end, and the broken ones message by message.
 
 mod broken;
 mod examples;
 mod kinds;
+mod operate;
 mod versions;

@@ -1,4 +1,4 @@
-//! Node state that was written before a wait, and guards what comes before it.
+//! Node state written before a wait, used to guard the block before it.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 use headwater_models::scripted::{Rule, When};
 use headwater_protocol::{Event, RunStatus, StatusEvent, ToolSpec};
 use headwater_runtime::{
-    Agent, AgentBuilder, Answer, Answered, Ask, Choice, Cx, END, Next, NodeOptions, Retry, START, Start,
+    Agent, AgentBuilder, Answer, AnswerValue, Ask, Choice, Cx, END, Next, NodeOptions, Retry, START, Start,
     Text, ToolOptions, Workflow, replay,
 };
 use headwater_tools::{ClientTool, FunctionTool, ToolError, Tools};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Ran, World, one, scripted};
 
-/// Counts what happens outside of the journal.
+/// Counts side effects outside the journal.
 #[derive(Debug, Clone, Default)]
 struct Outside(Arc<AtomicU32>);
 
@@ -30,7 +30,7 @@ impl Outside {
     }
 }
 
-/// The guard of the seed: a block that runs once before a model or a person is asked.
+/// The documented guard: a block that runs once before a model or a person is asked.
 fn guarded(cx: &Cx, outside: &Outside) -> headwater_runtime::Result<()> {
     let started = cx.node_state("started", false)?;
     if !started.get()? {
@@ -46,7 +46,7 @@ async fn is_same_as_recorded(ran: &Ran) {
     assert!(replayed.is_same(), "{:?}", replayed.divergence);
 }
 
-/// How often readers were shown the lifecycle.
+/// How often readers saw the lifecycle.
 fn shown(ran: &Ran) -> usize {
     ran.count("structured")
 }
@@ -109,11 +109,11 @@ async fn block_before_an_approval_a_page_tool_and_a_models_question_runs_once() 
     let world = World::with(one(node), |agent| agent.model("m", model.clone()));
     let ran = world.run("").await;
     let approval = ran.approval().await;
-    let approve = Answered::approved(approval.request.clone()).by(None);
+    let approve = Answer::approved(approval.request.clone()).by(None);
     let ran = ran.send(approve).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Waiting);
     let open = ran.agent().questions(None, 10).await.unwrap();
-    let output = Answered::new(open[0].request.clone(), Answer::Output(json!({ "lat": 1 }))).by(None);
+    let output = Answer::new(open[0].request.clone(), AnswerValue::Output(json!({ "lat": 1 }))).by(None);
     let ran = ran.send(output).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Waiting);
     let ran = ran.answer("yes").await;
@@ -122,7 +122,8 @@ async fn block_before_an_approval_a_page_tool_and_a_models_question_runs_once() 
     is_same_as_recorded(&ran).await;
 }
 
-/// A node with a guarded block, hooks without ids on both sides of the wait, and the same emit before and after it.
+/// A node with a guarded block, hooks without ids on both sides of the wait, and the same emit before and
+/// after it.
 fn busy(outside: &Outside, pay: &Outside) -> Workflow {
     let (outside, pay) = (outside.clone(), pay.clone());
     one(move |cx: Cx, (): ()| {
@@ -171,7 +172,7 @@ fn busy(outside: &Outside, pay: &Outside) -> Workflow {
 }
 
 #[tokio::test]
-async fn what_follows_a_wait_finds_state_and_counts_as_they_were() {
+async fn state_and_hook_counts_survive_a_wait() {
     let (outside, pay) = (Outside::default(), Outside::default());
     let world = World::of(busy(&outside, &pay));
     let ran = world.run("").await.answer("yes").await;
@@ -191,15 +192,15 @@ async fn what_follows_a_wait_finds_state_and_counts_as_they_were() {
 }
 
 #[tokio::test]
-async fn state_before_a_wait_is_there_for_another_process() {
+async fn state_before_a_wait_reaches_another_process() {
     let (outside, pay) = (Outside::default(), Outside::default());
     let first = World::of(busy(&outside, &pay));
     let waiting = first.run("").await;
     first.idle().await;
     let second = first.restarted(|agent| agent.workflow(busy(&outside, &pay)));
     let question = waiting.question();
-    let answer = Answered::given(question.request.clone(), "yes").by(None);
-    let ran = Ran::of(second.agent.answer(answer).await.unwrap()).await;
+    let answer = Answer::given(question.request.clone(), "yes").by(None);
+    let ran = Ran::of(&second.agent, second.agent.answer(answer).await.unwrap()).await;
     assert_eq!(ran.result()["rounds"], 1);
     assert_eq!((outside.times(), pay.times()), (1, 2));
     is_same_as_recorded(&ran).await;
@@ -234,7 +235,7 @@ async fn retry_after_a_wait_does_not_run_the_guarded_block_again() {
 }
 
 #[tokio::test]
-async fn hooks_beside_the_one_that_waits_are_not_done_again() {
+async fn hooks_beside_a_waiting_one_do_not_repeat() {
     let (outside, pay) = (Outside::default(), Outside::default());
     let (count, paid) = (outside.clone(), pay.clone());
     let node = move |cx: Cx, (): ()| {
@@ -313,7 +314,7 @@ async fn hooks_without_ids_around_a_guarded_block_are_refused_after_the_wait() {
 }
 
 #[tokio::test]
-async fn id_that_is_used_on_both_sides_of_a_wait_is_counted_on() {
+async fn id_used_on_both_sides_of_a_wait_keeps_counting() {
     let node = |cx: Cx, (): ()| async move {
         let started = cx.node_state("started", false)?;
         if !started.get()? {
@@ -332,7 +333,7 @@ async fn id_that_is_used_on_both_sides_of_a_wait_is_counted_on() {
 }
 
 #[tokio::test]
-async fn state_that_is_too_large_to_wait_with_fails_the_run() {
+async fn state_too_large_for_a_wait_fails_the_run() {
     let node = |cx: Cx, (): ()| async move {
         for key in ["a", "b"] {
             cx.node_state(key, String::new())?.set("x".repeat(150 << 10))?;

@@ -1,4 +1,4 @@
-//! What the tests share: an agent on a store in memory, whose clock is moved by hand, and ways to drive it like a person.
+//! The test harness: an agent on an in-memory store with a manual clock, and helpers that act like a person.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,14 +7,14 @@ use headwater_protocol::{
     BlockKind, Event, EventKind, Interrupt, InterruptAnswered, RequestId, RunId, RunStatus, WarningEvent,
 };
 use headwater_runtime::{
-    Agent, AgentBuilder, Answered, END, Entry, Error, NodeFunction, OpenQuestion, Outcome, Run, START, Start,
-    Workflow,
+    Agent, AgentBuilder, Answer, END, Error, JournalEntry, NodeFunction, OpenQuestion, Run, RunOutcome,
+    START, Start, Workflow,
 };
 use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An agent, and what the test needs to look behind it.
+/// An agent and its store and clock.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) agent: Agent,
@@ -22,30 +22,30 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
 }
 
-/// A store in memory with a clock that is moved by hand.
+/// An in-memory store with a manual clock.
 pub(crate) fn memory() -> (Arc<dyn Store>, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
     (Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..Default::default() })), clock)
 }
 
 impl World {
-    /// One workflow and no model.
+    /// An agent with one workflow and no model.
     pub(crate) fn of(workflow: Workflow) -> Self {
         Self::with(workflow, |agent| agent)
     }
 
-    /// One workflow, and whatever else the agent needs.
+    /// An agent with one workflow and more settings.
     pub(crate) fn with(workflow: Workflow, more: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         Self::build(|agent| more(agent.workflow(workflow)))
     }
 
-    /// Any agent.
+    /// An agent built by the test.
     pub(crate) fn build(more: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         let (store, clock) = memory();
         Self::on(store, clock, more)
     }
 
-    /// Any agent on a store that others may use too.
+    /// An agent on a store that others may share.
     pub(crate) fn on(
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
@@ -60,26 +60,26 @@ impl World {
         Self::on(self.store.clone(), self.clock.clone(), more)
     }
 
-    /// Runs on an input until the run waits or ends.
+    /// Runs an input until the run waits or ends.
     pub(crate) async fn run(&self, input: &str) -> Ran {
         self.start(Start::new(input)).await
     }
 
     pub(crate) async fn start(&self, start: Start) -> Ran {
-        Ran::of(self.agent.start(start).await.unwrap()).await
+        Ran::of(&self.agent, self.agent.start(start).await.unwrap()).await
     }
 
-    /// Lets time pass, and looks after what waited for it. Gives how far the run came.
+    /// Advances the clock and runs recovery. Returns the run's new state.
     pub(crate) async fn later(&self, ran: &Ran, time: Duration) -> Ran {
         self.clock.advance(time);
-        self.agent.tend().await.unwrap();
+        self.agent.recover().await.unwrap();
         self.settled(ran.id()).await
     }
 
-    /// Waits until nobody here drives anything, and looks at a run.
+    /// Waits until this process drives nothing, and reads the run.
     pub(crate) async fn settled(&self, run: &RunId) -> Ran {
         self.idle().await;
-        Ran::of(self.agent.run(run.clone())).await
+        Ran::of(&self.agent, self.agent.run(run.clone())).await
     }
 
     pub(crate) async fn idle(&self) {
@@ -89,19 +89,20 @@ impl World {
     }
 }
 
-/// A run that waits or has ended, and what it said.
+/// A run that waits or has ended, and its records.
 #[derive(Debug, Clone)]
 pub(crate) struct Ran {
+    pub(crate) agent: Agent,
     pub(crate) run: Run,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     pub(crate) events: Vec<Event>,
 }
 
 impl Ran {
-    pub(crate) async fn of(run: Run) -> Self {
+    pub(crate) async fn of(agent: &Agent, run: Run) -> Self {
         let outcome = run.outcome().await.unwrap();
         let events = run.recorded().await.unwrap();
-        Self { run, outcome, events }
+        Self { agent: agent.clone(), run, outcome, events }
     }
 
     pub(crate) fn id(&self) -> &RunId {
@@ -109,7 +110,7 @@ impl Ran {
     }
 
     pub(crate) fn agent(&self) -> &Agent {
-        self.run.agent()
+        &self.agent
     }
 
     pub(crate) fn status(&self) -> RunStatus {
@@ -126,19 +127,19 @@ impl Ran {
         self.outcome.state.run().data.as_ref().unwrap_or(&Value::Null)
     }
 
-    /// The code of the error that it failed with.
+    /// The error code of a failed run.
     pub(crate) fn code(&self) -> &str {
         assert_eq!(self.status(), RunStatus::Failed);
         self.outcome.state.run().error.as_ref().unwrap().code.as_deref().unwrap()
     }
 
-    /// The message of the error that it failed with.
+    /// The error message of a failed run.
     pub(crate) fn error(&self) -> &str {
         assert_eq!(self.status(), RunStatus::Failed);
         &self.outcome.state.run().error.as_ref().unwrap().message
     }
 
-    /// The questions that it waits for, in the order in which they were asked.
+    /// The open questions, in the order they were asked.
     pub(crate) fn questions(&self) -> Vec<&Interrupt> {
         let answered = |request: &RequestId| {
             self.events.iter().any(|event| match event {
@@ -154,50 +155,50 @@ impl Ran {
         asked.filter(|interrupt| !answered(&interrupt.request)).collect()
     }
 
-    /// The one question that it waits for.
+    /// The only open question.
     pub(crate) fn question(&self) -> &Interrupt {
         let questions = self.questions();
         assert_eq!(questions.len(), 1, "{questions:?}");
         questions[0]
     }
 
-    /// The question of some words.
+    /// The open question with this text.
     pub(crate) fn asked(&self, words: &str) -> &Interrupt {
         let questions = self.questions();
         let found = questions.iter().find(|question| question.question.as_deref() == Some(words));
-        found.unwrap_or_else(|| panic!("nobody asks {words:?}: {questions:?}"))
+        found.unwrap_or_else(|| panic!("no question has {words:?}: {questions:?}"))
     }
 
-    /// Answers the one question that it waits for.
+    /// Answers the only open question.
     pub(crate) async fn answer(&self, answer: impl Into<Value>) -> Self {
         self.reply(self.question(), answer).await
     }
 
     /// Answers a question.
     pub(crate) async fn reply(&self, question: &Interrupt, answer: impl Into<Value>) -> Self {
-        self.send(Answered::given(question.request.clone(), answer).token(token(question))).await.unwrap()
+        self.send(Answer::given(question.request.clone(), answer).token(token(question))).await.unwrap()
     }
 
-    /// Sends an answer, or gets why it is refused.
-    pub(crate) async fn send(&self, answered: Answered) -> Result<Self, Error> {
-        Ok(Self::of(self.agent().answer(answered).await?).await)
+    /// Sends an answer, or returns why it is refused.
+    pub(crate) async fn send(&self, answered: Answer) -> Result<Self, Error> {
+        Ok(Self::of(&self.agent, self.agent.answer(answered).await?).await)
     }
 
-    /// The approvals that it waits for.
+    /// The open approvals.
     pub(crate) async fn approvals(&self) -> Vec<OpenQuestion> {
         let open = self.agent().questions(None, 100).await.unwrap();
         open.into_iter().filter(|open| open.run == *self.id() && open.approval().is_some()).collect()
     }
 
-    /// The one approval that it waits for.
+    /// The only open approval.
     pub(crate) async fn approval(&self) -> OpenQuestion {
         let mut approvals = self.approvals().await;
         assert_eq!(approvals.len(), 1, "{approvals:?}");
         approvals.remove(0)
     }
 
-    /// The events in short, without those that every run has.
-    pub(crate) fn told(&self) -> Vec<&'static str> {
+    /// The kinds of the events, without those that every run has.
+    pub(crate) fn emitted(&self) -> Vec<&'static str> {
         let always = ["run-started", "message-started", "message-finished"];
         let mut kinds: Vec<_> = self.events.iter().map(|event| event.kind().name()).collect();
         kinds.retain(|kind| !always.contains(kind));
@@ -205,12 +206,12 @@ impl Ran {
         kinds
     }
 
-    /// How often an event of a kind was told.
+    /// The number of events of a kind.
     pub(crate) fn count(&self, kind: &str) -> usize {
         self.events.iter().filter(|event| event.kind().name() == kind).count()
     }
 
-    /// How often an event of a kind was told of blocks of a kind.
+    /// The number of events of a kind about blocks of a kind.
     pub(crate) fn count_blocks(&self, block: BlockKind, kind: EventKind) -> usize {
         let counts = |event: &&Event| event.block_kind() == Some(block) && event.kind() == kind;
         self.events.iter().filter(counts).count()
@@ -225,7 +226,7 @@ impl Ran {
         warnings.collect()
     }
 
-    /// All that was told to readers, as text.
+    /// All events for readers, as text.
     pub(crate) fn wire(&self) -> String {
         serde_json::to_string(&self.events).unwrap()
     }
@@ -234,7 +235,7 @@ impl Ran {
     pub(crate) async fn entered(&self) -> Vec<String> {
         let entries = self.run.entries().await.unwrap();
         let entered = entries.iter().filter_map(|entry| match entry {
-            Entry::Effect(effect) => effect.pointer("/entered/visit/node").and_then(Value::as_str),
+            JournalEntry::Effect(effect) => effect.pointer("/entered/visit/node").and_then(Value::as_str),
             _ => None,
         });
         entered.map(str::to_owned).collect()

@@ -1,11 +1,9 @@
-//! Asking people: what can be asked, which answers are taken, and what happens when there is none.
+//! Questions to people: their kinds, valid answers, expiry and declining.
 
 use std::time::Duration;
 
 use headwater_protocol::{Event, InterruptAnswered, InterruptKind, RunStatus};
-use headwater_runtime::{
-    Answered, Choice, Cx, Form, MaybeAnswer, MultiChoice, Next, NodeResult, START, Text, Workflow,
-};
+use headwater_runtime::{Answer, Choice, Cx, Form, MultiChoice, Next, NodeResult, START, Text, Workflow};
 use headwater_tools::Schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,16 +13,16 @@ use crate::harness::{Ran, World, one, token};
 
 async fn refused(ran: &Ran, answer: Value, code: &str, says: &str) {
     let question = ran.question();
-    let answered = Answered::given(question.request.clone(), answer.clone()).token(token(question));
+    let answered = Answer::given(question.request.clone(), answer.clone()).token(token(question));
     let error = ran.send(answered).await.unwrap_err();
     assert_eq!(error.code(), code, "{answer}: {error}");
     assert!(error.to_string().contains(says), "{error} does not say {says:?}");
-    let now = Ran::of(ran.agent().run(ran.id().clone())).await;
+    let now = Ran::of(ran.agent(), ran.agent().run(ran.id().clone())).await;
     assert_eq!(now.status(), RunStatus::Waiting, "the question stays open after {answer}");
 }
 
 #[tokio::test]
-async fn a_text_is_asked_for_and_answered() {
+async fn text_question_is_answered() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let name = cx.interrupt(Text::new("Who are you?")).id("who").schema("who", "1").await?;
         Ok(Next::message(format!("Hello {name}!")))
@@ -42,7 +40,7 @@ async fn a_text_is_asked_for_and_answered() {
 }
 
 #[tokio::test]
-async fn only_what_is_offered_can_be_chosen() {
+async fn choice_accepts_only_its_options() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let question = Choice::new("Which?").option("a", "Alpha").option_with("b", "Beta", "The second");
         Ok(Next::message(cx.interrupt(question).await?))
@@ -63,7 +61,7 @@ async fn only_what_is_offered_can_be_chosen() {
 }
 
 #[tokio::test]
-async fn several_can_be_chosen_where_that_is_asked_for() {
+async fn multiple_choice_accepts_several_options() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let question =
             MultiChoice::new("Which?").option("a", "Alpha").option("b", "Beta").option("c", "Gamma");
@@ -80,7 +78,7 @@ async fn several_can_be_chosen_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_form_gives_the_page_its_schema_and_the_node_its_type() {
+async fn form_sends_a_schema_to_the_page_and_a_type_to_the_node() {
     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
     struct Address {
         street: String,
@@ -98,7 +96,7 @@ async fn a_form_gives_the_page_its_schema_and_the_node_its_type() {
 }
 
 #[tokio::test]
-async fn a_question_and_its_answer_are_checked_by_schemas_where_they_have_some() {
+async fn question_and_answer_are_checked_by_their_schemas() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let short = Schema::new(json!({ "properties": { "question": { "maxLength": 10 } } }))?;
         let question = if input == "long" { "a question that is too long" } else { "short?" };
@@ -122,7 +120,7 @@ async fn a_question_and_its_answer_are_checked_by_schemas_where_they_have_some()
 }
 
 #[tokio::test]
-async fn two_questions_of_one_node_get_an_answer_each() {
+async fn two_questions_of_one_node_get_separate_answers() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let first = cx.interrupt(Text::new("First?")).await?;
         let second = cx.interrupt(Text::new("Second?")).await?;
@@ -136,7 +134,7 @@ async fn two_questions_of_one_node_get_an_answer_each() {
 }
 
 #[tokio::test]
-async fn questions_asked_at_once_are_all_told_and_answered_in_any_order() {
+async fn concurrent_questions_are_answered_in_any_order() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let (first, second) = tokio::join!(
             cx.interrupt(Text::new("First?")).id("first").into_future(),
@@ -153,7 +151,7 @@ async fn questions_asked_at_once_are_all_told_and_answered_in_any_order() {
 }
 
 #[tokio::test]
-async fn two_questions_at_once_without_names_are_refused_with_what_to_do() {
+async fn concurrent_questions_without_ids_are_refused() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let (first, _) = tokio::join!(
             cx.interrupt(Text::new("First?")).into_future(),
@@ -196,7 +194,7 @@ async fn parallel_branches_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_expires() {
+async fn unanswered_question_expires() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let asked = cx.interrupt(Text::new("Who?")).expires(Duration::from_secs(60)).await;
         Ok(Next::message(match asked {
@@ -209,7 +207,7 @@ async fn a_question_that_nobody_answers_expires() {
     assert!(ran.question().expires_at.is_some());
     let ran = world.later(&ran, Duration::from_secs(59)).await;
     assert_eq!(ran.status(), RunStatus::Waiting);
-    let late = Answered::given(ran.question().request.clone(), "Ada").token(token(ran.question()));
+    let late = Answer::given(ran.question().request.clone(), "Ada").token(token(ran.question()));
     let ran = world.later(&ran, Duration::from_secs(2)).await;
     assert_eq!(ran.code(), "interrupt.expired");
     assert_eq!(ran.count("interrupt-expired"), 1);
@@ -220,7 +218,7 @@ async fn a_question_that_nobody_answers_expires() {
 }
 
 #[tokio::test]
-async fn an_answer_after_the_time_is_refused_even_if_nobody_looked_after_the_run() {
+async fn answer_after_expiry_is_refused_without_recovery() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.interrupt(Text::new("Who?")).expires(Duration::from_secs(60)).await?;
         Ok(Next::go())
@@ -233,7 +231,7 @@ async fn an_answer_after_the_time_is_refused_even_if_nobody_looked_after_the_run
 }
 
 #[tokio::test]
-async fn a_run_that_waited_too_long_ends_with_a_terminal_event() {
+async fn run_that_waited_too_long_ends_with_a_terminal_event() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let _ = cx.interrupt(Text::new("Who?")).await;
         Ok(Next::message("never"))
@@ -244,19 +242,19 @@ async fn a_run_that_waited_too_long_ends_with_a_terminal_event() {
     assert_eq!(ran.status(), RunStatus::Waiting);
     let ran = world.later(&ran, Duration::from_secs(2)).await;
     assert_eq!(ran.code(), "run.expired");
-    assert_eq!(ran.told().last(), Some(&"run-failed"));
+    assert_eq!(ran.emitted().last(), Some(&"run-failed"));
 }
 
 #[tokio::test]
-async fn to_decline_ends_the_run_cancelled_and_starts_nothing() {
+async fn declining_cancels_the_run() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
-        // What ends the run is not for the node to catch.
+        // The node cannot catch what ends the run.
         let _ = cx.interrupt(Text::new("Who?")).await;
         Ok(Next::message("never"))
     }
     let world = World::of(one(node));
     let ran = world.run("").await;
-    let decline = Answered::declined(ran.question().request.clone()).token(token(ran.question()));
+    let decline = Answer::declined(ran.question().request.clone()).token(token(ran.question()));
     let ran = ran.send(decline).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.text(), "");
@@ -268,26 +266,26 @@ async fn to_decline_ends_the_run_cancelled_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn to_decline_is_an_answer_where_the_node_says_so() {
+async fn declining_is_an_answer_if_the_node_allows_it() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let asked = cx.interrupt(Choice::new("Which?").option("a", "A")).declinable().await?;
         Ok(Next::message(match asked {
-            MaybeAnswer::Given(answer) => answer,
-            MaybeAnswer::Declined => "as you like".to_owned(),
+            Some(answer) => answer,
+            None => "as you like".to_owned(),
         }))
     }
     let world = World::of(one(node));
     let ran = world.run("").await;
-    let decline = Answered::declined(ran.question().request.clone()).token(token(ran.question()));
+    let decline = Answer::declined(ran.question().request.clone()).token(token(ran.question()));
     assert_eq!(ran.send(decline).await.unwrap().text(), "as you like");
     assert_eq!(world.run("").await.answer("a").await.text(), "a");
 }
 
 #[tokio::test]
-async fn a_question_cannot_be_swallowed_by_node_code() {
+async fn question_cannot_be_caught_by_node_code() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
-        // To wait is no error, so there is nothing to catch.
-        let answer = cx.interrupt(Text::new("Who?")).await.unwrap_or_else(|_| "nobody".to_owned());
+        // Waiting is not an error, so there is nothing to catch.
+        let answer = cx.interrupt(Text::new("Who?")).await.unwrap_or_else(|_| "default".to_owned());
         Ok(Next::message(answer))
     }
     let ran = World::of(one(node)).run("").await;
@@ -296,7 +294,7 @@ async fn a_question_cannot_be_swallowed_by_node_code() {
 }
 
 #[tokio::test]
-async fn what_runs_beside_a_question_is_finished_before_the_node_is_parked() {
+async fn work_beside_a_question_finishes_before_the_node_is_parked() {
     let done = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counted = done.clone();
     let node = move |cx: Cx, _: ()| {
@@ -342,7 +340,7 @@ async fn open_questions_are_listed_until_they_are_answered() {
 }
 
 #[tokio::test]
-async fn a_full_page_of_questions_is_given_although_others_were_answered() {
+async fn page_of_questions_is_full_although_others_were_answered() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.interrupt(Text::new("Who?")).await?;
         cx.interrupt(Text::new("And who else?")).await?;

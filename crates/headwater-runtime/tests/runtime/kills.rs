@@ -1,7 +1,8 @@
-//! A real process that drives runs on a real folder is killed at random moments: each run ends with the same messages, and
-//! what it did outside was done once.
+//! A real process that drives runs in a real folder is killed at random moments: each run ends with the same
+//! messages, and its side effects happen once.
 //!
-//! `HEADWATER_KILLS` sets how often. The process is this test itself, started again with a folder to run in.
+//! `HEADWATER_KILLS` sets the number of kills. The process is this test binary itself, started with a folder
+//! to run in.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +17,18 @@ use std::{
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
 use headwater_protocol::RunStatus;
 use headwater_runtime::{
-    Agent, AgentOptions, Answered, Cx, END, ErrorKind, Next, NodeResult, START, Start, Text, Workflow,
+    Agent, AgentOptions, Answer, Cx, END, ErrorKind, Next, NodeResult, START, Start, Text, Workflow,
 };
 use headwater_store::{Store, embedded::Embedded};
 use headwater_testkit::random::Random;
-use headwater_tools::{FunctionTool, ToolContext, ToolError, Unfinished};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, UnfinishedPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 const FOLDER: &str = "HEADWATER_RUN_IN";
 const RUNS: &str = "HEADWATER_RUNS";
-/// How many runs are under way at once.
+/// The number of concurrent runs.
 const AT_ONCE: usize = 4;
 
 #[test]
@@ -38,7 +39,7 @@ fn runs_outlive_processes_that_are_killed_and_do_each_thing_once() {
         return;
     }
     let kills: usize = std::env::var("HEADWATER_KILLS").map_or(10, |text| text.parse().unwrap());
-    // Enough that no process comes to the end before it is killed.
+    // Enough that no process finishes before it is killed.
     let runs = AT_ONCE + 12 * kills;
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(u64::from(std::process::id()));
@@ -52,7 +53,7 @@ fn runs_outlive_processes_that_are_killed_and_do_each_thing_once() {
     println!("told: {killed} kills, {told}");
 }
 
-/// Begins the process again, and kills it after a while; or lets it end. Gives whether it was killed.
+/// Starts the process and kills it after a while, or lets it end. Returns whether it was killed.
 fn start(folder: &Path, runs: usize, patience: Option<Duration>) -> bool {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -68,7 +69,7 @@ fn start(folder: &Path, runs: usize, patience: Option<Duration>) -> bool {
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.ends_with("it drives")), "the process did not begin");
     if let Some(patience) = patience {
-        // The moment is meant to be any: nothing is waited for here.
+        // A random moment on purpose: nothing is awaited here.
         std::thread::sleep(patience);
         process.kill().unwrap();
     }
@@ -83,7 +84,7 @@ struct Mail {
     to: String,
 }
 
-/// Something that is done outside, and stays when the process dies.
+/// A side effect that survives the process.
 fn note(folder: &Path, line: &str) {
     let mut file = OpenOptions::new().create(true).append(true).open(folder.join("effects")).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -97,7 +98,7 @@ fn agent(folder: &Path, store: Arc<dyn Store>) -> Agent {
     };
     let workflow =
         Workflow::new("trip").node("trip", trip).edge(START, "trip").edge("trip", END).build().unwrap();
-    let tool = |name: &'static str, unfinished: Unfinished| {
+    let tool = |name: &'static str, unfinished: UnfinishedPolicy| {
         let home = folder.to_owned();
         let call = move |mail: Mail, context: ToolContext| {
             note(&home, &format!("{name} {} {}", mail.to, context.idempotency_key));
@@ -114,14 +115,14 @@ fn agent(folder: &Path, store: Arc<dyn Store>) -> Agent {
             Call::new("once", json!({ "to": "{input}" })),
             Call::new("again", json!({ "to": "{input}" })),
         ]))
-        .rule(Rule::always().text("It is sent, and all of it was said exactly once to whoever reads."));
+        .rule(Rule::always().text("It is sent, and every reader saw all of it exactly once."));
     let mut options = AgentOptions::default();
     options.lease = Duration::from_millis(300);
     Agent::builder()
         .workflow(workflow)
         .model("m", ScriptedModel::new(script))
-        .tool(tool("once", Unfinished::Fail))
-        .tool(tool("again", Unfinished::Repeat))
+        .tool(tool("once", UnfinishedPolicy::Fail))
+        .tool(tool("again", UnfinishedPolicy::Repeat))
         .store(store)
         .options(options)
         .build()
@@ -147,7 +148,7 @@ async fn drive_until_killed(folder: &Path, runs: usize) {
     let agent = agent(folder, store.clone());
     println!("it drives");
     loop {
-        agent.tend().await.unwrap();
+        agent.recover().await.unwrap();
         let mut open = 0;
         for number in 0..runs {
             let run = format!("run_{number}");
@@ -162,7 +163,7 @@ async fn drive_until_killed(folder: &Path, runs: usize) {
             }
         }
         for question in agent.questions(None, 100).await.unwrap() {
-            match agent.answer(Answered::given(question.request, "blue").by(None)).await {
+            match agent.answer(Answer::given(question.request, "blue").by(None)).await {
                 Err(error) if !matches!(error.kind(), ErrorKind::Answered | ErrorKind::Ended) => {
                     panic!("{error}");
                 }
@@ -177,7 +178,7 @@ async fn drive_until_killed(folder: &Path, runs: usize) {
     println!("it is done");
 }
 
-/// Looks at what is left. Gives it in words.
+/// Checks the remaining state. Returns a description.
 #[tokio::main(flavor = "current_thread")]
 async fn judge(folder: &Path, runs: usize, killed: usize) -> String {
     let store: Arc<dyn Store> = Arc::new(Embedded::open(folder.join("store")).unwrap());
@@ -197,7 +198,7 @@ async fn judge(folder: &Path, runs: usize, killed: usize) -> String {
         let parts: Vec<_> = view["messages"][0]["parts"].as_array().unwrap().iter().map(shown).collect();
         let lost = parts.contains(&"once unknown".to_owned());
         let once = if lost { "once unknown" } else { "once output-available" };
-        let said = "It is sent, and all of it was said exactly once to whoever reads.";
+        let said = "It is sent, and every reader saw all of it exactly once.";
         let expected = [
             "step-start",
             "Both at once.",
@@ -214,7 +215,7 @@ async fn judge(folder: &Path, runs: usize, killed: usize) -> String {
             let prefix = format!("{name} {run} ");
             done.iter().filter(|(line, _)| line.starts_with(&prefix)).map(|(_, times)| *times).collect()
         };
-        // One whose outcome nobody knows may not have begun.
+        // A call with an unknown outcome may not have begun.
         assert!(of("once") == [1] || (lost && of("once").is_empty()), "{run}: {:?}", of("once"));
         assert_eq!(of("again").len(), 1, "{run}: one key for one call");
         assert_eq!(of("paint").len(), 1, "{run}");
@@ -223,22 +224,24 @@ async fn judge(folder: &Path, runs: usize, killed: usize) -> String {
         takeovers += entries
             .iter()
             .filter(
-                |entry| matches!(entry, headwater_runtime::Entry::Effect(effect) if effect == "taken-over"),
+                |entry| matches!(entry, headwater_runtime::JournalEntry::Effect(effect) if effect == "taken-over"),
             )
             .count();
     }
     let again: u32 = done.values().map(|times| times - 1).sum();
-    // At most what was under way when a process died.
+    // At most the work that was in progress when a process died.
     assert!(again as usize <= killed * AT_ONCE * 2, "{again} effects were repeated");
     format!(
-        "{runs} runs taken up {takeovers} times, {unknown} calls of unknown outcome, {again} repeated by their key"
+        "{runs} runs resumed {takeovers} times, {unknown} calls of unknown outcome, {again} repeated by their key"
     )
 }
 
-/// A part of a message in a few words.
+/// A short form of a message part.
 fn shown(part: &Value) -> String {
     match (part["toolName"].as_str(), part["text"].as_str()) {
-        (Some(name), _) if part["errorText"].as_str().is_some_and(|error| error.contains("nobody knows")) => {
+        (Some(name), _)
+            if part["errorText"].as_str().is_some_and(|error| error.contains("it may have taken effect")) =>
+        {
             format!("{name} unknown")
         }
         (Some(name), _) => format!("{name} {}", part["state"].as_str().unwrap_or_default()),

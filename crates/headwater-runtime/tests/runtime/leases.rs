@@ -1,4 +1,5 @@
-//! Who drives a run: one process at a time, whatever the clocks say, and not for ever if it only ever dies.
+//! Leases: one process drives a run at a time, whatever the clocks show, and a run that keeps killing its
+//! process is abandoned.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -15,7 +16,7 @@ use headwater_models::scripted::{Rule, ScriptedModel, When};
 use headwater_protocol::{RunId, RunStatus};
 use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, Start};
 use headwater_store::{Clock as _, Embedded, Store, Time};
-use headwater_tools::{FunctionTool, ToolContext, ToolError, Unfinished};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, UnfinishedPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +30,7 @@ use crate::{
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool that ends when it is let, and knows how often it was called and whether it was dropped.
+/// A tool that ends on demand, counts its calls and notes whether it was dropped.
 #[derive(Clone)]
 struct Slow {
     calls: Arc<AtomicU64>,
@@ -42,7 +43,7 @@ impl Slow {
         Self { calls: Arc::default(), dropped: Arc::default(), go: Arc::new(Semaphore::new(0)) }
     }
 
-    fn tool(&self, name: &str, unfinished: Unfinished) -> FunctionTool<Nothing> {
+    fn tool(&self, name: &str, unfinished: UnfinishedPolicy) -> FunctionTool<Nothing> {
         struct OnDrop(Arc<AtomicBool>);
         impl Drop for OnDrop {
             fn drop(&mut self) {
@@ -87,7 +88,7 @@ fn calls_tools() -> ScriptedModel {
 #[tokio::test]
 async fn clock_steps_repeat_no_model_and_no_tool_call() {
     const DAY: i64 = 24 * 3_600;
-    // Steps of the wall clock alone, and of all clocks: a machine that stood still for so long.
+    // Steps of the wall clock alone, and of all clocks: a machine that was suspended for that long.
     for (step, all) in [(40, false), (DAY, false), (-DAY, false), (-40, false), (40, true), (DAY, true)] {
         let (store, clock) = memory();
         let (talker, model, slow) = (Talker::quiet("word ", 1), calls_tools(), Slow::new());
@@ -96,8 +97,8 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
                 .workflow(one(reply))
                 .model("talker", talker.clone())
                 .model("m", model.clone())
-                .tool(slow.tool("fragile", Unfinished::Fail))
-                .tool(slow.tool("repeatable", Unfinished::Repeat))
+                .tool(slow.tool("fragile", UnfinishedPolicy::Fail))
+                .tool(slow.tool("repeatable", UnfinishedPolicy::Repeat))
         });
         let mut runs = Vec::new();
         for number in 0..20 {
@@ -114,15 +115,19 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
             clock.set_wall(Time(clock.now().0.checked_add_signed(step * 1_000).unwrap()));
         }
         for _ in 0..3 {
-            let tended = world.agent.tend().await.unwrap();
-            assert_eq!(tended, headwater_runtime::Tended::default(), "{step} s: nothing is taken over");
+            let report = world.agent.recover().await.unwrap();
+            assert_eq!(
+                report,
+                headwater_runtime::RecoveryReport::default(),
+                "{step} s: nothing is taken over"
+            );
         }
         assert_eq!(world.agent.driving(), 20, "{step} s");
         talker.speak(10);
         slow.go.add_permits(10);
         world.idle().await;
         for (run, input) in runs {
-            let ran = Ran::of(world.agent.run(run)).await;
+            let ran = Ran::of(&world.agent, world.agent.run(run)).await;
             let expected = if input == "talk" { "word " } else { "It is done." };
             assert_eq!(*ran.result(), expected, "{step} s");
             assert_eq!(ran.count("attempt-retracted"), 0, "{step} s");
@@ -132,11 +137,11 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_driver_whose_lease_was_lost_stops_its_work_at_once() {
+async fn driver_without_lease_stops_its_work_at_once() {
     let (store, clock) = memory();
     let slow = Slow::new();
     let build = |slow: &Slow| {
-        let tool = slow.tool("repeatable", Unfinished::Repeat);
+        let tool = slow.tool("repeatable", UnfinishedPolicy::Repeat);
         |agent: headwater_runtime::AgentBuilder| {
             agent.workflow(one(reply)).model("m", calls_tools()).tool(tool)
         }
@@ -146,12 +151,12 @@ async fn a_driver_whose_lease_was_lost_stops_its_work_at_once() {
     while slow.calls() == 0 {
         tokio::task::yield_now().await;
     }
-    // To the first process no time passes: it stands still.
+    // For the first process no time passes: it is suspended.
     clock.advance(Duration::from_secs(60));
     let other = Slow::new();
     let second = World::on(store, clock, build(&other));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over, [run.id().clone()]);
-    // Its next renewal tells it.
+    assert_eq!(second.agent.recover().await.unwrap().taken_over, [run.id().clone()]);
+    // Its next renewal reports the loss.
     tokio::time::sleep(Duration::from_secs(11)).await;
     assert_eq!(first.agent.driving(), 0);
     assert!(slow.dropped.load(Ordering::SeqCst), "the tool is not left running");
@@ -161,7 +166,7 @@ async fn a_driver_whose_lease_was_lost_stops_its_work_at_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_only_ever_dies_is_given_up() {
+async fn run_that_always_crashes_is_abandoned() {
     let (store, clock) = memory();
     let talker = Talker::quiet("word ", 1);
     let build =
@@ -176,8 +181,8 @@ async fn a_run_that_only_ever_dies_is_given_up() {
         world.agent.abandon();
         clock.advance(Duration::from_secs(60));
         world = world.restarted(build);
-        let tended = world.agent.tend().await.unwrap();
-        assert_eq!(tended.taken_over.len(), usize::from(takeover < most), "takeover {takeover}");
+        let report = world.agent.recover().await.unwrap();
+        assert_eq!(report.taken_over.len(), usize::from(takeover < most), "takeover {takeover}");
     }
     let ran = world.settled(&run).await;
     assert_eq!(ran.code(), "run.abandoned");
@@ -185,11 +190,11 @@ async fn a_run_that_only_ever_dies_is_given_up() {
     assert_eq!(ran.run.summary().await.unwrap().status, RunStatus::Failed);
     assert_eq!(talker.asked(), u64::from(most) + 1, "and the model is not asked any more");
     clock.advance(Duration::from_secs(60));
-    assert_eq!(world.agent.tend().await.unwrap(), headwater_runtime::Tended::default());
+    assert_eq!(world.agent.recover().await.unwrap(), headwater_runtime::RecoveryReport::default());
 }
 
 #[tokio::test]
-async fn a_run_that_gets_further_each_time_is_not_given_up() {
+async fn run_that_makes_progress_is_not_abandoned() {
     async fn steps(cx: Cx, _: ()) -> NodeResult {
         for step in 0..30 {
             cx.step(&format!("s{step}"), || async { Ok(()) }).await?;
@@ -212,14 +217,14 @@ async fn a_run_that_gets_further_each_time_is_not_given_up() {
         world.agent.abandon();
         clock.advance(Duration::from_secs(60));
         world = world.restarted(build);
-        assert_eq!(world.agent.tend().await.unwrap().taken_over, std::slice::from_ref(&run));
+        assert_eq!(world.agent.recover().await.unwrap().taken_over, std::slice::from_ref(&run));
     }
     talker.speak(1_000);
     assert_eq!(world.settled(&run).await.status(), RunStatus::Finished);
 }
 
 #[tokio::test]
-async fn a_stop_is_reported_as_what_it_did() {
+async fn stop_reports_its_effect() {
     let talker = Talker::quiet("word ", 1);
     let world = World::with(one(reply), |agent| agent.model("talker", talker.clone()));
     let mut ended = [0, 0];
@@ -290,8 +295,8 @@ async fn drive(folder: &Path) {
         .workflow(one(reply))
         .model("talker", talker.clone())
         .model("m", model.clone())
-        .tool(slow.tool("fragile", Unfinished::Fail))
-        .tool(slow.tool("repeatable", Unfinished::Repeat))
+        .tool(slow.tool("fragile", UnfinishedPolicy::Fail))
+        .tool(slow.tool("repeatable", UnfinishedPolicy::Repeat))
         .options(options)
         .store(store)
         .build()
@@ -305,16 +310,16 @@ async fn drive(folder: &Path) {
         tokio::task::yield_now().await;
     }
     println!("all are under way");
-    // Whatever comes first after the process goes on: a renewal, or recovery.
+    // Either a renewal or recovery comes first after the process continues.
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        agent.tend().await.unwrap();
+        agent.recover().await.unwrap();
     }
     talker.speak(10);
     slow.go.add_permits(10);
     let (mut finished, mut retracted) = (0, 0);
     for run in runs {
-        let ran = Ran::of(agent.run(run)).await;
+        let ran = Ran::of(&agent, agent.run(run)).await;
         finished += u32::from(ran.status() == RunStatus::Finished);
         retracted += ran.count("attempt-retracted");
     }

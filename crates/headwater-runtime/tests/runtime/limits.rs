@@ -1,4 +1,4 @@
-//! What is larger than is kept ends the run or the call, once. Nothing is asked or called again for it.
+//! Data larger than its limit ends the run or the call once. Nothing is asked or called again.
 
 use std::{
     path::Path,
@@ -14,12 +14,12 @@ use headwater_models::{
     scripted::{Rule, ScriptedModel, When},
 };
 use headwater_protocol::RunStatus;
-use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, Start, Tended};
+use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, RecoveryReport, Start};
 use headwater_store::{
     Memory, MemoryOptions, ReadLimit, Store,
     embedded::{Embedded, Fsync, Options},
 };
-use headwater_tools::{FunctionTool, ToolContext, ToolError, Unfinished};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, UnfinishedPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -36,19 +36,19 @@ async fn talk(cx: Cx, input: String) -> NodeResult {
     Ok(Next::go().with_result(&reply.text.len())?)
 }
 
-/// Lets the leases run out, and looks whether anything is done about a run that has ended.
+/// Lets the leases expire and checks that an ended run is left alone.
 async fn assert_over(world: &World, ran: &Ran) {
     world.idle().await;
     world.clock.advance(Duration::from_secs(60));
-    assert_eq!(world.agent.tend().await.unwrap(), Tended::default());
+    assert_eq!(world.agent.recover().await.unwrap(), RecoveryReport::default());
     assert_eq!(world.agent.driving(), 0);
-    assert_eq!(ran.count("run-failed") + ran.count("run-finished"), 1, "readers are told the end once");
+    assert_eq!(ran.count("run-failed") + ran.count("run-finished"), 1, "readers see the end once");
 }
 
 #[tokio::test]
 async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
     let model = Talker::new("x".repeat(MB / 10), 200);
-    // A node that is tried again when it fails does not ask again either.
+    // A node with retries does not ask again either.
     let node = headwater_runtime::NodeOptions::default().retry(headwater_runtime::Retry::times(3));
     let workflow = headwater_runtime::Workflow::new("one")
         .node_with("node", node, talk)
@@ -69,7 +69,7 @@ struct Nothing {}
 
 #[tokio::test]
 async fn a_tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
-    for unfinished in [Unfinished::Repeat, Unfinished::Fail] {
+    for unfinished in [UnfinishedPolicy::Repeat, UnfinishedPolicy::Fail] {
         let calls = Arc::new(AtomicU64::new(0));
         let counted = calls.clone();
         let size = move |_: Nothing, _: ToolContext| {
@@ -91,11 +91,11 @@ async fn a_tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
         assert_over(&world, &ran).await;
         assert_eq!((model.asked(), calls.load(Ordering::Relaxed)), (2, 1), "{unfinished:?}");
         assert!(ran.wire().len() < 10_000, "nothing of it is kept");
-        assert!(told_of_size(&model), "the model is told");
+        assert!(told_of_size(&model), "the model gets the error");
     }
 }
 
-/// Whether the model was told that a tool gave too much.
+/// Whether the model got the error that a tool's output was too large.
 fn told_of_size(model: &ScriptedModel) -> bool {
     let calls = model.calls();
     let results = calls.iter().flat_map(|call| &call.messages).filter_map(|message| match message {
@@ -109,7 +109,7 @@ fn told_of_size(model: &ScriptedModel) -> bool {
 }
 
 #[tokio::test]
-async fn a_record_that_no_store_takes_ends_the_run() {
+async fn record_too_large_for_the_store_ends_the_run() {
     let done = Arc::new(AtomicU64::new(0));
     let counted = done.clone();
     let node = move |cx: Cx, _: String| {
@@ -132,7 +132,7 @@ async fn a_record_that_no_store_takes_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_question_that_no_store_takes_ends_the_run() {
+async fn question_too_large_for_the_store_ends_the_run() {
     async fn ask(cx: Cx, _: String) -> NodeResult {
         cx.interrupt(headwater_runtime::Text::new("?".repeat(2 * MB))).await?;
         Ok(Next::go())
@@ -144,14 +144,14 @@ async fn a_question_that_no_store_takes_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_fills_its_journal_ends_with_an_event() {
+async fn run_with_a_full_journal_ends_with_an_event() {
     async fn emits(cx: Cx, _: String) -> NodeResult {
         loop {
             cx.emit().status("s".repeat(1_000))?;
             tokio::task::yield_now().await;
         }
     }
-    // The limit of the run, and a store that takes less than that.
+    // Once with the limit of the run, and once with a store whose limit is lower.
     let (store, clock) = memory();
     let small: Arc<dyn Store> = Arc::new(Memory::with(MemoryOptions {
         max_journal_bytes: 1 << 20,
@@ -164,7 +164,7 @@ async fn a_run_that_fills_its_journal_ends_with_an_event() {
         let world = World::on(store, clock.clone(), |agent| agent.workflow(one(emits)).options(options));
         let ran = world.run("hi").await;
         assert_eq!(ran.code(), "run.too-large");
-        // Snapshots take a part of the room: they hold what an open visit has emitted.
+        // Snapshots take some of the space: they hold the emits of an open visit.
         assert!(ran.count("status") > 400, "{}", ran.count("status"));
         assert_over(&world, &ran).await;
     }
@@ -183,14 +183,14 @@ async fn run_that_crashed_at_its_limit_ends_or_can_be_stopped() {
         }
         world.agent.abandon();
         world.clock.advance(Duration::from_secs(60));
-        // The next process allows less than the run has.
+        // The next process has a lower limit than the size of the run.
         let mut options = AgentOptions::default();
         options.max_run_bytes = 300;
         let next = world.restarted(|agent| build(agent).options(options));
         if stop {
             next.agent.stop(&run, Some("enough")).await.unwrap();
         }
-        next.agent.tend().await.unwrap();
+        next.agent.recover().await.unwrap();
         let ran = next.settled(&run).await;
         match stop {
             true => assert_eq!(ran.status(), RunStatus::Cancelled),
@@ -198,7 +198,7 @@ async fn run_that_crashed_at_its_limit_ends_or_can_be_stopped() {
         }
         assert_eq!(talker.asked(), 1, "the model is not asked again");
         next.clock.advance(Duration::from_secs(60));
-        assert_eq!(next.agent.tend().await.unwrap(), Tended::default());
+        assert_eq!(next.agent.recover().await.unwrap(), RecoveryReport::default());
     }
 }
 
@@ -213,13 +213,18 @@ fn bytes_in(folder: &Path) -> u64 {
     files.map(|file| file.len()).sum()
 }
 
-/// Runs a workflow on a folder. Gives the bytes of its files, and the bytes of the events alone.
+/// Runs a workflow in a folder. Returns the size of its files, and of the events alone.
 async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (Ran, u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let store = embedded(folder.path());
     let agent = agent.store(store.clone()).build().unwrap();
     let run = agent.start(Start::new("hi")).await.unwrap();
-    let mut outcome = Ran { outcome: run.outcome().await.unwrap(), run: run.clone(), events: Vec::new() };
+    let mut outcome = Ran {
+        agent: agent.clone(),
+        outcome: run.outcome().await.unwrap(),
+        run: run.clone(),
+        events: Vec::new(),
+    };
     while agent.driving() > 0 {
         tokio::task::yield_now().await;
     }
@@ -315,7 +320,7 @@ fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
 }
 
 #[tokio::test]
-async fn tool_call_id_that_no_client_could_send_back_is_replaced() {
+async fn tool_call_id_that_clients_cannot_return_is_replaced() {
     let call = |id: &str| headwater_models::scripted::Call::new("size", json!({})).id(id);
     let long = "x".repeat(257);
     let model = scripted([

@@ -1,4 +1,4 @@
-//! How agents behave: one module for each promise.
+//! Tests of the runtime's guarantees, one module for each.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -34,12 +34,12 @@ mod processes;
 mod reason;
 mod recovery;
 mod replays;
-mod seeing;
 mod sessions;
 mod sharing;
 mod stalling;
 mod summaries;
 mod talker;
+mod telemetry;
 mod tools;
 mod values;
 mod workflows;
@@ -57,5 +57,5 @@ mod state;
 #[path = "../../examples/issues/tracker.rs"]
 mod tracker;
 
-// The examples take it from their own crate.
+// The examples import it from their own crate.
 use examples::single;

@@ -1,4 +1,5 @@
-//! Tools of MCP servers in runs: what a server offers is asked once, its calls are made once, and it is gone afterwards.
+//! Tools of MCP servers: a server's tools are listed once, its calls are made once, and it is stopped
+//! afterwards.
 
 use std::{
     fs,
@@ -9,7 +10,7 @@ use std::{
 
 use headwater_models::scripted::{Script, ScriptedModel};
 use headwater_protocol::{Event, RunStatus, ToolOutput};
-use headwater_runtime::{AgentBuilder, AgentFile, Answer, Answered, FileOptions, Start, replay};
+use headwater_runtime::{AgentBuilder, AgentFile, Answer, AnswerValue, FileOptions, Start, replay};
 use headwater_store::Memory;
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ async fn run(world: &World, name: &str) -> Ran {
     world.start(Start::new("Which bug is the oldest?").workflow(name)).await
 }
 
-/// The processes whose command line holds this word.
+/// The number of processes whose command line contains this word.
 fn processes_with(word: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let lines = all.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
@@ -67,7 +68,7 @@ async fn the_model_looks_issues_up_and_answers() {
 }
 
 #[tokio::test]
-async fn readers_may_be_shown_nothing_of_the_calls() {
+async fn calls_can_be_hidden_from_readers() {
     if !has_node() {
         return;
     }
@@ -77,31 +78,29 @@ async fn readers_may_be_shown_nothing_of_the_calls() {
 }
 
 #[tokio::test]
-async fn a_person_agrees_refuses_or_changes_the_input() {
+async fn approval_is_granted_refused_or_edited() {
     if !has_node() {
         return;
     }
-    // Agrees to the first call and refuses the second.
+    // Approves the first call and refuses the second.
     let ran = run(&world(), "approved").await;
     let first = ran.approval().await;
-    let ran =
-        ran.send(Answered::approved(first.request.clone()).token(first.token().unwrap())).await.unwrap();
+    let ran = ran.send(Answer::approved(first.request.clone()).token(first.token().unwrap())).await.unwrap();
     let second = ran.approval().await;
-    let refused = Answered::denied(second.request.clone(), Some("not this one"));
+    let refused = Answer::denied(second.request.clone(), Some("not this one"));
     let ran = ran.send(refused.token(second.token().unwrap())).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Finished);
     assert_eq!((ran.count("tool-denied"), outputs(&ran)), (1, vec!["search_issues".to_owned()]));
 
-    // Changes the input of the first.
+    // Edits the input of the first call.
     let ran = run(&world(), "approved").await;
     let first = ran.approval().await;
     let input = Some(json!({ "state": "closed", "limit": 1 }));
-    let answer = Answer::Approval { approved: true, reason: None, input };
-    let edited = Answered::new(first.request.clone(), answer);
+    let answer = AnswerValue::Approval { approved: true, reason: None, input };
+    let edited = Answer::new(first.request.clone(), answer);
     let ran = ran.send(edited.token(first.token().unwrap())).await.unwrap();
     let again = ran.approval().await;
-    let ran =
-        ran.send(Answered::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
+    let ran = ran.send(Answer::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
     assert_eq!(outputs(&ran), ["search_issues"]);
     assert!(ran.wire().contains("closed"), "{}", ran.wire());
 }
@@ -123,7 +122,7 @@ async fn tools_come_before_a_question_or_after_it() {
     assert_eq!((ran.status(), outputs(&ran).len()), (RunStatus::Finished, 2));
 }
 
-/// An agent whose server is a copy in a folder of its own.
+/// An agent whose server is a copy in its own folder.
 fn copied() -> (tempfile::TempDir, AgentFile) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let folder = tempfile::tempdir().unwrap();
@@ -138,25 +137,24 @@ fn copied() -> (tempfile::TempDir, AgentFile) {
 }
 
 #[tokio::test]
-async fn a_file_describes_its_servers_and_a_replay_needs_none_of_them() {
+async fn replay_of_a_file_needs_no_mcp_server() {
     if !has_node() {
         return;
     }
     let (folder, file) = copied();
     let agent = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
-    let ran = Ran::of(agent.start(Start::new("What hangs?")).await.unwrap()).await;
-    // One of the two tools needs a person.
+    let ran = Ran::of(&agent, agent.start(Start::new("What hangs?")).await.unwrap()).await;
+    // One of the two tools needs an approval.
     assert_eq!(outputs(&ran), ["search_issues"]);
     let asked = ran.approval().await;
-    let ran =
-        ran.send(Answered::approved(asked.request.clone()).token(asked.token().unwrap())).await.unwrap();
+    let ran = ran.send(Answer::approved(asked.request.clone()).token(asked.token().unwrap())).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Finished, "{:?}", ran.outcome.state.run().error);
     assert_eq!(ran.text(), "The export hangs for large projects.");
     let word = folder.path().to_str().unwrap().to_owned();
     assert_eq!(processes_with(&word), 0, "no server is left");
 
     let listed = ran.run.entries().await.unwrap().into_iter().filter(|entry| match entry {
-        headwater_runtime::Entry::Effect(effect) => {
+        headwater_runtime::JournalEntry::Effect(effect) => {
             effect.pointer("/done/kind").and_then(Value::as_str) == Some("mcp")
         }
         _ => false,
@@ -168,18 +166,18 @@ async fn a_file_describes_its_servers_and_a_replay_needs_none_of_them() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_started_fails_the_node_and_says_which() {
+async fn server_that_cannot_start_fails_the_node_and_is_named() {
     let text = "name: a\nmcp: { gone: { command: no-such-program } }\nmodels: { m: { script: { name: m, rules: [{ say: [{ text: Hi }] }] } } }\n\
                 workflows: { w: { start: n, nodes: { n: { reason: { model: m, mcp: [gone] } } } } }\n";
     let file = AgentFile::parse("a.yaml", text).unwrap();
     let agent = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
-    let ran = Ran::of(agent.start(Start::new("Hi")).await.unwrap()).await;
+    let ran = Ran::of(&agent, agent.start(Start::new("Hi")).await.unwrap()).await;
     assert_eq!(ran.code(), "mcp.start");
     assert!(ran.error().contains("no-such-program"), "{}", ran.error());
 }
 
 #[test]
-fn mistakes_in_the_description_of_a_server_have_their_place() {
+fn errors_in_a_server_definition_have_positions() {
     let with = |mcp: &str, reason: &str| {
         format!(
             "name: a\nmcp: {{ tracker: {mcp} }}\nmodels: {{ m: \"p:m\" }}\nworkflows:\n  w:\n    start: n\n    nodes:\n      n: {{ reason: {{ model: m, mcp: [{reason}] }} }}\n"
@@ -187,20 +185,16 @@ fn mistakes_in_the_description_of_a_server_have_their_place() {
     };
     for (mcp, reason, says) in [
         ("{ command: x }", "traker", "a.yaml:8:38: there is no MCP server `traker`: did you mean `tracker`?"),
-        ("{ command: x }", "tracker, tracker", "a.yaml:8:47: the MCP server `tracker` is named twice"),
-        ("{}", "tracker", "a.yaml:2:8: the MCP server `tracker` is nowhere"),
+        ("{ command: x }", "tracker, tracker", "a.yaml:8:47: the MCP server `tracker` is listed twice"),
+        ("{}", "tracker", "a.yaml:2:8: the MCP server `tracker` has neither a `command` nor a `url`"),
         (
             "{ command: x, url: \"http://h\" }",
             "tracker",
-            "a.yaml:2:8: the MCP server `tracker` has a `command` and a `url`",
+            "a.yaml:2:8: the MCP server `tracker` has both a `command` and a `url`",
         ),
-        (
-            "{ url: \"http://h\", args: [a] }",
-            "tracker",
-            "a.yaml:2:8: `args` is for a server with a `command`",
-        ),
-        ("{ command: x, bearer_env: T }", "tracker", "a.yaml:2:8: `bearer_env` is for a server with a `url`"),
-        ("{ url: example.com }", "tracker", "a.yaml:2:24: `example.com` is no address"),
+        ("{ url: \"http://h\", args: [a] }", "tracker", "a.yaml:2:8: `args` needs a server with a `command`"),
+        ("{ command: x, bearer_env: T }", "tracker", "a.yaml:2:8: `bearer_env` needs a server with a `url`"),
+        ("{ url: example.com }", "tracker", "a.yaml:2:24: invalid URL `example.com`"),
         ("{ comand: x }", "tracker", "unknown field `comand`: did you mean `command`?"),
         ("{ command: x, approval: maybe }", "tracker", "`true`, `false`, or a list of tools"),
     ] {
@@ -214,13 +208,15 @@ fn mistakes_in_the_description_of_a_server_have_their_place() {
 }
 
 #[test]
-fn the_servers_of_the_docs_are_described_as_files_take_them() {
+fn definitions_of_the_docs_that_need_keys_or_servers_are_valid() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/yaml.md");
     let docs = fs::read_to_string(docs).unwrap();
-    let (_, rest) = docs.split_once("```yaml servers\n").unwrap();
-    let (example, _) = rest.split_once("```").unwrap();
-    AgentFile::parse("docs.yaml", example).unwrap_or_else(|errors| panic!("{errors}\n{example}"));
     let schema = headwater_tools::Schema::new(AgentFile::json_schema()).unwrap();
-    let value: Value = serde_saphyr::from_str(example).unwrap();
-    schema.check(&value).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    for kind in ["servers", "models", "http"] {
+        let (_, rest) = docs.split_once(&format!("```yaml {kind}\n")).unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        AgentFile::parse("docs.yaml", example).unwrap_or_else(|errors| panic!("{errors}\n{example}"));
+        let value: Value = serde_saphyr::from_str(example).unwrap();
+        schema.check(&value).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    }
 }

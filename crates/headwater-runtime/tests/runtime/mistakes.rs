@@ -1,4 +1,4 @@
-//! Mistakes that others made and that must not be made here. Those that belong to one hook are beside that hook's tests.
+//! Regression tests for mistakes of similar systems. Those about one hook are in that hook's tests.
 
 use std::{
     fmt,
@@ -12,7 +12,7 @@ use std::{
 use headwater_models::scripted::{Rule, When};
 use headwater_protocol::{RunStatus, Usage};
 use headwater_runtime::{
-    AgentOptions, Answered, Cx, END, Next, NodeError, NodeOptions, NodeResult, Retry, START, Start, Text,
+    AgentOptions, Answer, Cx, END, Next, NodeError, NodeOptions, NodeResult, Retry, START, Start, Text,
     Workflow,
 };
 use headwater_tools::{FunctionTool, ToolError, schemars::JsonSchema};
@@ -27,7 +27,7 @@ async fn go(_: Cx, _: ()) -> NodeResult {
 }
 
 #[tokio::test]
-async fn a_node_without_a_condition_is_not_led_by_the_condition_of_an_earlier_one() {
+async fn condition_of_an_earlier_node_does_not_apply() {
     async fn conditional(_: Cx, _: ()) -> NodeResult {
         Ok(Next::condition("go"))
     }
@@ -53,7 +53,7 @@ async fn a_node_without_a_condition_is_not_led_by_the_condition_of_an_earlier_on
 }
 
 #[tokio::test]
-async fn each_message_of_a_run_is_kept_once() {
+async fn messages_of_a_run_are_stored_once() {
     let say = |text: &'static str| move |_: Cx, _: ()| std::future::ready(Ok(Next::message(text)));
     let workflow = Workflow::new("w")
         .node("a", say("one "))
@@ -70,7 +70,7 @@ async fn each_message_of_a_run_is_kept_once() {
 }
 
 #[tokio::test]
-async fn the_passes_of_a_tool_loop_count_in_the_usage_of_the_run() {
+async fn tool_loop_passes_count_in_the_usage_of_the_run() {
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
     async fn node(cx: Cx, _: ()) -> NodeResult {
@@ -90,7 +90,7 @@ async fn the_passes_of_a_tool_loop_count_in_the_usage_of_the_run() {
 }
 
 #[tokio::test]
-async fn an_answer_is_not_used_up_by_a_node_that_fails_after_it() {
+async fn answer_survives_a_failure_after_it() {
     let tried = Arc::new(AtomicU32::new(0));
     let counted = tried.clone();
     let node = move |cx: Cx, _: ()| {
@@ -111,7 +111,7 @@ async fn an_answer_is_not_used_up_by_a_node_that_fails_after_it() {
 }
 
 #[tokio::test]
-async fn an_answer_adds_nothing_to_the_data_of_its_own_accord() {
+async fn answer_is_not_added_to_the_data_automatically() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.interrupt(Text::new("Where?")).await?;
         Ok(Next::go())
@@ -129,7 +129,7 @@ async fn an_answer_adds_nothing_to_the_data_of_its_own_accord() {
 }
 
 #[tokio::test]
-async fn a_run_without_a_session_shares_nothing_with_another() {
+async fn runs_without_a_session_share_nothing() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let before: usize = cx.workflow_state("count", 0)?.get()?;
         cx.workflow_state("count", 0)?.set(before + 1)?;
@@ -144,7 +144,7 @@ async fn a_run_without_a_session_shares_nothing_with_another() {
 }
 
 #[tokio::test]
-async fn what_finished_runs_leave_is_let_go_of_when_its_time_is_over() {
+async fn ended_runs_are_deleted_after_their_retention() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.interrupt(Text::new("Who?")).await?;
         Ok(Next::go())
@@ -158,7 +158,7 @@ async fn what_finished_runs_leave_is_let_go_of_when_its_time_is_over() {
     world.idle().await;
     assert_eq!(world.agent.runs(None, 10).await.unwrap().len(), 3);
     world.clock.advance(Duration::from_secs(8 * 24 * 3600));
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     assert!(world.agent.runs(None, 10).await.unwrap().is_empty());
     let left = world.store.list("", None, 100).await.unwrap();
     let keys: Vec<_> =
@@ -166,7 +166,7 @@ async fn what_finished_runs_leave_is_let_go_of_when_its_time_is_over() {
     assert!(keys.is_empty(), "{keys:?}");
 }
 
-/// Keeps every line that is logged.
+/// Collects every log line.
 struct Log(Mutex<String>);
 
 struct Line<'a>(&'a mut String);
@@ -207,7 +207,7 @@ async fn no_token_and_no_context_is_ever_logged() {
     let world = World::of(one(node));
     let ran = world.start(Start::new("").runtime_context(json!({ "key": "TOP-SECRET" }))).await;
     let right = token(ran.question());
-    let wrong = Answered::given(ran.question().request.clone(), "Ada").token(format!("{right}x"));
+    let wrong = Answer::given(ran.question().request.clone(), "Ada").token(format!("{right}x"));
     let error = ran.send(wrong).await.unwrap_err();
     let ran = ran.answer("Ada").await;
     assert_eq!(ran.status(), RunStatus::Failed);
@@ -221,7 +221,7 @@ async fn no_token_and_no_context_is_ever_logged() {
 }
 
 #[tokio::test]
-async fn what_readers_get_at_the_end_is_the_result_and_not_the_state_of_the_run() {
+async fn run_end_carries_the_result_and_not_the_state() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.workflow_state("inner", "state-secret".to_owned())?;
         Ok(Next::data(&json!({ "a": "data-secret" }))?.with_result(&"public")?)

@@ -1,4 +1,4 @@
-//! What nodes are given and keep, and what stays the same when they are run again.
+//! The input, data and state of nodes, and what stays the same on replay.
 
 use std::{
     sync::{
@@ -59,7 +59,7 @@ async fn data_is_merged_key_by_key_and_read_by_type() {
 }
 
 #[tokio::test]
-async fn an_input_that_does_not_fit_names_the_field_and_what_there_is() {
+async fn invalid_input_names_the_field_and_the_available_data() {
     #[derive(Deserialize)]
     struct Wanted {
         #[serde(rename = "city")]
@@ -78,7 +78,7 @@ async fn an_input_that_does_not_fit_names_the_field_and_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_message_equal_to_streamed_text_is_not_sent_twice() {
+async fn message_equal_to_streamed_text_is_not_sent_twice() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let reply = cx.reason("writer").input(&*input).emit(input != "quiet").await?;
         Ok(Next::message(match &*input {
@@ -100,7 +100,7 @@ async fn a_message_equal_to_streamed_text_is_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_node_may_show_a_finished_object_and_only_the_result_is_public() {
+async fn finished_object_is_shown_and_only_the_result_is_public() {
     async fn node(_: Cx, _: ()) -> NodeResult {
         let next = Next::data(&json!({ "inner": "not for readers" }))?
             .with_structured("report", json!({ "rows": 3 }))
@@ -162,7 +162,7 @@ async fn node_state_is_kept_for_its_node_and_workflow_state_for_all() {
 }
 
 #[tokio::test]
-async fn a_state_is_replaced_as_a_whole() {
+async fn state_is_replaced_as_a_whole() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let state = cx.workflow_state("object", json!({ "x": 1, "y": { "z": 2 } }))?;
         state.set(json!({ "x": 9 }))?;
@@ -246,7 +246,7 @@ async fn state_and_data_that_are_too_large_or_do_not_serialise_are_typed_errors(
 }
 
 #[tokio::test]
-async fn time_chance_names_and_steps_are_the_same_when_a_node_is_run_again() {
+async fn time_randomness_ids_and_steps_are_the_same_on_replay() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let node = {
         let seen = seen.clone();
@@ -282,7 +282,7 @@ async fn time_chance_names_and_steps_are_the_same_when_a_node_is_run_again() {
 }
 
 #[tokio::test]
-async fn a_step_that_failed_fails_again_until_the_node_is_retried() {
+async fn failed_step_fails_again_until_the_node_is_retried() {
     let done = Arc::new(AtomicU32::new(0));
     let node = {
         let done = done.clone();
@@ -305,7 +305,7 @@ async fn a_step_that_failed_fails_again_until_the_node_is_retried() {
 }
 
 #[tokio::test]
-async fn context_is_given_to_nodes_and_never_told_to_readers() {
+async fn context_reaches_nodes_and_never_readers() {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct App {

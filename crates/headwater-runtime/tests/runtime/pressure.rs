@@ -1,4 +1,4 @@
-//! A store that cannot keep up slows models down. It never costs an attempt.
+//! A store that cannot keep up slows models down, and never costs an attempt.
 
 use headwater_protocol::{RunId, RunStatus};
 use headwater_runtime::{Cx, Next, NodeResult, Start};
@@ -30,7 +30,7 @@ async fn streams_wait_for_a_stalled_disk_and_no_model_is_asked_again() {
     while model.asked() < RUNS as u64 {
         tokio::task::yield_now().await;
     }
-    // Each says one after the other, so that none is done before the disk stalls.
+    // The deltas come one at a time, so that no model finishes before the disk stalls.
     for round in 1..=5 {
         model.speak(RUNS);
         while model.said() < (round * RUNS) as u64 {
@@ -48,16 +48,16 @@ async fn streams_wait_for_a_stalled_disk_and_no_model_is_asked_again() {
     }
     let taken = model.said() - before;
     assert!(taken <= 2 * RUNS as u64, "{taken} deltas were taken while there was no room for them");
-    assert_eq!(world.agent.driving(), RUNS, "nobody lets go of a run");
+    assert_eq!(world.agent.driving(), RUNS, "no driver releases a run");
 
     store.stall(false);
     world.idle().await;
     for run in runs {
-        let ran = Ran::of(world.agent.run(run)).await;
+        let ran = Ran::of(&world.agent, world.agent.run(run)).await;
         assert_eq!(*ran.result(), 20 * "word ".len());
         assert_eq!(ran.text(), "word ".repeat(20));
         assert_eq!(ran.count("attempt-retracted"), 0);
-        assert_eq!(ran.told().iter().filter(|kind| **kind == "status").count(), 2);
+        assert_eq!(ran.emitted().iter().filter(|kind| **kind == "status").count(), 2);
     }
     assert_eq!(model.asked(), RUNS as u64);
     assert!(store.refused() > 0, "some records had to wait");
@@ -99,7 +99,7 @@ async fn a_run_can_be_stopped_while_its_store_stalls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_without_room_does_not_count_for_the_timeout_of_a_call() {
+async fn time_blocked_by_the_store_does_not_count_for_the_timeout_of_a_call() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let minute = std::time::Duration::from_secs(60);
         let reply = cx.reason("m").input(input).attempts(1).timeout(minute).await?;
@@ -119,7 +119,7 @@ async fn time_without_room_does_not_count_for_the_timeout_of_a_call() {
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
     store.stall(false);
     world.idle().await;
-    let ran = Ran::of(run).await;
+    let ran = Ran::of(&world.agent, run).await;
     assert_eq!(*ran.result(), "word word word ");
     assert_eq!(model.asked(), 1);
 }

@@ -1,5 +1,5 @@
-//! Several processes on one store: each can do everything with a run that another one drives, and takes over what another
-//! one leaves.
+//! Several processes on one store: each can read, answer and stop the runs of another, and takes over
+//! abandoned ones.
 
 mod leaving;
 mod sessions;
@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use headwater_protocol::{EventKind, RunId, RunStatus};
-use headwater_runtime::{AgentBuilder, Answered, Cx, Next, NodeResult, Run, Start, Text};
+use headwater_runtime::{AgentBuilder, Answer, Cx, Next, NodeResult, Run, Start, Text};
 use headwater_store::{Expect, JournalId, ReadLimit, Store as _};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     talker::Talker,
 };
 
-/// Says what the model says, or asks and says it at the same time.
+/// Emits the model's reply, and asks a question at the same time for some inputs.
 async fn reply(cx: Cx, input: String) -> NodeResult {
     if input != "ask" {
         cx.reason("talker").input(input).await?;
@@ -41,7 +41,7 @@ fn two(talker: &Talker) -> (World, World) {
     (first, second)
 }
 
-/// Starts a run, and waits until its model was asked.
+/// Starts a run and waits until its model is called.
 async fn start(world: &World, talker: &Talker, input: &str) -> Run {
     let asked = talker.asked();
     let run = world.agent.start(Start::new(input)).await.unwrap();
@@ -86,8 +86,8 @@ async fn answer_from_another_process_is_taken_by_the_driver() {
     let request = [open.request.as_str()];
     assert!(there.awaits_elsewhere(&request).await.unwrap(), "what it asks is known everywhere");
     assert!(!run.awaits_elsewhere(&request).await.unwrap(), "it is driven here");
-    second.agent.answer(Answered::given(open.request, "blue").by(None)).await.unwrap();
-    // The model is still speaking.
+    second.agent.answer(Answer::given(open.request, "blue").by(None)).await.unwrap();
+    // The model is still streaming.
     until(&there, EventKind::InterruptAnswered).await;
     assert_eq!(first.agent.driving(), 1);
     talker.speak(1);
@@ -133,17 +133,18 @@ async fn each_run_of_a_dead_process_is_taken_over_by_one_of_those_that_find_it()
     first.clock.advance(Duration::from_secs(60));
     let other = || World::on(Connection::new(first.store.clone()), first.clock.clone(), with(&talker));
     let others = [other(), other(), other()];
-    let tended = tokio::join!(others[0].agent.tend(), others[1].agent.tend(), others[2].agent.tend());
-    let tended = [tended.0.unwrap(), tended.1.unwrap(), tended.2.unwrap()];
-    let mut taken: Vec<RunId> = tended.iter().flat_map(|tended| tended.taken_over.clone()).collect();
+    let report =
+        tokio::join!(others[0].agent.recover(), others[1].agent.recover(), others[2].agent.recover());
+    let report = [report.0.unwrap(), report.1.unwrap(), report.2.unwrap()];
+    let mut taken: Vec<RunId> = report.iter().flat_map(|report| report.taken_over.clone()).collect();
     taken.sort();
     runs.sort();
     assert_eq!(taken, runs, "each by one");
-    assert!(tended.iter().all(|tended| tended.stuck.is_empty()), "who comes late is quiet: {tended:?}");
-    assert!(tended.iter().all(|tended| !tended.taken_over.is_empty()), "each takes some: {tended:?}");
+    assert!(report.iter().all(|report| report.stuck.is_empty()), "who comes late is quiet: {report:?}");
+    assert!(report.iter().all(|report| !report.taken_over.is_empty()), "each takes some: {report:?}");
     talker.speak(20);
     for run in &runs {
-        let ran = Ran::of(others[0].agent.run(run.clone())).await;
+        let ran = Ran::of(&others[0].agent, others[0].agent.run(run.clone())).await;
         assert_eq!((ran.text().as_str(), ran.status()), ("word ", RunStatus::Finished));
         assert_eq!(ran.count("run-finished"), 1);
     }
@@ -159,10 +160,14 @@ async fn process_takes_over_no_more_runs_than_it_has_room_for() {
     }
     first.agent.abandon();
     first.clock.advance(Duration::from_secs(60));
-    assert_eq!(second.agent.tend_within(0).await.unwrap().taken_over.len(), 0);
-    assert_eq!(second.agent.tend_within(3).await.unwrap().taken_over.len(), 3);
+    assert_eq!(second.agent.recover_within(0).await.unwrap().taken_over.len(), 0);
+    assert_eq!(second.agent.recover_within(3).await.unwrap().taken_over.len(), 3);
     let third = first.restarted(with(&talker));
-    assert_eq!(third.agent.tend_within(3).await.unwrap().taken_over.len(), 2, "the rest is left to others");
+    assert_eq!(
+        third.agent.recover_within(3).await.unwrap().taken_over.len(),
+        2,
+        "the rest is left to others"
+    );
     talker.speak(5);
     second.idle().await;
     third.idle().await;
@@ -185,22 +190,22 @@ async fn driver_that_was_cut_off_is_fenced_and_its_readers_go_on_with_the_new_on
         let run = run.clone();
         async move { run.events(0).map(Result::unwrap).collect::<Vec<_>>().await }
     });
-    // Two deltas that are seen there and nowhere else.
+    // Two deltas that are visible only there.
     talker.speak(2);
     let journal = JournalId::from(run.id().as_str());
     while connection.read(&journal, kept, ReadLimit::default()).await.unwrap().records.len() < 2 {
         tokio::task::yield_now().await;
     }
     let there = store.info(&journal).await.unwrap().unwrap();
-    assert_eq!(there.tail.last, kept, "nobody else sees them");
+    assert_eq!(there.tail.last, kept, "no other process sees them");
 
     clock.advance(Duration::from_secs(60));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over, [run.id().clone()]);
+    assert_eq!(second.agent.recover().await.unwrap().taken_over, [run.id().clone()]);
     while talker.asked() < 2 {
         tokio::task::yield_now().await;
     }
     connection.restore();
-    // Its next renewal tells it.
+    // Its next renewal reports the loss.
     tokio::time::sleep(Duration::from_secs(11)).await;
     first.idle().await;
     talker.speak(8);
@@ -224,7 +229,7 @@ async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
     let connection = Connection::new(store.clone());
     let first = World::on(connection.clone(), clock.clone(), with(&talker));
     let second = World::on(store, clock.clone(), with(&talker));
-    // It stands still in the middle of starting a run.
+    // It is suspended while starting a run.
     connection.hold_puts(Some("run/"));
     let starting = tokio::spawn({
         let agent = first.agent.clone();
@@ -235,7 +240,7 @@ async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(60));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over, [RunId::from("run_1")]);
+    assert_eq!(second.agent.recover().await.unwrap().taken_over, [RunId::from("run_1")]);
     assert_eq!(second.settled(&"run_1".into()).await.status(), RunStatus::Finished);
     connection.hold_puts(None);
     starting.await.unwrap().unwrap();
@@ -245,7 +250,7 @@ async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
     assert_eq!(talker.asked(), 1, "the fenced driver asks no model");
 }
 
-/// A run whose driver stands still while it asks, and that another process has taken over meanwhile.
+/// A run whose driver is suspended while asking, and that another process has taken over.
 async fn paused_while_asking(
     talker: &Talker,
     other: impl Fn(AgentBuilder) -> AgentBuilder,
@@ -260,23 +265,23 @@ async fn paused_while_asking(
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(60));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over, std::slice::from_ref(&run));
+    assert_eq!(second.agent.recover().await.unwrap().taken_over, std::slice::from_ref(&run));
     second.idle().await;
     (connection, first, second, run)
 }
 
 #[tokio::test]
-async fn question_of_a_fenced_driver_does_not_open_again_what_was_answered() {
+async fn question_of_a_fenced_driver_does_not_reopen_an_answered_one() {
     let talker = Talker::new("word ", 1);
     let (connection, first, second, run) = paused_while_asking(&talker, with(&talker)).await;
     let open = second.agent.open_questions(&run).await.unwrap().remove(0);
-    second.agent.answer(Answered::given(open.request.clone(), "blue").by(None)).await.unwrap();
+    second.agent.answer(Answer::given(open.request.clone(), "blue").by(None)).await.unwrap();
     assert_eq!(second.settled(&run).await.text(), "word blue");
     connection.hold_puts(None);
     first.idle().await;
     assert!(second.agent.questions(None, 100).await.unwrap().is_empty(), "it is not open again");
     assert!(second.agent.questions_of(None, None, 100).await.unwrap().questions.is_empty());
-    let late = second.agent.answer(Answered::given(open.request, "red").by(None)).await.unwrap_err();
+    let late = second.agent.answer(Answer::given(open.request, "red").by(None)).await.unwrap_err();
     assert_eq!(late.code(), "request.answered", "{late}");
 }
 
@@ -293,7 +298,7 @@ async fn question_of_a_fenced_driver_is_removed_where_the_new_one_does_not_ask()
     first.idle().await;
     for prefix in ["question/", "question-of/"] {
         let left = second.store.list(prefix, None, 10).await.unwrap();
-        assert!(left.is_empty(), "nobody would take an answer to it: {left:?}");
+        assert!(left.is_empty(), "no driver would process an answer to it: {left:?}");
     }
 }
 
@@ -308,7 +313,7 @@ async fn recovery_looks_at_one_page_of_open_questions_at_a_time() {
     let connection = Connection::new(store);
     let world = World::on(connection.clone(), clock, with(&talker));
     for _ in 0..4 {
-        world.agent.tend().await.unwrap();
+        world.agent.recover().await.unwrap();
     }
     let pages = connection.listed("question-of/");
     let after = |number: usize| {
@@ -338,7 +343,7 @@ async fn active_runs_are_counted_over_all_processes() {
         "neither those that wait nor those that ended"
     );
     let open = second.agent.open_questions(asks.id()).await.unwrap().remove(0);
-    second.agent.answer(Answered::given(open.request, "blue").by(Some("ann".into()))).await.unwrap();
+    second.agent.answer(Answer::given(open.request, "blue").by(Some("ann".into()))).await.unwrap();
     second.idle().await;
     assert_eq!(second.agent.active_runs("ann", 10).await.unwrap(), 0);
 }

@@ -1,4 +1,4 @@
-//! Asking models: what reaches them, what of their answers readers see, and what the call gives.
+//! Model calls: the request, the streamed output, and the result.
 
 mod failover;
 
@@ -12,8 +12,8 @@ use headwater_protocol::{
     BlockKind, DataEvent, Event, EventKind, FinishReason, RunStatus, StructuredStatus, ToolSpec, Usage,
 };
 use headwater_runtime::{
-    AgentBuilder, AgentFile, Cx, END, Failover, FileOptions, Next, NodeResult, Reply, START, Start,
-    Structured, Text, Workflow,
+    AgentBuilder, AgentFile, Cx, END, Failover, FileOptions, Next, NodeResult, ReasonReply, START, Start,
+    StructuredOutput, Text, Workflow,
 };
 use headwater_tools::{ClientTool, Schema, schemars::JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ fn draft() -> Value {
     json!({ "subject": "Beta", "body": "Hi team, beta is open.", "bullets": ["Faster", "Live"] })
 }
 
-fn shown() -> Structured {
-    Structured::new("email.compose").set("subject").text("body").append("bullets")
+fn shown() -> StructuredOutput {
+    StructuredOutput::new("email.compose").set("subject").text("body").append("bullets")
 }
 
 fn world<T: serde::de::DeserializeOwned + 'static>(
@@ -55,7 +55,7 @@ fn updates(ran: &Ran) -> Vec<(&str, &str)> {
     updates
 }
 
-fn words<T>(reply: &Reply<T>) -> Value {
+fn words<T>(reply: &ReasonReply<T>) -> Value {
     let warnings: Vec<_> = reply.warnings.iter().map(|warning| &warning.feature).collect();
     json!({
         "text": reply.text,
@@ -122,7 +122,7 @@ async fn every_option_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn a_text_is_streamed_and_what_the_model_said_of_it_is_given() {
+async fn text_is_streamed_and_returned_with_its_metadata() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").input("Hi").await?;
         let so_far = cx.usage();
@@ -157,7 +157,7 @@ async fn a_text_is_streamed_and_what_the_model_said_of_it_is_given() {
 }
 
 #[tokio::test]
-async fn what_is_not_to_be_emitted_is_not_told_at_all() {
+async fn hidden_output_emits_no_events() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let ask = cx.reason("writer").input("Hi").emit(false);
         let text = if input == "object" {
@@ -174,13 +174,13 @@ async fn what_is_not_to_be_emitted_is_not_told_at_all() {
     let world = world(node, &model);
     for input in ["text", "object"] {
         let ran = world.run(input).await;
-        assert_eq!(ran.told(), ["run-finished"], "{input}");
+        assert_eq!(ran.emitted(), ["run-finished"], "{input}");
     }
     assert_eq!(model.asked(), 2);
 }
 
 #[tokio::test]
-async fn a_text_that_is_not_streamed_comes_in_one_piece() {
+async fn text_without_streaming_comes_in_one_piece() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("Hi").stream(false).await?;
         Ok(Next::go())
@@ -194,7 +194,7 @@ async fn a_text_that_is_not_streamed_comes_in_one_piece() {
 }
 
 #[tokio::test]
-async fn an_object_streams_field_by_field_in_one_stream_and_never_as_text() {
+async fn object_streams_by_field_in_one_stream_and_never_as_text() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx
             .reason("writer")
@@ -233,11 +233,11 @@ async fn an_object_streams_field_by_field_in_one_stream_and_never_as_text() {
 }
 
 #[tokio::test]
-async fn an_object_without_fields_or_not_streamed_is_shown_when_it_is_complete() {
+async fn object_without_streaming_is_shown_when_complete() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let ask = cx.reason("writer").input("Write").output::<Draft>();
         match &*input {
-            "no fields" => ask.structured(Structured::new("email")).await?,
+            "no fields" => ask.structured(StructuredOutput::new("email")).await?,
             "no stream" => ask.structured(shown()).stream(false).await?,
             _ => ask.await?,
         };
@@ -251,7 +251,7 @@ async fn an_object_without_fields_or_not_streamed_is_shown_when_it_is_complete()
 }
 
 #[tokio::test]
-async fn an_object_in_a_fence_after_prose_is_found() {
+async fn object_in_a_code_fence_after_prose_is_found() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").input("Write").output::<Draft>().structured(shown()).await?;
         Ok(Next::go().with_result(&reply.output)?)
@@ -263,7 +263,7 @@ async fn an_object_in_a_fence_after_prose_is_found() {
 }
 
 #[tokio::test]
-async fn an_output_that_does_not_fit_names_the_places_and_takes_back_what_was_shown() {
+async fn invalid_output_names_the_paths_and_is_retracted() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("Write").output::<Draft>().structured(shown()).await?;
         Ok(Next::go())
@@ -278,7 +278,7 @@ async fn an_output_that_does_not_fit_names_the_places_and_takes_back_what_was_sh
 }
 
 #[tokio::test]
-async fn an_output_that_does_not_fit_is_asked_for_again_where_that_is_allowed() {
+async fn invalid_output_is_retried_if_allowed() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx
             .reason("writer")
@@ -301,7 +301,7 @@ async fn an_output_that_does_not_fit_is_asked_for_again_where_that_is_allowed() 
 }
 
 #[tokio::test]
-async fn an_output_that_was_cut_short_says_so_and_is_not_asked_for_again() {
+async fn truncated_output_is_an_error_and_not_retried() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("Write").output::<Draft>().output_retries(3).await?;
         Ok(Next::go())
@@ -314,10 +314,10 @@ async fn an_output_that_was_cut_short_says_so_and_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_wrong_path_is_refused_before_the_model_is_asked() {
+async fn invalid_path_is_refused_before_the_model_call() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let ask = cx.reason("writer").input("Write").output::<Draft>();
-        ask.structured(Structured::new("email").set(input)).stream(false).await?;
+        ask.structured(StructuredOutput::new("email").set(input)).stream(false).await?;
         Ok(Next::go())
     }
     let model = scripted([Rule::always().json(draft())]);
@@ -330,7 +330,7 @@ async fn a_wrong_path_is_refused_before_the_model_is_asked() {
 }
 
 #[tokio::test]
-async fn an_output_schema_need_not_be_a_type() {
+async fn output_schema_can_be_json() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let schema = Schema::new(json!({ "type": "array", "items": { "type": "integer" } }))?;
         let reply = cx.reason("writer").input("Count").output_schema(schema).await?;
@@ -371,7 +371,7 @@ async fn usage_is_the_sum_of_all_passes_of_all_nodes_also_after_an_answer() {
 }
 
 #[tokio::test]
-async fn calls_beside_each_other_need_names_and_then_keep_them() {
+async fn concurrent_calls_need_ids_and_keep_them() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let ask = |id: &str| {
             let ask = cx.reason("writer").input(id).emit(false);
@@ -389,11 +389,11 @@ async fn calls_beside_each_other_need_names_and_then_keep_them() {
     let ran = world.run("nameless").await;
     assert_eq!(ran.code(), "hook.invalid");
     assert!(ran.error().contains("two `reason` hooks without an id"), "{}", ran.error());
-    assert_eq!(model.asked(), 2, "nobody is asked");
+    assert_eq!(model.asked(), 2, "no model is called");
 }
 
 #[tokio::test]
-async fn a_call_of_the_same_name_in_a_loop_is_another_call() {
+async fn call_with_the_same_id_in_a_loop_is_another_call() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let mut said = String::new();
         for nth in 0..3 {
@@ -408,7 +408,7 @@ async fn a_call_of_the_same_name_in_a_loop_is_another_call() {
 }
 
 #[tokio::test]
-async fn streamed_text_is_not_streamed_again_when_the_node_is_run_again() {
+async fn streamed_text_is_not_repeated_on_replay() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let draft = cx.reason("writer").input("Hi").await?.text;
         let answer = cx.interrupt(Text::new("Good?")).await?;
@@ -429,7 +429,7 @@ async fn streamed_text_is_not_streamed_again_when_the_node_is_run_again() {
 }
 
 #[tokio::test]
-async fn a_stream_keeps_its_name_when_the_node_is_run_again() {
+async fn stream_keeps_its_id_on_replay() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let first = cx.reason("writer").id("a").input("Write").output::<Draft>().structured(shown()).await?;
         cx.interrupt(Text::new("Good?")).await?;
@@ -445,7 +445,7 @@ async fn a_stream_keeps_its_name_when_the_node_is_run_again() {
     assert_eq!(finals, 2);
 }
 
-/// The model that the beginning of a run names.
+/// The model named at the start of a run.
 fn named_model(ran: &Ran) -> Option<&str> {
     match ran.events.first() {
         Some(Event::RunStarted(started)) => started.model.as_deref(),
@@ -454,7 +454,7 @@ fn named_model(ran: &Ran) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn beginning_of_a_run_names_the_model_where_it_is_known() {
+async fn run_start_names_the_model_if_known() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("second").input("x").await?;
         Ok(Next::go())
@@ -464,7 +464,7 @@ async fn beginning_of_a_run_names_the_model_where_it_is_known() {
     assert_eq!(named_model(&only), Some("scripted:one"));
     let two = |agent: AgentBuilder| agent.model("first", model("one")).model("second", model("two"));
     let unknown = World::with(one(node), two).run("").await;
-    assert_eq!(named_model(&unknown), None, "nobody knows before the node asks");
+    assert_eq!(named_model(&unknown), None, "it is unknown before the node asks");
     let workflow =
         Workflow::new("w").model("second").node("node", node).edge(START, "node").edge("node", END);
     let named = World::with(workflow.build().unwrap(), two).run("").await;
@@ -485,12 +485,12 @@ workflows:
 ";
     let (store, _) = crate::harness::memory();
     let agent = AgentFile::parse("a.yaml", text).unwrap().build(FileOptions::new(store)).unwrap();
-    let ran = Ran::of(agent.start(Start::new("")).await.unwrap()).await;
+    let ran = Ran::of(&agent, agent.start(Start::new("")).await.unwrap()).await;
     assert_eq!(named_model(&ran), Some("scripted:two"));
 }
 
 #[tokio::test]
-async fn raw_answer_of_the_provider_is_given_live_and_after_a_resume() {
+async fn raw_reply_of_the_provider_is_returned_live_and_after_a_resume() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let raw = cx.reason("m").input("hi").await?.raw;
         cx.emit().data("raw", None, json!(raw))?;
@@ -508,7 +508,7 @@ async fn raw_answer_of_the_provider_is_given_live_and_after_a_resume() {
     assert_eq!(live, Some(&json!({ "times": 3 })));
     world.agent.abandon();
     let next = world.restarted(build);
-    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(*ran.result(), json!({ "times": 3 }), "{:?}", ran.outcome.state.run().error);
     assert_eq!(talker.asked(), 1);

@@ -1,4 +1,4 @@
-//! Recovery skips what it cannot read, and looks after everything else.
+//! Recovery skips unreadable runs and sessions and processes all others.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn chat(cx: Cx, input: String) -> NodeResult {
     Ok(Next::go())
 }
 
-/// Writes garbage over every value whose key names something.
+/// Overwrites every value whose key contains a name with garbage.
 async fn poison(world: &World, name: &str) -> usize {
     let mut poisoned = 0;
     for (key, _) in world.store.list("", None, 10_000).await.unwrap() {
@@ -45,7 +45,7 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     let talker = Talker::quiet("word ", 1);
     let build = |agent: AgentBuilder| agent.workflow(one(chat)).model("m", talker.clone());
     let before = World::on(store, clock.clone(), build);
-    // Two sessions with a turn that is going and one that waits for it, and two runs of their own.
+    // Two sessions with an active and a queued turn, and two runs without a session.
     for session in ["poisoned", "healthy"] {
         let session = before.agent.open_session(session, None).await.unwrap();
         session.send(Turn::new("one")).await.unwrap();
@@ -77,33 +77,36 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
 
     clock.advance(Duration::from_secs(60));
     let world = before.restarted(build);
-    let answered = headwater_runtime::Answered::given(asking.question().request.clone(), "blue");
+    let answered = headwater_runtime::Answer::given(asking.question().request.clone(), "blue");
     world.agent.answer(answered.token(token(asking.question()))).await.unwrap();
-    let tended = world.agent.tend().await.unwrap();
-    let stuck: Vec<_> = tended.stuck.iter().map(|(run, _)| run.as_str()).collect();
-    assert!(stuck.contains(&"run_bad_1") && stuck.contains(&"run_bad_2"), "{tended:?}");
-    assert!(tended.taken_over.contains(dying.id()), "{tended:?}");
+    let report = world.agent.recover().await.unwrap();
+    let stuck: Vec<_> = report.stuck.iter().map(|(run, _)| run.as_str()).collect();
+    assert!(stuck.contains(&"run_bad_1") && stuck.contains(&"run_bad_2"), "{report:?}");
+    assert!(report.taken_over.contains(dying.id()), "{report:?}");
     talker.speak(100);
     world.agent.session("healthy", None).settled().await.unwrap();
     world.idle().await;
-    assert_eq!(Ran::of(world.agent.run(dying.id().clone())).await.status(), RunStatus::Finished);
-    assert_eq!(Ran::of(world.agent.run(asking.id().clone())).await.text(), "It is blue.");
+    assert_eq!(
+        Ran::of(&world.agent, world.agent.run(dying.id().clone())).await.status(),
+        RunStatus::Finished
+    );
+    assert_eq!(Ran::of(&world.agent, world.agent.run(asking.id().clone())).await.text(), "It is blue.");
     let turns = world.agent.session("healthy", None).checkpoints(None, 10).await.unwrap();
     assert_eq!(turns.len(), 2, "both turns are done");
 
-    // The question whose answer could not be read can be answered anew.
-    let ran = Ran::of(world.agent.run(unreadable_answer.id().clone())).await;
+    // The question whose answer was unreadable can be answered again.
+    let ran = Ran::of(&world.agent, world.agent.run(unreadable_answer.id().clone())).await;
     assert_eq!(ran.answer("red").await.text(), "It is red.");
 
-    // It is said once, and retention goes on.
+    // It is logged once, and retention continues.
     clock.advance(Duration::from_secs(8 * 24 * 3_600));
-    let again = world.agent.tend().await.unwrap();
+    let again = world.agent.recover().await.unwrap();
     assert_eq!(again.taken_over, Vec::<RunId>::new());
     assert_eq!(world.store.info(&JournalId::from(old.id().as_str())).await.unwrap(), None, "space is freed");
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_read_says_so_and_can_be_stopped() {
+async fn unreadable_run_is_an_error_and_can_be_stopped() {
     let world = World::with(one(chat), |agent| agent.model("m", Talker::new("word ", 1)));
     let ran = world.run("ask").await;
     world.idle().await;
@@ -111,8 +114,8 @@ async fn a_run_that_cannot_be_read_says_so_and_can_be_stopped() {
     let lease = world.store.claim(&journal, "dead", Duration::from_secs(1)).await.unwrap();
     world.store.append(&lease, Class::Fact, &[Bytes::from_static(b"no json")]).unwrap().await.unwrap();
     world.clock.advance(Duration::from_secs(60));
-    let tended = world.agent.tend().await.unwrap();
-    assert_eq!(tended.stuck.len(), 1, "{tended:?}");
+    let report = world.agent.recover().await.unwrap();
+    assert_eq!(report.stuck.len(), 1, "{report:?}");
     let summary = ran.run.summary().await.unwrap();
     assert!(summary.stuck.unwrap().contains("cannot be read"));
     assert_eq!(summary.status, RunStatus::Waiting);
@@ -123,5 +126,5 @@ async fn a_run_that_cannot_be_read_says_so_and_can_be_stopped() {
     assert!(world.store.info(&journal).await.unwrap().unwrap().tail.closed);
     let error = Agent::stop(&world.agent, ran.id(), None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ended);
-    assert_eq!(world.agent.tend().await.unwrap().stuck, []);
+    assert_eq!(world.agent.recover().await.unwrap().stuck, []);
 }

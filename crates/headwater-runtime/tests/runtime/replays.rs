@@ -1,4 +1,4 @@
-//! A recorded run is a test of today's code: run again from its journal, with the first difference told.
+//! Replay: a recorded run tests the current code and reports the first difference.
 
 use std::{
     future::Future,
@@ -12,7 +12,7 @@ use std::{
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
 use headwater_protocol::RunStatus;
 use headwater_runtime::{
-    Agent, Choice, Cx, DivergenceKind, END, ErrorKind, Next, NodeResult, Replayed, START, Start, Text,
+    Agent, Choice, Cx, DivergenceKind, END, ErrorKind, Next, NodeResult, ReplayReport, START, Start, Text,
     Workflow, replay,
 };
 use headwater_store::{Memory, Store};
@@ -20,7 +20,7 @@ use serde_json::json;
 
 type Node = fn(Cx) -> Pin<Box<dyn Future<Output = NodeResult> + Send>>;
 
-/// An agent of two nodes, whose second one is reached by a condition.
+/// An agent of two nodes; a condition leads to the second.
 fn agent(store: &Arc<Memory>, version: &str, model: &ScriptedModel, node: Node) -> Agent {
     let workflow = Workflow::new("w")
         .version(version)
@@ -40,8 +40,8 @@ fn model() -> ScriptedModel {
     ScriptedModel::new(Script::new("m").rule(Rule::always().text("You said {input}.")))
 }
 
-/// Runs the old code to its end or until it waits, and replays the run with the new code, which has another version.
-async fn changed(old: Node, new: Node) -> Replayed {
+/// Runs the old code until it ends or waits, and replays the run with new code of another version.
+async fn changed(old: Node, new: Node) -> ReplayReport {
     let (store, model) = (Arc::new(Memory::new()), model());
     let before = agent(&store, "1", &model, old);
     let run = before.start(Start::new("hi")).await.unwrap();
@@ -66,14 +66,14 @@ fn usual() -> Node {
 }
 
 #[tokio::test]
-async fn code_that_does_the_same_is_the_same_whatever_its_version() {
+async fn equivalent_code_replays_whatever_its_version() {
     let replayed = changed(usual(), usual()).await;
     assert_eq!(replayed.divergence, None);
     assert_eq!(replayed.visits, 1);
 }
 
 #[tokio::test]
-async fn the_first_difference_is_told_with_both_sides() {
+async fn first_difference_is_reported_with_both_sides() {
     let other_input: Node = |cx| {
         Box::pin(async move {
             cx.reason("m").id("say").input("two").await?;
@@ -151,14 +151,14 @@ async fn the_first_difference_is_told_with_both_sides() {
 }
 
 #[tokio::test]
-async fn another_way_through_the_workflow_is_told() {
+async fn different_path_through_the_workflow_is_reported() {
     let goes: Node = |_| Box::pin(async { Ok(Next::condition("other")) });
     let stays: Node = |_| Box::pin(async { Ok(Next::go()) });
     let found = changed(goes, stays).await.divergence.unwrap();
     assert_eq!(found.kind, DivergenceKind::Result);
     assert_eq!(found.recorded.unwrap()["next"]["condition"], "other");
 
-    // The same code in a graph that leads elsewhere.
+    // The same code in a different graph.
     let (store, model) = (Arc::new(Memory::new()), model());
     let before = agent(&store, "1", &model, goes);
     let run = before.start(Start::new("hi")).await.unwrap();
@@ -172,7 +172,7 @@ async fn another_way_through_the_workflow_is_told() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_is_followed_to_its_question() {
+async fn waiting_run_is_replayed_to_its_question() {
     let asks: Node = |cx| {
         Box::pin(async move {
             cx.reason("m").id("say").input("one").await?;
@@ -194,7 +194,7 @@ async fn a_run_that_waits_is_followed_to_its_question() {
 }
 
 #[tokio::test]
-async fn a_run_that_failed_must_fail_again() {
+async fn failed_run_must_fail_again() {
     let fails: Node = |_| Box::pin(async { Err(std::io::Error::other("the disk is full").into()) });
     let fine: Node = |_| Box::pin(async { Ok(Next::go()) });
     let otherwise: Node = |_| Box::pin(async { Err(std::io::Error::other("the disk is gone").into()) });
@@ -221,7 +221,7 @@ async fn answers_of_people_come_from_the_journal() {
     let run = before.start(Start::new("hi")).await.unwrap();
     let outcome = run.outcome().await.unwrap();
     let request = outcome.state.interrupts()[0].request.clone();
-    let answer = headwater_runtime::Answered::given(request, "b").by(None);
+    let answer = headwater_runtime::Answer::given(request, "b").by(None);
     let run = before.answer(answer).await.unwrap();
     assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Finished);
     let replayed = replay(&before, run.id().clone()).await.unwrap();
@@ -230,7 +230,7 @@ async fn answers_of_people_come_from_the_journal() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_replayed_is_an_error() {
+async fn replay_of_an_unsuitable_run_is_an_error() {
     let (store, model) = (Arc::new(Memory::new()), model());
     let agent = agent(&store, "1", &model, usual());
     let unknown = replay(&agent, "run_nobody").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Sessions: turns in order, checkpoints to go back to and to branch from, answers that are replayed as answers.
+//! Sessions: ordered turns, checkpoints to return to and to branch from, repeated answers.
 
 mod again;
 mod budget;
@@ -18,13 +18,13 @@ use std::sync::Arc;
 
 use headwater_protocol::{CheckpointEvent, CheckpointId, Event, Message, RunId, StructuredInvalidated};
 use headwater_runtime::{
-    Agent, Answered, CheckpointStatus, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Session,
+    Agent, Answer, CheckpointStatus, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Session,
     SessionOptions, Turn, WhenBusy, Workflow,
 };
 use headwater_store::{Memory, Store};
 use serde_json::json;
 
-/// Says how many messages it knows; asks for a project and a template where the input is `report`.
+/// Replies with the number of messages it knows; asks for a project and a template if the input is `report`.
 async fn say(cx: Cx, input: String) -> NodeResult {
     if input != "report" {
         return Ok(Next::message(format!("{}: {input}", cx.messages().len())));
@@ -63,7 +63,7 @@ async fn send(session: &Session, text: &str) -> CheckpointId {
     sent.checkpoint
 }
 
-/// Answers the one question that the session waits for.
+/// Answers the session's only open question.
 async fn answer(agent: &Agent, session: &Session, with: &str) -> CheckpointId {
     let run = session.info().await.unwrap().waiting.unwrap();
     agent.answer(open(agent, &run, with).await).await.unwrap();
@@ -71,14 +71,14 @@ async fn answer(agent: &Agent, session: &Session, with: &str) -> CheckpointId {
     session.info().await.unwrap().checkpoint.unwrap()
 }
 
-async fn open(agent: &Agent, run: &RunId, with: &str) -> Answered {
+async fn open(agent: &Agent, run: &RunId, with: &str) -> Answer {
     let questions = agent.questions(None, 100).await.unwrap();
     let question = questions.iter().find(|question| question.run == *run).unwrap();
-    Answered::given(question.request.clone(), with).token(question.token().unwrap())
+    Answer::given(question.request.clone(), with).token(question.token().unwrap())
 }
 
 #[tokio::test]
-async fn turns_follow_each_other_and_know_what_was_said() {
+async fn turns_follow_each_other_and_know_the_history() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     send(&session, "one").await;
@@ -90,11 +90,11 @@ async fn turns_follow_each_other_and_know_what_was_said() {
     assert_eq!(checkpoints[0].label.as_deref(), Some("two"));
     let events = agent.run(checkpoints[0].run.clone()).recorded().await.unwrap();
     let told = events.iter().any(|event| matches!(event, Event::Checkpoint(CheckpointEvent { checkpoint, turn: 2, .. }) if *checkpoint == checkpoints[0].id));
-    assert!(told, "readers of the run are told of its checkpoint");
+    assert!(told, "readers of the run get its checkpoint");
 }
 
 #[tokio::test]
-async fn a_run_gets_no_more_of_the_conversation_than_the_budget_allows() {
+async fn history_of_a_run_stays_within_its_budget() {
     let agent = agent_on(Arc::new(Memory::new()), SessionOptions::default().last_messages(3));
     let session = agent.new_session(None).await.unwrap();
     for text in ["one", "two", "three"] {
@@ -104,7 +104,7 @@ async fn a_run_gets_no_more_of_the_conversation_than_the_budget_allows() {
 }
 
 #[tokio::test]
-async fn the_summary_of_a_report_is_regenerated_with_the_template_as_an_answer() {
+async fn regenerated_turn_keeps_its_earlier_answers() {
     let agent = agent();
     let session = agent.new_session(Some("ann")).await.unwrap();
     let asked = send(&session, "report").await;
@@ -126,7 +126,8 @@ async fn the_summary_of_a_report_is_regenerated_with_the_template_as_an_answer()
     session.select(&written).await.unwrap();
     assert_eq!(texts(&session).await, first);
 
-    let other = session.answer_again(&picked, headwater_runtime::Answer::Given(json!("b"))).await.unwrap();
+    let other =
+        session.answer_again(&picked, headwater_runtime::AnswerValue::Given(json!("b"))).await.unwrap();
     session.settled().await.unwrap();
     assert_eq!(session.checkpoint(&other.checkpoint).await.unwrap().status, CheckpointStatus::Waiting);
     answer(&agent, &session, "l").await;
@@ -143,7 +144,7 @@ async fn the_summary_of_a_report_is_regenerated_with_the_template_as_an_answer()
 }
 
 #[tokio::test]
-async fn going_back_to_a_question_asks_it_anew_and_closes_what_came_later() {
+async fn returning_to_a_question_asks_again_and_closes_later_turns() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let asked = send(&session, "report").await;
@@ -161,14 +162,14 @@ async fn going_back_to_a_question_asks_it_anew_and_closes_what_came_later() {
     assert_ne!(first, second);
     let events = agent.run(second).recorded().await.unwrap();
     let told = events.iter().any(|event| matches!(event, Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint: Some(_), .. }) if stream == "canvas"));
-    assert!(told, "readers are told: {events:?}");
+    assert!(told, "readers get an event: {events:?}");
     answer(&agent, &session, "b").await;
     answer(&agent, &session, "s").await;
     assert!(texts(&session).await[1].starts_with("b/s/"));
 }
 
 #[tokio::test]
-async fn a_fork_goes_its_own_way_and_leaves_its_parent_alone() {
+async fn fork_is_independent_of_its_parent() {
     let agent = agent();
     let session = agent.new_session(Some("ann")).await.unwrap();
     send(&session, "one").await;
@@ -189,7 +190,7 @@ async fn a_fork_goes_its_own_way_and_leaves_its_parent_alone() {
 }
 
 #[tokio::test]
-async fn an_edit_keeps_the_old_turn_with_all_that_followed_it() {
+async fn edit_keeps_the_old_turn_and_its_successors() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let one = send(&session, "one").await;
@@ -207,7 +208,7 @@ async fn an_edit_keeps_the_old_turn_with_all_that_followed_it() {
 }
 
 #[tokio::test]
-async fn bad_requests_have_errors_of_their_own() {
+async fn invalid_requests_have_specific_errors() {
     let agent = agent();
     let session = agent.new_session(Some("ann")).await.unwrap();
     let one = send(&session, "one").await;
@@ -227,7 +228,7 @@ async fn bad_requests_have_errors_of_their_own() {
 }
 
 #[tokio::test]
-async fn two_messages_at_once_from_two_processes_never_interleave() {
+async fn concurrent_messages_of_two_processes_never_interleave() {
     for when in [WhenBusy::Queue, WhenBusy::Refuse, WhenBusy::Stop] {
         let store: Arc<dyn Store> = Arc::new(Memory::new());
         let options = SessionOptions::default().when_busy(when);
@@ -257,7 +258,7 @@ async fn two_messages_at_once_from_two_processes_never_interleave() {
 }
 
 #[tokio::test]
-async fn nothing_moves_while_a_run_is_going() {
+async fn session_does_not_move_during_an_active_run() {
     let (go, wait) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
     let (inner, began) = (go.clone(), wait.clone());
     let slow = move |_cx: Cx, _input: String| {
@@ -320,7 +321,7 @@ async fn queued_turn_is_active_as_soon_as_the_turn_before_it_has_ended() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_turn_goes_on_in_another_process() {
+async fn queued_turn_starts_in_another_process() {
     let clock = Arc::new(headwater_store::ManualClock::at(1_000_000));
     let options = headwater_store::MemoryOptions { clock: clock.clone(), ..Default::default() };
     let store: Arc<dyn Store> = Arc::new(Memory::with(options));
@@ -340,14 +341,14 @@ async fn what_waits_for_its_turn_goes_on_in_another_process() {
 
     clock.advance(std::time::Duration::from_secs(60));
     let next = Agent::builder().workflow(workflow()).store(store).clock(clock).build().unwrap();
-    next.tend().await.unwrap();
+    next.recover().await.unwrap();
     let session = next.session(session.id().clone(), None);
     session.settled().await.unwrap();
     assert_eq!(texts(&session).await, ["one", "0: one", "two", "2: two"]);
 }
 
 #[tokio::test]
-async fn a_checkpoint_costs_what_its_turn_added() {
+async fn checkpoint_size_is_proportional_to_its_turn() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let agent = agent_on(store.clone(), SessionOptions::default());
     let session = agent.new_session(None).await.unwrap();

@@ -1,4 +1,4 @@
-//! State that is shared with the page: what it begins as, and what the page is shown of its changes.
+//! State shared with the page: its initial value, and the changes sent to the page.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Ran, World, one};
 
-/// What the page was shown: whole states, and the operations of changes.
+/// What the page received: whole states, and the operations of changes.
 fn shown(ran: &Ran) -> Vec<Value> {
     let shown = ran.events.iter().filter_map(|event| match event {
         Event::StateSnapshot { state } => Some(json!({ "whole": state })),
@@ -39,7 +39,7 @@ async fn add(cx: Cx, _: ()) -> NodeResult {
 }
 
 #[tokio::test]
-async fn a_page_is_shown_the_whole_once_and_then_what_changes() {
+async fn page_gets_the_whole_state_once_and_then_changes() {
     let ran = World::of(one(add)).run("").await.answer("no").await;
     assert_eq!(
         shown(&ran),
@@ -53,7 +53,7 @@ async fn a_page_is_shown_the_whole_once_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn it_begins_as_what_the_page_sent_unless_that_is_nothing() {
+async fn shared_state_starts_with_the_state_sent_by_the_page() {
     let world = World::of(one(add));
     for (sent, first) in [
         (json!({ "items": ["tea"] }), json!({ "items": ["tea"] })),
@@ -66,7 +66,7 @@ async fn it_begins_as_what_the_page_sent_unless_that_is_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_page_sent_in_another_shape_fails_the_node_that_wants_it() {
+async fn page_state_of_another_type_fails_the_node_that_reads_it() {
     async fn count(cx: Cx, _: ()) -> NodeResult {
         let state = cx.shared_state(0_u32)?;
         state.update(|count| count + 1)?;
@@ -79,7 +79,7 @@ async fn what_the_page_sent_in_another_shape_fails_the_node_that_wants_it() {
 }
 
 #[tokio::test]
-async fn nodes_that_follow_go_on_from_what_the_ones_before_left() {
+async fn following_nodes_see_the_changed_state() {
     async fn first(cx: Cx, _: ()) -> NodeResult {
         cx.shared_state(json!({}))?.set(json!({ "step": 1 }))?;
         Ok(Next::go())
@@ -88,7 +88,7 @@ async fn nodes_that_follow_go_on_from_what_the_ones_before_left() {
         let state = cx.shared_state(json!({}))?;
         let before = state.get()?;
         state.set(json!({ "step": 2, "before": before }))?;
-        // The same again is no change.
+        // Setting an equal value is not a change.
         state.set(json!({ "step": 2, "before": before }))?;
         Ok(Next::go())
     }
@@ -104,7 +104,7 @@ async fn nodes_that_follow_go_on_from_what_the_ones_before_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_try_shows_the_whole_as_it_does_not_know_what_the_first_has_shown() {
+async fn retry_sends_the_whole_state_again() {
     let tried = Arc::new(AtomicU32::new(0));
     let flaky = move |cx: Cx, _: ()| {
         let nth = tried.fetch_add(1, Ordering::SeqCst) + 1;

@@ -1,4 +1,4 @@
-//! A store whose disk is too slow now and then.
+//! A store with a disk that is slow at times.
 
 use std::{
     sync::{
@@ -15,12 +15,12 @@ use headwater_store::{
 };
 use tokio::sync::watch;
 
-/// A store that has no room for records while it stalls, and refuses some even when it does not.
+/// A store that has no room for records while it stalls, and also refuses some at other times.
 #[derive(Debug)]
 pub(crate) struct Stalling {
     store: Arc<dyn Store>,
     stalled: watch::Sender<bool>,
-    /// So many of these appends are refused, whether or not the store stalls.
+    /// This many of this many appends are refused, whether or not the store stalls.
     refuses: (u64, u64),
     appends: AtomicU64,
     refused: AtomicU64,
@@ -39,12 +39,12 @@ impl Stalling {
         self.stalled.send_replace(stalled);
     }
 
-    /// How many appends were refused.
+    /// The number of refused appends.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// How many records were read.
+    /// The number of records read.
     pub(crate) fn records_read(&self) -> u64 {
         self.records_read.load(Ordering::Relaxed)
     }

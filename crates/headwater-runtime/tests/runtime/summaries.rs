@@ -1,11 +1,12 @@
-//! Run summaries: what a list shows of runs without reading their journals.
+//! Run summaries: lists of runs without reading their journals.
 
 use std::time::Duration;
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel, When};
 use headwater_protocol::{RunId, RunStatus, Usage};
 use headwater_runtime::{
-    Agent, Choice, Cx, END, Next, NodeError, NodeResult, RunFilter, RunSummary, START, Start, Workflow,
+    Agent, Choice, Cx, END, Next, NodeError, NodeResult, Owners, RunFilter, RunSummary, START, Start,
+    Workflow,
 };
 
 use crate::harness::World;
@@ -33,7 +34,7 @@ fn world() -> World {
     World::with(workflow, |agent| agent.model("model", ScriptedModel::new(script)))
 }
 
-/// Runs an input of an owner until it ends or waits, and a second passes.
+/// Runs an owner's input until it ends or waits, and advances the clock by a second.
 async fn run(world: &World, owner: &str, input: &str) -> RunId {
     let ran = world.start(Start::new(input).owner(owner)).await;
     world.idle().await;
@@ -42,7 +43,7 @@ async fn run(world: &World, owner: &str, input: &str) -> RunId {
 }
 
 async fn listed(agent: &Agent, filter: &RunFilter) -> Vec<RunId> {
-    let page = agent.runs_of(Some("ann"), filter, None, 100).await.unwrap();
+    let page = agent.runs_of(Owners::One(Some("ann")), filter, None, 100).await.unwrap();
     assert_eq!(page.next, None);
     page.runs.into_iter().map(|run| run.run).collect()
 }
@@ -115,7 +116,7 @@ async fn pages_of_a_filtered_list_have_each_run_once() {
     let filter = RunFilter { status: Some(RunStatus::Failed), ..RunFilter::default() };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = world.agent.runs_of(Some("ann"), &filter, after.as_ref(), 2).await.unwrap();
+        let page = world.agent.runs_of(Owners::One(Some("ann")), &filter, after.as_ref(), 2).await.unwrap();
         assert!(page.runs.len() <= 2);
         found.extend(page.runs.into_iter().map(|run| run.run));
         after = page.next;

@@ -1,4 +1,4 @@
-//! A model that says as much as a test wants, when the test lets it.
+//! A model that emits text when a test lets it.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use headwater_models::{Model, ModelEvent, ModelRequest, ModelStream};
 use headwater_protocol::{FinishReason, Usage};
 use tokio::sync::Semaphore;
 
-/// A model that says a text over and over.
+/// A model that emits a text over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Talker(Arc<Inner>);
 
@@ -25,20 +25,20 @@ struct Inner {
 }
 
 impl Talker {
-    /// Says a text so many times, at once.
+    /// Emits a text this many times, at once.
     pub(crate) fn new(delta: impl Into<String>, times: usize) -> Self {
         let talker = Self::quiet(delta, times);
         talker.speak(Semaphore::MAX_PERMITS);
         talker
     }
 
-    /// Says a text so many times, each when it is let.
+    /// Emits a text this many times, each on demand.
     pub(crate) fn quiet(delta: impl Into<String>, times: usize) -> Self {
         let (asked, said) = (AtomicU64::new(0), AtomicU64::new(0));
         Self(Arc::new(Inner { delta: delta.into(), times, asked, said, permits: Semaphore::new(0) }))
     }
 
-    /// Lets it say so many more.
+    /// Releases this many more deltas.
     pub(crate) fn speak(&self, times: usize) {
         self.0.permits.add_permits(times);
     }
@@ -47,7 +47,7 @@ impl Talker {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// How many deltas were taken from it.
+    /// The number of deltas consumed.
     pub(crate) fn said(&self) -> u64 {
         self.0.said.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! Values that are too large or nested too deeply: each is an error where it came from, and none is stored.
+//! Values that are too large or nested too deeply: each is an error at its source, and none is stored.
 
 use headwater_models::scripted::{Rule, When};
 use headwater_protocol::{Event, RunStatus, ToolInputError, ToolOutputError};
-use headwater_runtime::{Answered, Cx, Error, Form, Next, NodeError, NodeResult, Start};
+use headwater_runtime::{Answer, Cx, Error, Form, Next, NodeError, NodeResult, Start};
 use headwater_tools::{FunctionTool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
@@ -79,7 +79,7 @@ async fn with_tool(cx: Cx, input: String) -> NodeResult {
 }
 
 #[tokio::test]
-async fn tool_output_that_exceeds_a_limit_is_an_error_that_the_model_is_told() {
+async fn tool_output_over_a_limit_is_an_error_for_the_model() {
     let deep = FunctionTool::new("deep", |input: Map<String, Value>, _: ToolContext| async move {
         let depth = usize::try_from(input["depth"].as_u64().unwrap()).unwrap();
         Ok::<_, ToolError>(ToolOutput::json(nested(depth)))
@@ -112,7 +112,7 @@ async fn tool_output_that_exceeds_a_limit_is_an_error_that_the_model_is_told() {
 }
 
 #[tokio::test]
-async fn data_of_a_run_is_held_to_the_size_of_its_state() {
+async fn data_of_a_run_counts_toward_the_state_limit() {
     let world = World::of(one(|_: Cx, _: ()| async { Ok(Next::go()) }));
     let large = json!({ "a": "x".repeat(300 << 10) });
     let error = world.agent.start(Start::new("x").data(&large)).await.unwrap_err();
@@ -137,7 +137,7 @@ async fn answer_that_is_too_deep_leaves_the_question_open() {
     }));
     let ran = world.run("x").await;
     let question = ran.question().clone();
-    let given = |depth| Answered::given(question.request.clone(), nested(depth)).token(token(&question));
+    let given = |depth| Answer::given(question.request.clone(), nested(depth)).token(token(&question));
     assert_eq!(ran.send(given(65)).await.unwrap_err().code(), "value.too-deep");
     let ran = ran.send(given(64)).await.unwrap();
     assert_eq!(ran.status(), RunStatus::Finished, "{}", ran.error());

@@ -1,4 +1,4 @@
-//! Workflows: what is refused when they are built, and where they lead.
+//! Workflows: build errors, and the path of a run.
 
 use headwater_runtime::{
     Agent, AgentBuilder, AgentOptions, Choice, Cx, END, Next, NodeOptions, NodeResult, OnError, START, Start,
@@ -12,12 +12,12 @@ async fn go(_: Cx, _: ()) -> NodeResult {
     Ok(Next::go())
 }
 
-/// A node that notes that it was there.
+/// A node that records its visit.
 fn note(name: &'static str) -> impl Fn(Cx, ()) -> std::future::Ready<NodeResult> + Send + Sync + 'static {
     move |_, ()| std::future::ready(Next::data(&json!({ name: true })).map_err(Into::into))
 }
 
-/// The data so far, as the run's result.
+/// A node that returns the data so far as the run's result.
 async fn show(cx: Cx, _: ()) -> NodeResult {
     Ok(Next::go().with_result(cx.data())?)
 }
@@ -27,35 +27,35 @@ fn condition(word: &'static str) -> impl Fn(Cx, ()) -> std::future::Ready<NodeRe
 }
 
 #[test]
-fn each_mistake_of_a_workflow_is_told_by_name() {
+fn workflow_errors_name_the_fault() {
     let base = || Workflow::new("w").node("a", go).edge(START, "a");
     let cases: [(&str, WorkflowBuilder); 15] = [
-        ("it has no name", Workflow::new(" ").node("a", go).edge(START, "a")),
+        ("the id is empty", Workflow::new(" ").node("a", go).edge(START, "a")),
         ("`@`", Workflow::new("w@2").node("a", go).edge(START, "a")),
         ("no edge leads from START", Workflow::new("w").node("a", go)),
-        ("two nodes called `a`", base().node("a", go)),
-        ("cannot be called `__end__`", base().node(END, go)),
+        ("duplicate node `a`", base().node("a", go)),
+        ("invalid node name `__end__`", base().node(END, go)),
         (
-            "the edge from `a` to `sned` names `sned`, which is no node",
+            "the edge from `a` to `sned` refers to the unknown node `sned`",
             base().node("send", go).edge("a", "send").edge("a", "sned"),
         ),
         ("(did you mean `a_b`?)", base().node("a_b", go).edge("a", "a-b")),
-        ("names `x`, which is no node", base().edge("x", "a")),
+        ("refers to the unknown node `x`", base().edge("x", "a")),
         ("node `lost` is never reached", base().node("lost", go)),
-        ("the edge from `a` to `__end__` is there twice", base().edge("a", END).edge("a", END)),
+        ("the edge from `a` to `__end__` is defined twice", base().edge("a", END).edge("a", END)),
         (
-            "the edge from `a` to `b` when `go` is there twice",
+            "the edge from `a` to `b` when `go` is defined twice",
             base().node("b", go).edge_when("a", "go", END).edge_when("a", "go", "b"),
         ),
-        ("goes the wrong way", base().edge("a", START)),
-        ("nothing gives one before the first node", base().edge_when(START, "x", "a")),
+        ("must not leave END or lead to START", base().edge("a", START)),
+        ("must not have a condition", base().edge_when(START, "x", "a")),
         (
-            "node `a` goes to `c` on errors, which is no node",
+            "node `a` continues on errors at the unknown node `c`",
             Workflow::new("w")
                 .node_with("a", NodeOptions::default().on_error(OnError::GoTo("c".into())), go)
                 .edge(START, "a"),
         ),
-        ("the join of `a` at `z` names no node", base().join("a", "z")),
+        ("the join of `a` at `z` refers to an unknown node", base().join("a", "z")),
     ];
     for (says, builder) in cases {
         let error = builder.build().unwrap_err();
@@ -65,7 +65,7 @@ fn each_mistake_of_a_workflow_is_told_by_name() {
 }
 
 #[test]
-fn each_mistake_of_an_agent_is_told_by_name() {
+fn agent_errors_name_the_fault() {
     let flow = |id: &str| Workflow::new(id).node("a", go).edge(START, "a").build().unwrap();
     let cases: [(&str, AgentBuilder); 5] = [
         ("the agent has no workflow", Agent::builder().store(memory().0)),
@@ -90,7 +90,7 @@ fn each_mistake_of_an_agent_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn a_condition_goes_before_an_intent_and_an_intent_is_taken_where_there_is_none() {
+async fn condition_takes_precedence_over_intent() {
     async fn choose(_: Cx, input: String) -> NodeResult {
         Ok(match &*input {
             "both" => Next::condition("c").with_intent("i"),
@@ -131,7 +131,7 @@ async fn a_condition_that_no_edge_knows_ends_the_workflow_where_there_is_no_plai
 }
 
 #[tokio::test]
-async fn a_loop_visits_its_node_again_until_it_is_done() {
+async fn loop_visits_its_node_until_done() {
     async fn count(cx: Cx, _: ()) -> NodeResult {
         let visits = cx.node_state("visits", 0)?;
         visits.update(|visits| visits + 1)?;
@@ -151,7 +151,7 @@ async fn a_loop_visits_its_node_again_until_it_is_done() {
 }
 
 #[tokio::test]
-async fn a_loop_without_an_end_stops_at_the_step_limit_and_names_the_node() {
+async fn endless_loop_stops_at_the_step_limit_and_names_the_node() {
     let workflow = Workflow::new("w")
         .node("round", go)
         .edge(START, "round")
@@ -192,8 +192,8 @@ async fn branches_of_unequal_length_wait_for_each_other_and_bring_their_data() {
 }
 
 #[tokio::test]
-async fn branches_run_side_by_side() {
-    // Each waits for the other: one after the other they would never end.
+async fn branches_run_in_parallel() {
+    // Each waits for the other: in sequence they would never end.
     let meeting = std::sync::Arc::new(tokio::sync::Barrier::new(2));
     let meet = move |_: Cx, _: ()| {
         let meeting = meeting.clone();
@@ -214,7 +214,7 @@ async fn branches_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_fork_inside_a_branch_joins_before_the_outer_one() {
+async fn inner_fork_joins_before_the_outer_one() {
     let workflow = Workflow::new("w")
         .node("left", note("left"))
         .node("right", note("right"))
@@ -290,7 +290,7 @@ async fn a_branch_that_leaves_an_inner_fork_for_the_outer_join_still_arrives_the
 }
 
 #[tokio::test]
-async fn a_branch_that_ends_does_not_keep_the_others_from_the_join() {
+async fn ended_branch_does_not_block_the_join() {
     let workflow = Workflow::new("w")
         .node("ends", condition("stop"))
         .node("goes_on", note("goes_on"))
@@ -307,7 +307,7 @@ async fn a_branch_that_ends_does_not_keep_the_others_from_the_join() {
 }
 
 #[tokio::test]
-async fn a_join_that_no_branch_reaches_is_not_entered() {
+async fn unreached_join_is_not_entered() {
     let workflow = Workflow::new("w")
         .node("a", condition("stop"))
         .node("b", condition("stop"))
@@ -326,7 +326,7 @@ async fn a_join_that_no_branch_reaches_is_not_entered() {
 }
 
 #[tokio::test]
-async fn a_fork_in_a_loop_forks_anew_each_time() {
+async fn fork_in_a_loop_forks_each_time() {
     async fn again(cx: Cx, _: ()) -> NodeResult {
         let rounds = cx.node_state("rounds", 0)?;
         rounds.update(|rounds| rounds + 1)?;
@@ -398,7 +398,7 @@ async fn a_transition_hands_over_data_payload_and_raw_input_after_its_workflow_h
 }
 
 #[tokio::test]
-async fn a_payload_that_is_no_object_is_refused_by_name() {
+async fn payload_must_be_an_object() {
     async fn hand_over(_: Cx, _: ()) -> NodeResult {
         Ok(Next::transition("second").with_payload(json!([1])))
     }
@@ -409,7 +409,7 @@ async fn a_payload_that_is_no_object_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn two_workflows_that_call_each_other_stop_at_a_limit() {
+async fn circular_transitions_stop_at_a_limit() {
     let to = |id: &'static str, other: &'static str| {
         let node = move |_: Cx, _: ()| std::future::ready(Ok(Next::transition(other)));
         Workflow::new(id).node("node", node).edge(START, "node").build().unwrap()
@@ -449,7 +449,7 @@ async fn a_question_after_a_transition_is_answered_in_the_workflow_that_asked() 
 }
 
 #[tokio::test]
-async fn an_unknown_workflow_is_an_error_that_names_the_known_ones() {
+async fn unknown_workflow_error_lists_the_known_ones() {
     let workflow = Workflow::new("w")
         .node("a", |_: Cx, _: ()| std::future::ready(Ok(Next::transition("nowhere"))))
         .edge(START, "a")
@@ -462,7 +462,7 @@ async fn an_unknown_workflow_is_an_error_that_names_the_known_ones() {
 
     let ran = world.run("").await;
     assert_eq!(ran.code(), "workflow.unknown");
-    assert_eq!(ran.count("transition"), 0, "nobody is told to go where nothing is");
+    assert_eq!(ran.count("transition"), 0, "the message suggests no unknown workflow");
 }
 
 fn asking(version: &'static str) -> Workflow {
@@ -482,11 +482,11 @@ fn asking(version: &'static str) -> Workflow {
 }
 
 #[tokio::test]
-async fn a_waiting_run_goes_on_with_the_version_that_it_began_with() {
+async fn waiting_run_resumes_with_its_version() {
     let first = World::of(asking("1"));
     let ran = first.run("").await;
     let second = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
-    let going = Ran::of(second.agent.run(ran.id().clone())).await.answer("yes").await;
+    let going = Ran::of(&second.agent, second.agent.run(ran.id().clone())).await.answer("yes").await;
     assert_eq!(going.text(), "version 1");
     let fresh = second.run("").await.answer("yes").await;
     assert_eq!(fresh.text(), "version 2", "a new run takes the version that was added last");
@@ -498,7 +498,7 @@ async fn a_run_whose_version_is_missing_keeps_waiting_says_which_it_needs_and_go
     let ran = first.run("").await;
     let without = first.restarted(|agent| agent.workflow(asking("2")));
     let question = ran.question();
-    let answered = headwater_runtime::Answered::given(question.request.clone(), "yes")
+    let answered = headwater_runtime::Answer::given(question.request.clone(), "yes")
         .token(crate::harness::token(question));
     let run = without.agent.answer(answered).await.unwrap();
     let summary = run.summary().await.unwrap();
@@ -507,15 +507,15 @@ async fn a_run_whose_version_is_missing_keeps_waiting_says_which_it_needs_and_go
     assert_eq!(summary.status, headwater_protocol::RunStatus::Waiting);
 
     let back = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
-    let tended = back.agent.tend().await.unwrap();
-    assert_eq!(tended.answered, [ran.id().clone()], "the answer was kept");
+    let report = back.agent.recover().await.unwrap();
+    assert_eq!(report.answered, [ran.id().clone()], "the answer was kept");
     let ran = back.settled(ran.id()).await;
     assert_eq!(ran.text(), "version 1");
     assert_eq!(ran.run.summary().await.unwrap().stuck, None);
 }
 
 #[tokio::test]
-async fn the_start_may_bring_data_for_the_first_node() {
+async fn start_data_reaches_the_first_node() {
     let workflow = Workflow::new("w").node("show", show).edge(START, "show").build().unwrap();
     let Value::Object(data) = json!({ "city": "Oslo" }) else { unreachable!() };
     let ran = World::of(workflow).start(Start::new("hi").data(data)).await;

@@ -1,7 +1,7 @@
 //! What serving costs: `cargo xtask bench server`.
 //!
 //! This process makes the load and reads; the servers are processes of their own, so that what each takes can be told
-//! apart. What is compared was measured in turns within one run.
+//! apart. Compared figures were measured alternately within one run.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -31,7 +31,7 @@ use report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is measured when no names are given.
+/// The measurements when no names are given.
 const SECTIONS: [&str; 12] = [
     "throughput",
     "latency",
@@ -56,7 +56,7 @@ struct Size {
     deltas: usize,
     /// Readers of which the memory is measured.
     readers: usize,
-    /// Deltas of the run to which readers come back.
+    /// Deltas of the run that readers resume.
     long: usize,
     /// Runs at once for the vendors' servers, which take longer for each.
     vendor_runs: usize,
@@ -107,7 +107,7 @@ fn main() -> std::process::ExitCode {
     }
     let size = if arguments.iter().any(|argument| argument == "--small") { SMALL } else { WHOLE };
     arguments.retain(|argument| argument != "--small");
-    // Names of dialects narrow down what is measured of each.
+    // Names of dialects select some of them.
     let (named, sections): (Vec<_>, Vec<_>) =
         arguments.iter().partition(|argument| headwater_dialects::find(argument).is_some());
     let asked = |section: &str| sections.is_empty() || sections.iter().any(|argument| *argument == section);
@@ -120,6 +120,7 @@ fn main() -> std::process::ExitCode {
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     runtime.block_on(async {
         for section in SECTIONS.iter().filter(|section| asked(section)) {
+            let began = std::time::Instant::now();
             match *section {
                 "throughput" => throughput::measure(size, &dialect_asked, &mut report).await,
                 "latency" => latency::measure(size, &mut report).await,
@@ -134,6 +135,7 @@ fn main() -> std::process::ExitCode {
                 "sizes" => sizes::stored(size, &mut report).await,
                 _ => sizes::structured(&dialect_asked, &mut report).await,
             }
+            println!("\n{section}: {:.0} s", began.elapsed().as_secs_f64());
         }
     });
     println!(

@@ -1,4 +1,4 @@
-//! What was found beside what was aimed at.
+//! The measured figures beside their targets.
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use axum::{
     serve::ListenerExt as _,
 };
 use headwater_models::Model;
-use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Structured, Text, Workflow};
+use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, StructuredOutput, Text, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::{
     Memory, MemoryOptions, Store,
@@ -61,7 +61,7 @@ async fn speak(cx: Cx, input: String) -> NodeResult {
     }
     let reason = cx.reason("m").input(input);
     if order.object > 0 {
-        reason.structured(Structured::new("report").text("body")).await?;
+        reason.structured(StructuredOutput::new("report").text("body")).await?;
     } else {
         reason.await?;
     }
@@ -95,6 +95,7 @@ fn headwater(store: Arc<dyn Store>) -> Router {
     let (agent, sign) = agent(store);
     let mut options = Options::default();
     options.limits.runs = usize::MAX;
+    options.limits.active_runs = usize::MAX;
     options.limits.streams = usize::MAX;
     let server = Server::new(Agents::new().add("bench", agent), options);
     let go = post(move || async move { sign.send_modify(|count| *count += 1) });

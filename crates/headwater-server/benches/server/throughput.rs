@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headwater_dialects::{Dialect, EncodeOptions, Encoder};
-use headwater_runtime::{Entry, Start};
+use headwater_runtime::{JournalEntry, Start};
 use headwater_store::{Cursor, Memory};
 
 use crate::{
@@ -64,7 +64,7 @@ pub(crate) async fn record(dialect: &'static dyn Dialect, deltas: usize, file: &
     let secret = agent.secret().await.unwrap();
     let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
     for entry in run.entries().await.unwrap() {
-        let Entry::Event(record) = entry else { continue };
+        let JournalEntry::Event(record) = entry else { continue };
         let cursor =
             |frame| Cursor { journal: run.id().as_str().into(), epoch: 1, seq: record.seq, frame, count: 0 };
         encoder.record_with_ids(&record, &mut |frame, _| cursor(frame).seal(secret)).unwrap();

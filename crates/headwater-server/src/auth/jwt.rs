@@ -1,10 +1,10 @@
 //! JSON Web Tokens that another party signs.
 //!
-//! Verified on `ring`, which TLS brings along, and not by a crate for tokens: `docs/security.md` has the reasons. What is needed
-//! here is to verify four algorithms, each with a key that is bound to it.
+//! Verified on `ring`, which TLS brings along, and not by a crate for tokens: `docs/security.md` has the reasons. This needs
+//! only four algorithms to be verified, each with a key that is bound to it.
 
 mod key;
-mod set;
+mod key_set;
 
 use std::{
     fmt,
@@ -18,17 +18,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use key::KeyError;
-use key::{Algorithm, Key, Origin};
-use set::KeySet;
-pub use set::{Fetched, PublishedKeys};
+use key::{Algorithm, Origin, VerificationKey};
+use key_set::KeySet;
+pub use key_set::{KeyFetch, PublishedKeys};
 
-use super::{Authenticated, Authenticator, Principal, refused, sent_key, unauthorized};
+use super::{AuthFuture, Authenticator, Principal, refused, sent_key, unauthorized};
 use crate::ApiError;
 
 /// The longest token that is read.
 const LONGEST: usize = 16 << 10;
 
-/// What the principals of tokens begin with, so that none is a principal of API keys.
+/// The prefix of token principals, so that none equals a principal of API keys.
 const PREFIX: &str = "jwt:";
 
 /// The types of tokens (`typ`) that are accepted, beside no type at all.
@@ -56,19 +56,21 @@ pub struct Jwt {
     leeway: Duration,
     claim: String,
     prefix: String,
+    /// The claim of operators, and the value that it must have.
+    operator_claim: Option<(String, String)>,
     /// The accepted types of tokens; otherwise the usual ones.
     types: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Header {
+struct JwtHeader {
     alg: String,
     typ: Option<String>,
     kid: Option<String>,
     crit: Option<Value>,
 }
 
-impl Header {
+impl JwtHeader {
     fn read(text: &str) -> Option<Self> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
@@ -80,7 +82,7 @@ impl Jwt {
     /// # Errors
     /// When the secret has less than 32 bytes: it could be guessed from one token.
     pub fn hs256(secret: &[u8]) -> Result<Self, KeyError> {
-        Ok(Self::with(vec![Key::secret(secret, None)?]))
+        Ok(Self::with(vec![VerificationKey::secret(secret, None)?]))
     }
 
     /// Tokens that are signed with the private half of a public key in PEM: RS256 by RSA, ES256 by P-256,
@@ -89,7 +91,7 @@ impl Jwt {
     /// # Errors
     /// When there is no such key in it.
     pub fn public_key(pem: &str) -> Result<Self, KeyError> {
-        Ok(Self::with(vec![Key::from_pem(pem)?]))
+        Ok(Self::with(vec![VerificationKey::from_pem(pem)?]))
     }
 
     /// Tokens that are signed with one of the keys of a JSON Web Key Set, as an issuer publishes it. Keys that are
@@ -119,7 +121,7 @@ impl Jwt {
     /// When the text is no such set, or none of its keys can be used.
     pub fn published(
         first: PublishedKeys,
-        fetch: impl Fn() -> Fetched + Send + Sync + 'static,
+        fetch: impl Fn() -> KeyFetch + Send + Sync + 'static,
     ) -> Result<Self, KeyError> {
         let keys = KeySet::published(&first, fetch)?;
         Ok(Self { keys: Arc::new(keys), ..Self::with(Vec::new()) })
@@ -137,7 +139,7 @@ impl Jwt {
         self
     }
 
-    fn with(keys: Vec<Key>) -> Self {
+    fn with(keys: Vec<VerificationKey>) -> Self {
         Self {
             keys: Arc::new(KeySet::new(keys)),
             issuers: Vec::new(),
@@ -145,6 +147,7 @@ impl Jwt {
             leeway: Duration::from_secs(60),
             claim: "sub".to_owned(),
             prefix: PREFIX.to_owned(),
+            operator_claim: None,
             types: None,
         }
     }
@@ -164,14 +167,14 @@ impl Jwt {
         self
     }
 
-    /// Says by how much clocks may differ: a minute.
+    /// Sets by how much clocks may differ: a minute.
     #[must_use]
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.leeway = leeway;
         self
     }
 
-    /// Says which claim names the principal: `sub`.
+    /// Sets the claim with the principal: `sub`.
     #[must_use]
     pub fn principal_claim(mut self, claim: impl Into<String>) -> Self {
         self.claim = claim.into();
@@ -184,6 +187,23 @@ impl Jwt {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
+    }
+
+    /// Makes the principals [operators](Principal::operator) whose tokens have a claim with this value: as its text, as one of its
+    /// words (as in `scope`), or in its list. Otherwise no token is an operator's.
+    #[must_use]
+    pub fn operator_claim(mut self, claim: impl Into<String>, value: impl Into<String>) -> Self {
+        self.operator_claim = Some((claim.into(), value.into()));
+        self
+    }
+
+    fn is_operator(&self, claims: &Map<String, Value>) -> bool {
+        let Some((claim, value)) = &self.operator_claim else { return false };
+        match claims.get(claim) {
+            Some(Value::String(text)) => text.split_whitespace().any(|word| word == value),
+            Some(Value::Array(items)) => items.iter().any(|item| item.as_str() == Some(value)),
+            _ => false,
+        }
     }
 
     /// Takes tokens of these types (`typ`) only, such as `at+jwt` for access tokens. Otherwise `JWT`, `at+jwt` and tokens without
@@ -221,13 +241,13 @@ impl Jwt {
     fn verify(&self, token: &str, now: u64) -> Result<Principal, ApiError> {
         let parts: Vec<_> = token.split('.').collect();
         let &[header, claims, signature] = parts.as_slice() else {
-            return Err(refused("auth.unknown", "what was sent as `Authorization: Bearer …` is not a token"));
+            return Err(refused("auth.unknown", "the value of `Authorization: Bearer …` is not a token"));
         };
         let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
         if token.len() > LONGEST {
             return Err(invalid("it is too long"));
         }
-        let header = Header::read(header).ok_or_else(|| invalid("its header cannot be read"))?;
+        let header = JwtHeader::read(header).ok_or_else(|| invalid("its header cannot be read"))?;
         if header.crit.is_some() {
             return Err(invalid("it needs an extension that is not known here"));
         }
@@ -252,9 +272,13 @@ impl Jwt {
         let name = match claims.get(&self.claim) {
             Some(Value::String(name)) if !name.is_empty() => name.clone(),
             Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(invalid(&format!("it has no `{}` that names somebody", self.claim))),
+            _ => return Err(invalid(&format!("its claim `{}` is missing or empty", self.claim))),
         };
-        let principal = self.principal(&claims, &name).with_claims(claims);
+        let mut principal = self.principal(&claims, &name);
+        if self.is_operator(&claims) {
+            principal = principal.operator();
+        }
+        let principal = principal.with_claims(claims);
         Ok(match expires {
             Some(time) => principal.expires(time),
             None => principal,
@@ -289,7 +313,7 @@ impl Jwt {
             None => Vec::new(),
         };
         let meant = self.audiences.iter().any(|known| named.contains(&known.as_str()));
-        // One that names nobody is for whoever asks for nothing else.
+        // A token without an audience is only accepted if no audience is required.
         let anyone = named.is_empty() && self.audiences.is_empty();
         if !meant && !anyone {
             return Err(invalid("it is for another audience"));
@@ -312,13 +336,13 @@ impl fmt::Debug for Jwt {
 }
 
 impl Authenticator for Jwt {
-    fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a> {
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> AuthFuture<'a> {
         Box::pin(async {
             let Some(token) = sent_key(&request.headers) else {
                 return Err(unauthorized("send a token as `Authorization: Bearer …`"));
             };
             if token.len() <= LONGEST
-                && let Some(header) = token.split('.').next().and_then(Header::read)
+                && let Some(header) = token.split('.').next().and_then(JwtHeader::read)
                 && Algorithm::named(&header.alg).is_some()
             {
                 self.keys.refresh(header.kid.as_deref()).await.map_err(|_| {

@@ -1,16 +1,16 @@
-//! Going on from an answer that the request names: in its session where it is the newest, and in a fork of it otherwise.
-//! Others that go on from the same answer are not disturbed, and can go on from theirs.
+//! Continues from an answer that the request names: in its session if it is the newest there, otherwise in a fork.
+//! Other conversations that continue from the same answer are not affected.
 
 use headwater_dialects::AnswerRef;
 use headwater_protocol::{CheckpointId, SessionId};
-use headwater_runtime::{ErrorKind, Sent, Session, Turn, WhenBusy};
+use headwater_runtime::{ErrorKind, Session, Turn, TurnHandle, WhenBusy};
 
-use super::{Asked, turn::derived};
-use crate::{ApiError, Principal, agents::Served};
+use super::ChatContext;
+use crate::{ApiError, Principal, agents::ServedAgent};
 
-/// The session of an answer that a request goes on from.
+/// The session of an answer that a request continues from.
 pub(super) async fn session_of(
-    served: &Served,
+    served: &ServedAgent,
     principal: &Principal,
     previous: &AnswerRef,
 ) -> Result<SessionId, ApiError> {
@@ -23,7 +23,7 @@ pub(super) async fn session_of(
     }
     if summary.agent != served.agent.name() {
         let message = format!(
-            "the answer is of agent `{}`, not of `{}`: go on with that one, or begin a new conversation",
+            "the answer is of agent `{}`, not of `{}`: continue with that agent, or begin a new conversation",
             summary.agent, served.name
         );
         return Err(ApiError::conflict("session.other-agent", message));
@@ -31,11 +31,15 @@ pub(super) async fn session_of(
     summary.session.ok_or_else(unknown)
 }
 
-/// The session in which the conversation goes on.
-pub(super) async fn at(asked: &Asked, session: Session, previous: &AnswerRef) -> Result<Session, ApiError> {
-    // The same request again: what it began may be in a fork.
-    if let Some(name) = derived(asked).await? {
-        let fork = asked.session(&name);
+/// The session in which the conversation continues.
+pub(super) async fn at(
+    context: &ChatContext,
+    session: Session,
+    previous: &AnswerRef,
+) -> Result<Session, ApiError> {
+    // A repeated request: its turn may be in a fork.
+    if let Some(name) = context.derived_session_id().await? {
+        let fork = context.session(&name);
         match fork.info().await {
             Ok(_) => return Ok(fork),
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
@@ -44,10 +48,10 @@ pub(super) async fn at(asked: &Asked, session: Session, previous: &AnswerRef) ->
     }
     let info = session.info().await?;
     match checkpoint(&session, previous).await? {
-        Some(_) if session.sent_before(&asked.request_keys()).await?.is_some() => Ok(session),
+        Some(_) if session.sent_before(&context.request_keys()).await?.is_some() => Ok(session),
         Some(found) if info.going.is_none() && info.checkpoint.as_ref() == Some(&found) => Ok(session),
-        Some(found) => fork(asked, &session, &found).await,
-        // It is not complete yet: what comes next waits for it.
+        Some(found) => fork(context, &session, &found).await,
+        // It is not complete yet: the next turn waits for it.
         None if info.going.as_ref() == Some(&previous.run) => Ok(session),
         None => Err(unknown()),
     }
@@ -55,18 +59,18 @@ pub(super) async fn at(asked: &Asked, session: Session, previous: &AnswerRef) ->
 
 /// Sends a turn after an answer. Another one may have come in between, which this one must not come after.
 pub(super) async fn send(
-    asked: &Asked,
+    context: &ChatContext,
     session: Session,
     previous: &AnswerRef,
     turn: Turn,
-) -> Result<Sent, ApiError> {
+) -> Result<TurnHandle, ApiError> {
     if session.info().await?.going.as_ref() == Some(&previous.run) {
         return Ok(session.send(turn.when_busy(WhenBusy::Queue)).await?);
     }
     match session.send(turn.clone().when_busy(WhenBusy::Refuse)).await {
         Err(error) if error.kind() == ErrorKind::SessionBusy => {
             let found = checkpoint(&session, previous).await?.ok_or_else(unknown)?;
-            Ok(fork(asked, &session, &found).await?.send(turn).await?)
+            Ok(fork(context, &session, &found).await?.send(turn).await?)
         }
         sent => Ok(sent?),
     }
@@ -79,18 +83,18 @@ async fn checkpoint(session: &Session, previous: &AnswerRef) -> Result<Option<Ch
     Ok(of_answer.min_by_key(|it| it.seq).map(|it| it.id))
 }
 
-async fn fork(asked: &Asked, session: &Session, at: &CheckpointId) -> Result<Session, ApiError> {
-    let name = derived(asked).await?;
+async fn fork(context: &ChatContext, session: &Session, at: &CheckpointId) -> Result<Session, ApiError> {
+    let name = context.derived_session_id().await?;
     match session.fork(at, name.as_deref()).await {
         // Begun by the same request at the same time.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
-            Ok(asked.session(name.as_deref().unwrap_or_default()))
+            Ok(context.session(name.as_deref().unwrap_or_default()))
         }
         forked => Ok(forked?),
     }
 }
 
 pub(super) fn unknown() -> ApiError {
-    let message = "there is no such answer to go on from, or it is not yours: begin a new conversation";
+    let message = "unknown answer to continue from, or it is not yours: begin a new conversation";
     ApiError::not_found("previous.unknown", message)
 }

@@ -1,21 +1,24 @@
-//! What is answered with a document: a conversation, the list of them, and what there is about checkpoints.
+//! Documents that pages request: a conversation, the list of conversations, and checkpoints.
 
 use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
 use headwater_dialects::{
-    AgentEntry, CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind,
+    AgentEntry, CheckpointAction, CheckpointEntry, CheckpointReply, ConversationPage, PendingKind,
     PendingQuestion, SessionEntry, SessionList,
 };
-use headwater_protocol::{CheckpointId, Message, RunId, RunState, RunStatus, SessionId};
-use headwater_runtime::{Agent, Checkpoint, ErrorKind, OpenQuestion, Session, SessionInfo};
+use headwater_protocol::{CheckpointId, RunId, RunState, RunStatus, SessionId};
+use headwater_runtime::{Checkpoint, ErrorKind, OpenQuestion, Session, SessionInfo};
 use serde_json::Value;
 
-use super::{Asked, resume::is_old};
-use crate::{ApiError, sessions};
+use super::{ChatContext, resume::is_old};
+use crate::{
+    ApiError,
+    sessions::{self, add_unanswered},
+};
 
-/// What the name of a session's beginning begins with, among its checkpoints.
+/// The prefix of the id of a session's beginning, among its checkpoints.
 const START: &str = "start:";
 
 /// How many turns a page of a conversation has, if nothing else is asked for.
@@ -24,70 +27,58 @@ const TURNS: usize = 100;
 const MOST: usize = 1_000;
 
 /// The conversation as it stands, in the form in which the dialect's pages keep it.
-pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
-    let Some(id) = &asked.chat.session else {
+pub(super) async fn conversation(context: &ChatContext) -> Result<Response, ApiError> {
+    let Some(id) = &context.chat.session else {
         return Err(ApiError::bad("session.missing", "name the session"));
     };
-    let session = asked.session(id.as_str());
+    let session = context.session(id.as_str());
     let mut seen: Option<(SessionInfo, Value)> = None;
     loop {
         let info = match session.info().await {
             Ok(info) => info,
-            // A conversation that has not begun is empty: a page asks for it before anyone says something. So is another's.
+            // Unknown conversations count as empty: a page loads its conversation before the first message. So do those
+            // of others.
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
-                return Ok(Json(asked.dialect.history(&HistoryPage::default())).into_response());
+                return Ok(Json(context.dialect.history(&ConversationPage::default())).into_response());
             }
             Err(error) => return Err(error.into()),
         };
         match seen {
             Some((known, document)) if known == info => return Ok(Json(document).into_response()),
-            // It went on while it was read: what was going then may be in the history now, or the other way round.
-            _ => seen = Some((info.clone(), read(asked, &session, &info).await?)),
+            // The session changed during the read: its active run may be in the history now, or no longer.
+            _ => seen = Some((info.clone(), read(context, &session, &info).await?)),
         }
     }
 }
 
-/// The conversation of a session that stands where `info` says.
-async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Value, ApiError> {
-    let number = |key: &str| asked.chat.context.get(key).and_then(Value::as_str)?.parse::<u64>().ok();
+/// The conversation of a session at the position of `info`.
+async fn read(context: &ChatContext, session: &Session, info: &SessionInfo) -> Result<Value, ApiError> {
+    let number = |key: &str| context.chat.context.get(key).and_then(Value::as_str)?.parse::<u64>().ok();
     let before = number("before").or_else(|| number("cursor"));
     let limit = number("limit").map_or(TURNS, |limit| usize::try_from(limit).unwrap_or(MOST).clamp(1, MOST));
     let page = session.history(None, before, limit).await?;
     let mut messages = page.messages;
     if before.is_none() {
-        add_unanswered(&asked.served.agent, info, &mut messages).await?;
+        add_unanswered(&context.served.agent, info, &mut messages).await?;
     }
-    let messages = asked.served.shown(messages);
-    let (run, waiting) = match asked.dialect.history_names_run() {
-        true => (active(asked, info).await?, waiting(asked, info).await?),
+    let messages = context.served.shown(messages);
+    let (run, waiting) = match context.dialect.history_names_run() {
+        true => (active(context, info).await?, waiting(context, info).await?),
         false => (None, None),
     };
     let waiting = waiting.as_ref().map(|(run, state)| (*run, state));
-    Ok(asked.dialect.history(&HistoryPage { messages: &messages, before: page.before, run, waiting }))
+    Ok(context.dialect.history(&ConversationPage { messages: &messages, before: page.before, run, waiting }))
 }
 
-/// Adds the message that is being answered: it enters the history together with its answer.
-pub(crate) async fn add_unanswered(
-    agent: &Agent,
-    info: &SessionInfo,
-    messages: &mut Vec<Message>,
-) -> Result<(), ApiError> {
-    let Some(run) = &info.going else { return Ok(()) };
-    let asked = agent.run(run.clone()).conversation().await?.pop();
-    // A run that was resumed by an answer has its message in the history already.
-    messages.extend(asked.filter(|asked| messages.iter().all(|message| message.id != asked.id)));
-    Ok(())
-}
-
-/// The run that a page has to follow: one that goes on or waits, or that failed a moment ago, which messages do not tell.
-async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a RunId>, ApiError> {
+/// The run that a page must follow: one that is active, waits, or failed a moment ago, which the messages do not show.
+async fn active<'a>(context: &ChatContext, info: &'a SessionInfo) -> Result<Option<&'a RunId>, ApiError> {
     if let Some(run) = info.going.as_ref().or(info.waiting.as_ref()) {
         return Ok(Some(run));
     }
     let Some(last) = &info.last_run else { return Ok(None) };
-    let run = asked.served.agent.run(last.clone());
+    let run = context.served.agent.run(last.clone());
     match run.summary().await {
-        Ok(summary) if !is_old(asked, &summary) => {}
+        Ok(summary) if !is_old(context, &summary) => {}
         Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error.into()),
         _ => return Ok(None),
     }
@@ -97,30 +88,30 @@ async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a R
 
 /// The run that waits for an answer, with its state. A run whose answer has arrived counts as active: the page joins it instead.
 async fn waiting<'a>(
-    asked: &Asked,
+    context: &ChatContext,
     info: &'a SessionInfo,
 ) -> Result<Option<(&'a RunId, RunState)>, ApiError> {
     let Some(id) = &info.waiting else { return Ok(None) };
-    if asked.served.agent.has_mail(id).await? {
+    if context.served.agent.has_mail(id).await? {
         return Ok(None);
     }
-    Ok(Some((id, asked.served.agent.run(id.clone()).outcome().await?.state)))
+    Ok(Some((id, context.served.agent.run(id.clone()).outcome().await?.state)))
 }
 
 /// The agents of the server.
-pub(super) fn agents(asked: &Asked) -> Response {
-    let named = asked.server.agents().named();
+pub(super) fn agents(context: &ChatContext) -> Response {
+    let named = context.server.agents().named();
     let entries =
         named.iter().map(|served| AgentEntry { name: &served.name, description: served.agent.description() });
     let entries: Vec<_> = entries.collect();
-    Json(asked.dialect.agent_list(&entries)).into_response()
+    Json(context.dialect.agent_list(&entries)).into_response()
 }
 
 /// The conversations of the caller.
-pub(super) async fn conversations(asked: &Asked) -> Result<Response, ApiError> {
-    let text = |key: &str| asked.chat.context.get(key).and_then(Value::as_str);
+pub(super) async fn conversations(context: &ChatContext) -> Result<Response, ApiError> {
+    let text = |key: &str| context.chat.context.get(key).and_then(Value::as_str);
     let limit = text("limit").and_then(|limit| limit.parse().ok()).unwrap_or(TURNS).clamp(1, MOST);
-    let (agent, owner, cursor) = (&asked.served.agent, Some(asked.owner()), text("cursor"));
+    let (agent, owner, cursor) = (&context.served.agent, Some(context.owner()), text("cursor"));
     let page = match text("includeArchived") {
         Some("true") => agent.all_sessions(owner, cursor, limit).await?,
         _ => agent.sessions(owner, cursor, limit).await?,
@@ -132,20 +123,23 @@ pub(super) async fn conversations(asked: &Asked) -> Result<Response, ApiError> {
         created: session.created,
         updated: session.updated,
     });
-    let (agent, next) = (asked.served.name.as_str(), page.next.as_deref());
+    let (agent, next) = (context.served.name.as_str(), page.next.as_deref());
     let list = SessionList { agent, sessions: sessions.collect(), next };
-    Ok(Json(asked.dialect.session_list(&list)).into_response())
+    Ok(Json(context.dialect.session_list(&list)).into_response())
 }
 
 /// The answer to a request about checkpoints.
-pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Result<Response, ApiError> {
-    let reply = |reply: &CheckpointReply<'_>| Json(asked.dialect.checkpoint_reply(reply)).into_response();
+pub(super) async fn checkpoint(
+    context: &ChatContext,
+    action: &CheckpointAction,
+) -> Result<Response, ApiError> {
+    let reply = |reply: &CheckpointReply<'_>| Json(context.dialect.checkpoint_reply(reply)).into_response();
     Ok(match action {
         CheckpointAction::List => {
-            let Some(id) = &asked.chat.session else {
+            let Some(id) = &context.chat.session else {
                 return Err(ApiError::bad("session.missing", "name the session"));
             };
-            let session = asked.session(id.as_str());
+            let session = context.session(id.as_str());
             let (info, start) = (session.info().await?, start_of(id));
             let all = session.checkpoints(None, MOST).await?;
             let beginning = (all.len() < MOST).then(|| beginning(&info, &start));
@@ -153,20 +147,20 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             reply(&CheckpointReply::List(beginning.into_iter().chain(entries).collect()))
         }
         CheckpointAction::Get(id) => {
-            let (session, id) = found(asked, id).await?;
+            let (session, id) = found(context, id).await?;
             let (info, start) = (session.info().await?, start_of(session.id()));
             let (checkpoint, state) = match &id {
                 Some(id) => (Some(session.checkpoint(id).await?), session.state(Some(id)).await?),
                 None => Default::default(),
             };
             let structured = sessions::structured(&state);
-            let messages = asked.served.shown(state.messages);
+            let messages = context.served.shown(state.messages);
             let entry = entry_or_beginning(checkpoint.as_ref(), &info, &start);
             reply(&CheckpointReply::Checkpoint { entry, messages: &messages, structured })
         }
         CheckpointAction::Rollback(id) => {
-            let (session, id) = found(asked, id).await?;
-            let before = open(asked, &session).await?;
+            let (session, id) = found(context, id).await?;
+            let before = open(context, &session).await?;
             let undone = match &id {
                 Some(id) => session.roll_back(id).await?,
                 None => session.roll_back_to_start().await?,
@@ -175,7 +169,7 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             let tokens: Vec<_> = closed.filter_map(OpenQuestion::token).map(str::to_owned).collect();
             let (info, start) = (session.info().await?, start_of(session.id()));
             let checkpoint = standing_at(&session, id.as_ref()).await?;
-            let open = open(asked, &session).await?;
+            let open = open(context, &session).await?;
             reply(&CheckpointReply::RolledBack {
                 session: session.id(),
                 checkpoint: entry_or_beginning(checkpoint.as_ref(), &info, &start),
@@ -186,16 +180,16 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             })
         }
         CheckpointAction::Fork { checkpoint: id, session: name } => {
-            let (session, id) = found(asked, id).await?;
+            let (session, id) = found(context, id).await?;
             let name = name.as_ref().map(SessionId::as_str);
             let forked = match &id {
                 Some(id) => session.fork(id, name).await?,
-                // Nothing was said yet: it is a session like any other.
-                None => asked.served.agent.seed_session(name, Some(asked.owner()), Vec::new()).await?,
+                // A session without turns is a session like any other.
+                None => context.served.agent.seed_session(name, Some(context.owner()), Vec::new()).await?,
             };
             let (info, start) = (forked.info().await?, start_of(forked.id()));
             let checkpoint = standing_at(&forked, id.as_ref()).await?;
-            let open = open(asked, &forked).await?;
+            let open = open(context, &forked).await?;
             reply(&CheckpointReply::Forked {
                 session: forked.id(),
                 parent: session.id(),
@@ -257,11 +251,11 @@ async fn standing_at(session: &Session, id: Option<&CheckpointId>) -> Result<Opt
     })
 }
 
-/// What a session waits for, once nothing goes on in it: what it had asked at a checkpoint that it went to is asked again.
-async fn open(asked: &Asked, session: &Session) -> Result<Vec<OpenQuestion>, ApiError> {
+/// The open questions of a session without an active run. Questions of a checkpoint that was restored are open again.
+async fn open(context: &ChatContext, session: &Session) -> Result<Vec<OpenQuestion>, ApiError> {
     session.settled().await?;
     match session.info().await?.waiting {
-        Some(run) => Ok(asked.served.agent.open_questions(&run).await?),
+        Some(run) => Ok(context.served.agent.open_questions(&run).await?),
         None => Ok(Vec::new()),
     }
 }
@@ -284,12 +278,15 @@ fn pending(open: &[OpenQuestion]) -> Vec<PendingQuestion<'_>> {
         .collect()
 }
 
-/// The session of a checkpoint, where the page names the checkpoint alone, and the checkpoint; none is the beginning.
-async fn found(asked: &Asked, id: &CheckpointId) -> Result<(Session, Option<CheckpointId>), ApiError> {
+/// The session and checkpoint, where the page names only the checkpoint; `None` is the beginning.
+async fn found(
+    context: &ChatContext,
+    id: &CheckpointId,
+) -> Result<(Session, Option<CheckpointId>), ApiError> {
     let Some(name) = id.as_str().strip_prefix(START) else {
-        return Ok((session_of(asked, id).await?, Some(id.clone())));
+        return Ok((session_of(context, id).await?, Some(id.clone())));
     };
-    let session = asked.session(name);
+    let session = context.session(name);
     match session.info().await {
         Ok(_) => Ok((session, None)),
         Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
@@ -300,9 +297,9 @@ async fn found(asked: &Asked, id: &CheckpointId) -> Result<(Session, Option<Chec
 }
 
 /// The session of a checkpoint, where the page names the checkpoint alone.
-async fn session_of(asked: &Asked, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
-    let session = asked.served.agent.session_of_checkpoint(checkpoint).await?;
-    let session = asked.session(session.as_str());
+async fn session_of(context: &ChatContext, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
+    let session = context.served.agent.session_of_checkpoint(checkpoint).await?;
+    let session = context.session(session.as_str());
     match session.info().await {
         Ok(_) => Ok(session),
         Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {

@@ -1,4 +1,4 @@
-//! The body of a response: what a reader is given, with signs of life in between.
+//! The body of a streaming response: frames, with heartbeats in between.
 
 use std::{
     pin::Pin,
@@ -9,7 +9,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _, stream::BoxStream};
 use headwater_dialects::KeepAlive;
 use headwater_protocol::{FrameWriter, Framing, Heartbeat};
 use hyper::body::{Body as HttpBody, Frame};
@@ -18,36 +18,27 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use super::reader::Reader;
-use crate::{ApiError, Options, Server, seeing::OpenStream, sessions::events::SessionFeed};
+use super::{OpenStream, OpenStreams, journal_reader::JournalReader};
+use crate::{ApiError, Options};
 
-/// How long what was written has to be sent before a stream is cut.
+/// How long queued bytes may take to be sent before a stream is cut.
 const FLUSH: Duration = Duration::from_millis(20);
 
-/// When a stream ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// When the run has ended, or waits for somebody.
-    AtWait,
-    /// When the run has ended.
-    AtEnd,
-}
-
-/// A reader that finds its place: the turn may wait for the turns before it, or an answer is about to be taken up.
-pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<Reader, ApiError>> + Send>>;
+/// A reader that is still finding its position: the turn is queued, or an answer is about to be applied.
+pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<JournalReader, ApiError>> + Send>>;
 
 /// Where the frames come from.
-pub(crate) enum Source {
-    /// From a reader that has not yet found its place.
+pub(crate) enum FrameSource {
+    /// From a reader that has not found its position yet.
     Opening(Opening),
-    Reading(Reader),
-    /// From a session in place of a run.
-    Session(Box<SessionFeed>),
+    Reading(JournalReader),
+    /// Ready-made frames, of a session in place of a run.
+    Frames(BoxStream<'static, Result<Bytes, ApiError>>),
     Over,
 }
 
-impl Source {
-    /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
+impl FrameSource {
+    /// The next bytes, as soon as there are any; `None` at the end. Cancel-safe.
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
@@ -62,26 +53,26 @@ impl Source {
         }
         match self {
             Self::Reading(reader) => reader.next().await,
-            Self::Session(feed) => feed.next().await,
+            Self::Frames(frames) => frames.next().await.transpose(),
             Self::Opening(_) | Self::Over => Ok(None),
         }
     }
 }
 
-/// A source of frames and what keeps its connection alive.
-struct Following {
-    source: Source,
+/// A source of frames and the state of its connection.
+struct ResponseStream {
+    source: FrameSource,
     sign_of_life: Bytes,
     heartbeat: Duration,
-    /// Set once and looked at when it is over: to set it anew for each frame would cost more than the frame.
+    /// Set once and checked when it fires: resetting it for each frame would cost more than the frame.
     silence: Pin<Box<Sleep>>,
     /// When something was sent last.
     spoke: Instant,
     padding: Option<Bytes>,
-    /// What was read before the answer began.
+    /// Bytes that were read before the response began.
     first: Option<Bytes>,
     closing: Closing,
-    /// The task that the end and the heartbeat wake, once both know it.
+    /// The task that the end and the heartbeat wake, once both have its waker.
     armed: Option<Waker>,
     /// Kept until the stream is over.
     stream: OpenStream,
@@ -118,15 +109,16 @@ impl Closing {
 
 /// The body of a response that follows a run or a session.
 pub(crate) fn body(
-    server: &Server,
-    source: Source,
+    options: &Options,
+    streams: &OpenStreams,
+    source: FrameSource,
     keep_alive: KeepAlive,
     framing: Framing,
     stream: OpenStream,
 ) -> Result<Body, ApiError> {
-    let Options { heartbeat, padding, .. } = *server.options();
-    let closing = server.streams().closing();
-    let mut state = Following {
+    let Options { heartbeat, padding, .. } = *options;
+    let closing = streams.closing();
+    let mut state = ResponseStream {
         source,
         sign_of_life: sign_of_life(keep_alive, framing),
         heartbeat,
@@ -138,20 +130,20 @@ pub(crate) fn body(
         armed: None,
         stream,
     };
-    // What cannot be read at all has an answer of its own, rather than a stream that is cut before it begins.
+    // If the first read fails, respond with an error instead of a stream that is cut at once.
     if let Some(first) = state.source.next().now_or_never() {
         match first? {
             Some(bytes) => state.first = Some(bytes),
-            None => state.source = Source::Over,
+            None => state.source = FrameSource::Over,
         }
     }
-    let next = Slot::default();
+    let next = PendingChunk::default();
     let sending = Box::pin(state.send(next.clone()));
     Ok(Body::new(StreamBody { sending, next, over: false }))
 }
 
 async fn let_go(mut closing: watch::Receiver<bool>) {
-    // A server that is gone has let go as well.
+    // A dropped server counts as closing.
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
@@ -165,9 +157,9 @@ async fn expired(time: SystemTime) {
 
 /// Where the next piece of a body is put.
 #[derive(Clone, Default)]
-struct Slot(Arc<Mutex<Option<Result<Bytes, std::io::Error>>>>);
+struct PendingChunk(Arc<Mutex<Option<Result<Bytes, std::io::Error>>>>);
 
-impl Slot {
+impl PendingChunk {
     fn lock(&self) -> MutexGuard<'_, Option<Result<Bytes, std::io::Error>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -188,7 +180,7 @@ impl Slot {
 /// dropped with each.
 struct StreamBody {
     sending: Pin<Box<dyn Future<Output = ()> + Send>>,
-    next: Slot,
+    next: PendingChunk,
     over: bool,
 }
 
@@ -212,9 +204,9 @@ impl HttpBody for StreamBody {
     }
 }
 
-impl Following {
+impl ResponseStream {
     /// Sends everything, to the end.
-    async fn send(mut self, next: Slot) {
+    async fn send(mut self, next: PendingChunk) {
         if let Some(padding) = self.padding.take() {
             self.give(padding, &next).await;
         }
@@ -230,7 +222,7 @@ impl Following {
         }
     }
 
-    async fn give(&mut self, bytes: Bytes, next: &Slot) {
+    async fn give(&mut self, bytes: Bytes, next: &PendingChunk) {
         self.stream.sends(&bytes);
         next.send(Ok(bytes)).await;
     }
@@ -243,7 +235,7 @@ impl Following {
             let mut reading = std::pin::pin!(source.next());
             let woken = std::future::poll_fn(|cx| {
                 if let Poll::Ready(next) = reading.as_mut().poll(cx) {
-                    return Poll::Ready(Woken::Read(next));
+                    return Poll::Ready(WakeReason::Read(next));
                 }
                 if std::mem::take(&mut just_sent)
                     && armed.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()))
@@ -254,25 +246,25 @@ impl Following {
                 }
                 *armed = Some(cx.waker().clone());
                 if closing.wait.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Woken::Closing);
+                    return Poll::Ready(WakeReason::Closing);
                 }
-                silence.as_mut().poll(cx).map(|()| Woken::Silence)
+                silence.as_mut().poll(cx).map(|()| WakeReason::Silence)
             })
             .await;
             match woken {
-                Woken::Read(Ok(next)) => {
+                WakeReason::Read(Ok(next)) => {
                     *spoke = Instant::now();
                     return Ok(next);
                 }
-                Woken::Read(Err(error)) => {
+                WakeReason::Read(Err(error)) => {
                     tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
                     // Failing the body now would also drop bytes already queued, so flush first.
                     tokio::time::sleep(FLUSH).await;
                     return Err(std::io::Error::other(error.message().to_owned()));
                 }
                 // The end without an end: the reader reconnects.
-                Woken::Closing => return Ok(None),
-                Woken::Silence => {
+                WakeReason::Closing => return Ok(None),
+                WakeReason::Silence => {
                     let now = Instant::now();
                     let silent = now.duration_since(*spoke) >= *heartbeat;
                     if silent {
@@ -289,14 +281,14 @@ impl Following {
     }
 }
 
-/// Why a stream goes on.
-enum Woken {
+/// Why a stream continues.
+enum WakeReason {
     Read(Result<Option<Bytes>, ApiError>),
     Closing,
     Silence,
 }
 
-/// A sign of life that the reader tolerates.
+/// A heartbeat that the reader's parser ignores.
 fn sign_of_life(keep_alive: KeepAlive, framing: Framing) -> Bytes {
     let mut out = FrameWriter::new(framing);
     match keep_alive {
@@ -308,7 +300,7 @@ fn sign_of_life(keep_alive: KeepAlive, framing: Framing) -> Bytes {
     out.take().into()
 }
 
-/// Bytes that say nothing.
+/// Padding that the reader's parser ignores.
 fn pad(keep_alive: KeepAlive, framing: Framing, bytes: usize) -> Bytes {
     match (framing, keep_alive) {
         (Framing::Sse, KeepAlive::Comment) => format!(":{}\n\n", " ".repeat(bytes)).into(),

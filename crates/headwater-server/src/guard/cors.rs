@@ -1,4 +1,4 @@
-//! What browsers are told about pages elsewhere.
+//! CORS headers for pages of other origins.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use axum::http::{HeaderName, header};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::{METHODS, origin};
-use crate::{Options, Server};
+use crate::{Options, Server, audit};
 
-/// How long a browser remembers what it was told.
+/// How long a browser caches a preflight response.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
 /// Tells browsers which pages elsewhere may ask, and what they may send and read. The server has no cookies; those of a proxy
@@ -20,8 +20,10 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     };
     let mut sent = vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT];
     sent.extend(named(&["x-api-key", "x-run-id", "last-event-id", "idempotency-key", "x-request-id"]));
+    sent.push(HeaderName::from_static(audit::OWNER));
     let dialects = headwater_dialects::CHAT;
     sent.extend(dialects.iter().flat_map(|dialect| named(dialect.request_headers())));
+    sent.extend(headwater_durable_streams::REQUEST_HEADERS);
     sent.extend(cors_headers.iter().filter_map(|name| HeaderName::try_from(name.as_str()).ok()));
     let sent = match cors_headers.iter().any(|name| name == "*") {
         true => AllowHeaders::mirror_request(),
@@ -30,6 +32,7 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     let credentials = *cors_credentials && !origins.iter().any(|origin| origin == "*");
     let mut read = vec![header::RETRY_AFTER];
     read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
+    read.extend(headwater_durable_streams::RESPONSE_HEADERS);
     let told = dialects.iter().flat_map(|dialect| dialect.headers());
     read.extend(told.map(|(name, _)| HeaderName::from_static(name)));
     let server = server.clone();

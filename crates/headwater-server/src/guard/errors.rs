@@ -14,7 +14,11 @@ use headwater_dialects::{Dialect, RouteBase};
 use crate::{ApiError, Server};
 
 /// Writes an error as the dialect of the route does.
-pub(crate) async fn in_dialect(State(server): State<Server>, request: Request, next: Next) -> Response {
+pub(crate) async fn errors_in_dialect(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Response {
     let dialect = dialect_of(&server, request.uri().path());
     let response = next.run(request).await;
     let error = response.extensions().get::<Arc<ApiError>>().cloned();

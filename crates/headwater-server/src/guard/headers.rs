@@ -1,4 +1,4 @@
-//! Headers of every answer, for browsers: what they are sent is data for this origin's pages, and nothing else.
+//! Headers of every response, for browsers: responses are data for pages of this origin, and nothing else.
 
 use axum::{
     http::{HeaderName, HeaderValue, header},
@@ -16,7 +16,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub(crate) async fn secure(mut response: Response) -> Response {
+pub(crate) async fn add_security_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }

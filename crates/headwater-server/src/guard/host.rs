@@ -28,7 +28,7 @@ pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
 
 /// All authorities that a request names: in `Host`, and in its target, where HTTP/2 has it.
 pub(super) fn named(parts: &Parts) -> impl Iterator<Item = &str> {
-    // What is not text cannot be a host.
+    // A value that is not text cannot be a host.
     let headers =
         parts.headers.get_all(header::HOST).into_iter().map(|host| host.to_str().unwrap_or_default());
     headers.chain(parts.uri.authority().map(axum::http::uri::Authority::as_str))
@@ -36,7 +36,7 @@ pub(super) fn named(parts: &Parts) -> impl Iterator<Item = &str> {
 
 fn is_known(options: &Options, open: bool, authority: &str) -> bool {
     let Some(host) = host_of(authority) else { return false };
-    // Without keys `*` would let every page drive the server, so it is not looked at.
+    // Without keys `*` would let every page drive the server, so it is ignored.
     let any = |known: &str| known == "*" && !open;
     is_loopback(host) || options.hosts.iter().any(|known| any(known) || known.eq_ignore_ascii_case(host))
 }

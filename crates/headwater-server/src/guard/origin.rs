@@ -17,18 +17,15 @@ pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
     match origins.find(|origin| !allowed(origin)) {
         None => Ok(()),
         Some(origin) => {
-            tracing::warn!(
-                ?origin,
-                "a page of another origin was refused: add its origin to `cors` if it may ask"
-            );
+            tracing::warn!(?origin, "refused a page of another origin: add the origin to `cors` to allow it");
             Err(refused())
         }
     }
 }
 
-/// Whether a page is one of those elsewhere that may ask.
+/// Whether the origin of a page is allowed.
 pub(super) fn is_listed(options: &Options, origin: &HeaderValue) -> bool {
-    // Without keys `*` would let every page drive the server, so it is not looked at.
+    // Without keys `*` would let every page drive the server, so it is ignored.
     let any = |known: &str| known == "*" && !options.authenticator.is_open();
     let listed = |known: &String| any(known) || known.trim_end_matches('/').as_bytes() == origin.as_bytes();
     options.origins.iter().any(listed) || (options.authenticator.is_open() && is_loopback(origin))

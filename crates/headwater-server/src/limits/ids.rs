@@ -20,7 +20,7 @@ pub(crate) fn check(what: &str, id: &str) -> Result<(), ApiError> {
     check_unless_empty(what, id)
 }
 
-/// The same, where an empty id stands for none.
+/// The same, where an empty id means none.
 pub(crate) fn check_unless_empty(what: &str, id: &str) -> Result<(), ApiError> {
     if id.len() > LONGEST {
         return Err(invalid(what, &format!("it has {} bytes, at most {LONGEST} are allowed", id.len())));
@@ -43,13 +43,15 @@ fn invalid(what: &str, why: &str) -> ApiError {
 }
 
 /// Checks the ids in a request's path and headers.
-pub(super) async fn check_parts(parts: &mut Parts) -> Result<(), ApiError> {
+pub(crate) async fn check_parts(parts: &mut Parts) -> Result<(), ApiError> {
     match RawPathParams::from_request_parts(parts, &()).await {
         Ok(params) => {
             for (name, value) in &params {
                 match name {
-                    // What a dialect's client adds: ids and words of the dialect.
-                    "rest" => value.split('/').try_for_each(|part| check_unless_empty("path", part))?,
+                    // Ids and words of the dialect, which its client adds; and the paths of streams.
+                    "rest" | "path" | "stream" => {
+                        value.split('/').try_for_each(|part| check_unless_empty("path", part))?;
+                    }
                     name => check(name, value)?,
                 }
             }
@@ -67,7 +69,7 @@ pub(super) async fn check_parts(parts: &mut Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Checks the ids in a dialect's request. An empty one stands for none: pages send it where they have none yet.
+/// Checks the ids in a dialect's request. An empty id means none: pages send it where they have none yet.
 pub(crate) fn check_chat(chat: &ChatRequest) -> Result<(), ApiError> {
     let single = [
         ("session", chat.session.as_ref().map(SessionId::as_str)),

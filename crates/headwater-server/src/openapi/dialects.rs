@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::{
-        Operation, codes,
-        describe::{Output as _, Sketch, event_stream, set, stream_headers},
-    },
-    control::AnswerTaken,
     limits::ids,
+    operation::{
+        AcceptedResponse, HandlerOutput as _, Operation, OperationSchema, codes, event_stream, set,
+        stream_headers,
+    },
+    runs::AnswerResponse,
 };
 
 /// The operations of a dialect's route with their methods. A configured path does what the dialect's own does.
@@ -33,7 +33,7 @@ pub(crate) fn operations(
     let change = "Change a conversation, as the dialect's client does it.";
     let remove = "Delete a conversation, as the dialect's client does it.";
     [
-        ("GET", names.read, read, describe_read as fn(&mut Sketch)),
+        ("GET", names.read, read, describe_read as fn(&mut OperationSchema)),
         ("POST", names.write, write, describe_write),
         ("PATCH", names.change, change, describe_write),
         ("DELETE", names.remove, remove, describe_read),
@@ -47,7 +47,7 @@ pub(crate) fn operations(
 #[expect(dead_code, reason = "only its schema is used")]
 struct DialectRequest(Map<String, Value>);
 
-fn describe_read(sketch: &mut Sketch) {
+fn describe_read(sketch: &mut OperationSchema) {
     for (name, about) in [
         ("agent", "The agent; otherwise the default."),
         ("profile", "The profile of the client; `docs/dialects.md` lists them."),
@@ -70,11 +70,11 @@ fn describe_read(sketch: &mut Sketch) {
     if let Some((_, answer)) = sketch.answers.last_mut() {
         set(answer, "headers", stream_headers());
     }
-    crate::api::describe::Accepted::<AnswerTaken>::describe(sketch);
+    AcceptedResponse::<AnswerResponse>::describe(sketch);
     sketch.answer(StatusCode::NO_CONTENT, "There is nothing to resume.", Value::Null);
 }
 
-fn describe_write(sketch: &mut Sketch) {
+fn describe_write(sketch: &mut OperationSchema) {
     describe_read(sketch);
     sketch.takes_body::<DialectRequest>(true);
 }

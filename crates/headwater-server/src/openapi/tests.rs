@@ -1,10 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Agents, Options};
+use crate::{Agents, Options, api::routes};
 
 fn server() -> Server {
     Server::new(Agents::new(), Options::default().path("ai-sdk", "/api/chat"))
+}
+
+fn document(server: &Server) -> Value {
+    build(server, routes(server).into_list())
 }
 
 /// The operations of a document, by method and path.
@@ -24,7 +28,7 @@ fn document_has_every_route_once_with_its_responses() {
     let routed: BTreeSet<_> =
         routes.iter().map(|(method, path)| ((*method).to_owned(), path.replace("{*", "{"))).collect();
     assert_eq!(routed.len(), routes.len(), "a route is there twice");
-    let documented = documented(&build(&server));
+    let documented = documented(&document(&server));
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), routed);
     for (route, operation) in &documented {
         assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{route:?}");
@@ -44,8 +48,8 @@ fn document_has_every_route_once_with_its_responses() {
 
 #[test]
 fn types_of_requests_and_responses_do_not_share_a_name() {
-    let mut sketch = Sketch::new();
-    for route in crate::router::routes(&server()).into_list() {
+    let mut sketch = OperationSchema::new();
+    for route in routes(&server()).into_list() {
         (route.operation.describe)(&mut sketch);
     }
     let requests = sketch.requests.take_definitions(true);
@@ -58,16 +62,16 @@ fn types_of_requests_and_responses_do_not_share_a_name() {
 fn operations_have_names_of_their_own() {
     // The paths that were added for a dialect are the same operations elsewhere.
     let plain = Server::new(Agents::new(), Options::default());
-    let documented = documented(&build(&plain));
+    let documented = documented(&document(&plain));
     let names: BTreeSet<_> =
         documented.values().map(|operation| operation["operationId"].to_string()).collect();
     assert_eq!(names.len(), documented.len());
 }
 
 #[test]
-fn every_code_is_told_by_some_route() {
-    let text = build(&server()).to_string();
-    // These are told where there is no such route, or cannot be caused by a request that names no run.
+fn every_code_is_listed_by_a_route() {
+    let text = document(&server()).to_string();
+    // These occur without a route, or cannot be caused by a request that names no run.
     let nowhere =
         ["connections.too-many", "route.unknown", "method.unsupported", "path.invalid", "run.exists"];
     for (_, code, _) in CODES.iter().filter(|(_, code, _)| !nowhere.contains(code)) {
@@ -77,7 +81,7 @@ fn every_code_is_told_by_some_route() {
 
 #[test]
 fn the_codes_of_operations_are_in_the_list() {
-    for route in crate::router::routes(&server()).into_list() {
+    for route in routes(&server()).into_list() {
         for code in route.operation.codes {
             assert!(
                 error::find(code).is_some(),
@@ -91,7 +95,7 @@ fn the_codes_of_operations_are_in_the_list() {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let document = build(&server());
+    let document = document(&server());
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         assert!(document.pointer(reference).is_some(), "{reference} leads nowhere");
@@ -100,7 +104,7 @@ fn every_reference_leads_somewhere() {
 
 #[test]
 fn only_what_tells_nothing_about_anybody_needs_no_key() {
-    let documented = documented(&build(&server()));
+    let documented = documented(&document(&server()));
     let open: Vec<_> = documented
         .iter()
         .filter(|(_, operation)| operation["security"].as_array().is_some_and(Vec::is_empty))

@@ -8,13 +8,13 @@ use tokio::runtime::Handle;
 
 use super::ExportError;
 
-/// How long a collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise.
+/// The timeout of the collector, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets another.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The most of a collector's answer that is read.
 const LARGEST: usize = 64 << 10;
 
-/// Sends what threads of the SDK ask for. They are none of Tokio's, so that each request is a task that they wait for.
+/// Sends requests of the SDK's threads. These are not Tokio threads, so each request is a task that they wait for.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
     client: reqwest::Client,

@@ -1,6 +1,6 @@
-//! What goes on in a connection of HTTP/2: whether a request is open, and whether each reader takes what it is sent.
+//! Activity of an HTTP/2 connection: whether a request is open, and whether each reader makes progress.
 //!
-//! A peer that answers pings keeps such a connection alive for ever, and one that keeps its window closed stops a stream without
+//! A peer that answers pings keeps such a connection alive forever, and one that keeps its window closed stops a stream without
 //! stopping the connection. So both are counted where requests and bodies pass.
 
 use std::{
@@ -35,7 +35,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// Ends when no request was open for so long.
+    /// Ends when no request was open for this long.
     pub(super) async fn idle(&self, limit: Duration) {
         let mut open = self.open.subscribe();
         loop {
@@ -63,19 +63,19 @@ impl Drop for OpenRequest {
     }
 }
 
-/// Routes whose requests are counted until their answers have been read.
-pub(super) struct Counted {
+/// Routes that count requests until their responses have been read.
+pub(super) struct CountedRoutes {
     routes: TowerToHyperService<Router>,
     activity: Arc<Activity>,
 }
 
-impl Counted {
+impl CountedRoutes {
     pub(super) fn new(routes: TowerToHyperService<Router>, activity: Arc<Activity>) -> Self {
         Self { routes, activity }
     }
 }
 
-impl Service<Request<Incoming>> for Counted {
+impl Service<Request<Incoming>> for CountedRoutes {
     type Response = Response<CountedBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -103,7 +103,7 @@ impl HttpBody for CountedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         // Outside a task of `StreamTasks` nothing is noted.
-        let _ = TAKEN.try_with(|taken| taken.note(matches!(frame, Poll::Ready(Some(Ok(_))))));
+        let _ = STREAM_PROGRESS.try_with(|taken| taken.note(matches!(frame, Poll::Ready(Some(Ok(_))))));
         frame
     }
 
@@ -118,23 +118,23 @@ impl HttpBody for CountedBody {
 
 /// How often the body of a stream was asked for a piece, which is when its reader has taken the one before.
 #[derive(Debug, Default)]
-struct Taken {
+struct StreamProgress {
     asked: AtomicU64,
     /// It gave a piece, which the reader has not yet taken.
     gave: AtomicBool,
 }
 
 tokio::task_local! {
-    static TAKEN: Arc<Taken>;
+    static STREAM_PROGRESS: Arc<StreamProgress>;
 }
 
-impl Taken {
+impl StreamProgress {
     fn note(&self, gave: bool) {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.gave.store(gave, Ordering::Relaxed);
     }
 
-    /// Ends when a piece was not taken for so long, or up to twice that: the clock is looked at once in that time.
+    /// Ends when a piece was not taken for this long, or up to twice that: the clock is checked once in that time.
     async fn stalled(&self, limit: Duration) {
         let mut before = None;
         loop {
@@ -167,9 +167,9 @@ where
     fn execute(&self, stream: F) {
         let stall = self.stall;
         tokio::spawn(async move {
-            let taken = Arc::new(Taken::default());
+            let taken = Arc::new(StreamProgress::default());
             tokio::select! {
-                _ = TAKEN.scope(taken.clone(), stream) => {}
+                _ = STREAM_PROGRESS.scope(taken.clone(), stream) => {}
                 // To drop a stream resets it.
                 () = taken.stalled(stall) => tracing::debug!("a stream was closed: its reader takes nothing"),
             }

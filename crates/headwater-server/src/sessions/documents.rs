@@ -1,22 +1,26 @@
 //! The documents of sessions and checkpoints.
 
-use headwater_runtime::{Checkpoint, CheckpointStatus, RolledBack, Sent, SessionInfo, SessionState, Variant};
+use headwater_runtime::{
+    Checkpoint, CheckpointStatus, RollbackSummary, SessionInfo, SessionState, TurnHandle, Variant,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::Timestamp;
+use crate::timestamp::Timestamp;
 
 /// A session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Session", deny_unknown_fields)]
-pub(crate) struct SessionDocument {
+pub(crate) struct SessionResource {
     id: String,
     /// The label that its owner gave it, else that of its first turn.
     label: Option<String>,
     /// Whether lists leave it out.
     archived: bool,
+    /// The principal that it belongs to.
+    owner: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
     /// How many turns it has.
@@ -30,7 +34,7 @@ pub(crate) struct SessionDocument {
     active_run: Option<String>,
     /// The run that waits for an answer.
     waiting_run: Option<String>,
-    /// How many messages wait for their turn.
+    /// The number of queued messages.
     queued: usize,
 }
 
@@ -42,13 +46,14 @@ struct ForkedFrom {
     checkpoint: String,
 }
 
-impl From<SessionInfo> for SessionDocument {
+impl From<SessionInfo> for SessionResource {
     fn from(info: SessionInfo) -> Self {
         let text = |run: headwater_protocol::RunId| run.to_string();
         Self {
             id: info.id.to_string(),
             label: info.label,
             archived: info.archived,
+            owner: info.owner,
             created_at: Timestamp(info.created),
             updated_at: Timestamp(info.updated),
             turns: info.turns,
@@ -67,10 +72,10 @@ impl From<SessionInfo> for SessionDocument {
 
 /// A page of sessions, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct SessionList {
+#[schemars(rename = "SessionList", deny_unknown_fields)]
+pub(crate) struct SessionListDocument {
     pub(super) agent: String,
-    pub(super) sessions: Vec<SessionDocument>,
+    pub(super) sessions: Vec<SessionResource>,
     /// The `after` of the next page; null at the end of the list.
     pub(super) next: Option<String>,
     /// Sessions in between that cannot be read. They can be deleted.
@@ -80,7 +85,7 @@ pub(crate) struct SessionList {
 /// A turn that was sent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct TurnSent {
+pub(crate) struct SendTurnResponse {
     run: String,
     /// The checkpoint that the turn will leave.
     checkpoint: String,
@@ -90,8 +95,8 @@ pub(crate) struct TurnSent {
     repeated: bool,
 }
 
-impl From<&Sent> for TurnSent {
-    fn from(sent: &Sent) -> Self {
+impl From<&TurnHandle> for SendTurnResponse {
+    fn from(sent: &TurnHandle) -> Self {
         Self {
             run: sent.run.to_string(),
             checkpoint: sent.checkpoint.to_string(),
@@ -111,10 +116,10 @@ pub(crate) struct MessageList {
     pub(super) before: Option<u64>,
 }
 
-/// What was stopped in a session.
+/// The run that was stopped.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(crate) struct SessionStopped {
+pub(crate) struct StopSessionResponse {
     /// The run that was stopped.
     pub(super) stopped: Option<String>,
 }
@@ -220,18 +225,18 @@ pub(crate) struct CheckpointDetails {
     pub(super) workflow_state: Map<String, Value>,
 }
 
-/// What was taken back.
+/// The retracted turns.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RolledBack", deny_unknown_fields)]
 pub(crate) struct RolledBackDocument {
     /// The structured streams that are no longer valid.
     streams: Vec<String>,
-    /// The interrupts that were taken back.
+    /// The retracted questions.
     requests: Vec<String>,
 }
 
-impl From<RolledBack> for RolledBackDocument {
-    fn from(undone: RolledBack) -> Self {
+impl From<RollbackSummary> for RolledBackDocument {
+    fn from(undone: RollbackSummary) -> Self {
         let requests = undone.requests.iter().map(ToString::to_string).collect();
         Self { streams: undone.streams, requests }
     }

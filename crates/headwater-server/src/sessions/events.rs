@@ -8,18 +8,16 @@ use std::time::Duration;
 
 use axum::{Extension, extract::State, response::IntoResponse as _};
 use bytes::Bytes;
-use headwater_dialects::KeepAlive;
+use futures_util::stream::{self, Stream};
+use headwater_dialects::{KeepAlive, axum::stream_headers};
 use headwater_protocol::{FrameWriter, Framing};
-use headwater_runtime::{ErrorKind, Session, SessionInfo};
-use headwater_store::Watch;
+use headwater_runtime::{ErrorKind, Session};
 
-use super::{Mine, documents::SessionDocument};
+use super::{OwnSession, documents::SessionResource};
 use crate::{
     ApiError, Principal, Server,
-    api::describe::SessionStream,
-    chat,
-    follow::{Source, body},
-    seeing::OpenStream,
+    follow::{FrameSource, OpenStream, body},
+    operation::SessionStream,
 };
 
 /// A notification is a hint that may be lost between processes, so the session is read again after this time.
@@ -29,49 +27,37 @@ const POLL: Duration = Duration::from_secs(5);
 pub(crate) async fn events(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Mine(session, _): Mine,
+    OwnSession(session, _): OwnSession,
 ) -> Result<SessionStream, ApiError> {
     let framing = Framing::Sse;
     let permit = server.may_read(&principal)?;
     let stream = OpenStream::new("session", framing, permit, None, None);
-    let source = Source::Session(Box::new(SessionFeed::new(session)));
-    let body = body(&server, source, KeepAlive::Comment, framing, stream)?;
-    let headers = chat::stream_headers(headwater_dialects::NATIVE, framing);
+    let source = FrameSource::Frames(Box::pin(frames(session)));
+    let body = body(server.options(), server.streams(), source, KeepAlive::Comment, framing, stream)?;
+    let headers = stream_headers(headwater_dialects::NATIVE, framing);
     Ok(SessionStream((headers, body).into_response()))
 }
 
-/// The states of a session, one frame for each.
-#[derive(Debug)]
-pub(crate) struct SessionFeed {
-    session: Session,
-    watch: Watch,
-    /// What the reader was sent last.
-    sent: Option<SessionInfo>,
-}
-
-impl SessionFeed {
-    fn new(session: Session) -> Self {
-        Self { watch: session.watch(), session, sent: None }
-    }
-
-    /// The next state, as soon as there is one; nothing once the session is deleted. May be dropped while it waits.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+/// The states of a session, one frame for each, until it is deleted.
+fn frames(session: Session) -> impl Stream<Item = Result<Bytes, ApiError>> + Send {
+    let watch = session.watch();
+    stream::try_unfold((session, watch, None), |(session, mut watch, mut sent)| async move {
         loop {
-            let info = match self.session.info().await {
+            let info = match session.info().await {
                 Ok(info) => info,
                 Err(error) if error.kind() == ErrorKind::UnknownSession => return Ok(None),
                 Err(error) => return Err(error.into()),
             };
-            if self.sent.as_ref() != Some(&info) {
+            if sent.as_ref() != Some(&info) {
                 let mut frame = FrameWriter::new(Framing::Sse);
                 frame
-                    .frame(Some("session"), &SessionDocument::from(info.clone()))
+                    .frame(Some("session"), &SessionResource::from(info.clone()))
                     .map_err(|error| ApiError::internal("internal", &error))?;
-                self.sent = Some(info);
-                return Ok(Some(frame.take().into()));
+                sent = Some(info);
+                return Ok(Some((frame.take().into(), (session, watch, sent))));
             }
-            // Whether it was woken or the time is over: it looks again.
-            let _ = tokio::time::timeout(POLL, self.watch.changed()).await;
+            // After a change and after the timeout alike, the session is read again.
+            let _ = tokio::time::timeout(POLL, watch.changed()).await;
         }
-    }
+    })
 }

@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{EditMessage, Mine, Of, documents::TurnSent};
+use super::{EditMessage, Of, OwnSession, documents::SendTurnResponse};
 use crate::{
     ApiError,
-    api::{
-        Timestamp,
-        describe::{Accepted, NoContent},
-    },
-    extract::{JsonBody, Path},
+    extract::{JsonBody, PathParams},
+    operation::{AcceptedResponse, NoContent},
+    timestamp::Timestamp,
 };
 
 /// A message that waits for its turn.
@@ -46,7 +44,7 @@ impl From<QueuedMessage> for QueuedDocument {
     }
 }
 
-/// The messages that wait for their turn, the next one first.
+/// The queued messages, the next one first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Queue {
@@ -54,30 +52,33 @@ pub(crate) struct Queue {
 }
 
 /// `GET /v1/sessions/{session}/queue`.
-pub(crate) async fn list(Mine(session, _): Mine) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn list(OwnSession(session, _): OwnSession) -> Result<Json<Queue>, ApiError> {
     Ok(Json(Queue { queue: session.queue().await?.into_iter().map(Into::into).collect() }))
 }
 
 /// `POST …/queue/{run}/edit`.
 pub(crate) async fn edit(
-    Mine(session, _): Mine,
-    Path((_, run)): Of,
+    OwnSession(session, _): OwnSession,
+    PathParams((_, run)): Of,
     JsonBody(EditMessage { text }): JsonBody<EditMessage>,
 ) -> Result<Json<QueuedDocument>, ApiError> {
     Ok(Json(session.edit_queued(&RunId::from(run), &text).await?.into()))
 }
 
 /// `DELETE …/queue/{run}`.
-pub(crate) async fn remove(Mine(session, _): Mine, Path((_, run)): Of) -> Result<NoContent, ApiError> {
+pub(crate) async fn remove(
+    OwnSession(session, _): OwnSession,
+    PathParams((_, run)): Of,
+) -> Result<NoContent, ApiError> {
     session.remove_queued(&RunId::from(run)).await?;
     Ok(NoContent)
 }
 
 /// `POST …/queue/{run}/send`.
 pub(crate) async fn send_now(
-    Mine(session, _): Mine,
-    Path((_, run)): Of,
-) -> Result<Accepted<TurnSent>, ApiError> {
+    OwnSession(session, _): OwnSession,
+    PathParams((_, run)): Of,
+) -> Result<AcceptedResponse<SendTurnResponse>, ApiError> {
     let sent = session.send_queued(&RunId::from(run)).await?;
-    Ok(Accepted(TurnSent::from(&sent)))
+    Ok(AcceptedResponse(SendTurnResponse::from(&sent)))
 }

@@ -59,7 +59,7 @@ fn busy(said: &Said, dialect: &str) {
     assert_eq!((said.status, said.json()["code"].clone()), (409, json!("session.busy")), "{dialect}");
 }
 
-/// What is going comes to its end, and is one turn.
+/// The active run ends, and is one turn.
 async fn ends_once(
     world: &World,
     gate: &tokio::sync::Semaphore,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel, When};
 use headwater_protocol::{Event, ToolSpec};
-use headwater_runtime::{Agent, Cx, END, Entry, Next, NodeResult, START, Workflow};
+use headwater_runtime::{Agent, Cx, END, JournalEntry, Next, NodeResult, START, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::Memory;
 use headwater_tools::ClientTool;
@@ -40,7 +40,7 @@ fn agent(gate: watch::Receiver<bool>) -> Agent {
 }
 
 #[tokio::test]
-async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_since() {
+async fn answered_wait_is_not_shown_though_no_event_followed() {
     let (open, gate) = watch::channel(true);
     let agent = agent(gate);
     let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
@@ -58,7 +58,7 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
         let entries = run.entries().await.unwrap();
         let answered = entries
             .iter()
-            .any(|entry| matches!(entry, Entry::Effect(effect) if !effect["answered"].is_null()));
+            .any(|entry| matches!(entry, JournalEntry::Effect(effect) if !effect["answered"].is_null()));
         if answered && !agent.has_mail(run.id()).await.unwrap() {
             break;
         }
@@ -73,9 +73,9 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
     for _ in 0..50 {
         assert_eq!(world.get("/healthz").await.status, 200);
     }
-    assert!(!answering.is_finished(), "the wait was told: {:?}", answering.await);
-    assert!(!from_the_start.is_finished(), "the wait was told: {:?}", from_the_start.await);
-    assert!(!coming_back.is_finished(), "the wait was told: {:?}", coming_back.await);
+    assert!(!answering.is_finished(), "the wait was sent: {:?}", answering.await);
+    assert!(!from_the_start.is_finished(), "the wait was sent: {:?}", from_the_start.await);
+    assert!(!coming_back.is_finished(), "the wait was sent: {:?}", coming_back.await);
 
     open.send_replace(true);
     let answered = answering.await.unwrap();
@@ -112,8 +112,8 @@ async fn a_whole_answer_does_not_end_at_a_wait_that_was_answered() {
     for _ in 0..50 {
         assert_eq!(world.get("/healthz").await.status, 200);
     }
-    assert!(!asking.is_finished(), "the wait was told: {:?}", asking.await);
-    assert!(!coming.is_finished(), "the wait was told: {:?}", coming.await);
+    assert!(!asking.is_finished(), "the wait was sent: {:?}", asking.await);
+    assert!(!coming.is_finished(), "the wait was sent: {:?}", coming.await);
 
     open.send_replace(true);
     for asked in [asking, coming] {
@@ -159,7 +159,7 @@ async fn an_answer_that_was_refused_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_was_answered_apart_is_told_once_though_another_page_follows() {
+async fn separate_answer_is_streamed_once_though_another_page_follows() {
     for (apart, given) in [
         ("mui", json!({ "id": "REQUEST", "approved": true })),
         ("tanstack", json!({ "approvalId": "REQUEST", "approved": true })),
@@ -170,7 +170,7 @@ async fn what_was_answered_apart_is_told_once_though_another_page_follows() {
 }
 
 /// The answer to something that is sent to a dialect's answer endpoint, after which the AI SDK's page decides about the
-/// same call and then gives the output of its own tool: it is told what came of each once.
+/// same call and then gives the output of its own tool: it gets the result of each once.
 async fn told_once(apart: &str, sent: &Value) -> Said {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "mix it")).await;
@@ -190,11 +190,11 @@ async fn told_once(apart: &str, sent: &Value) -> Said {
         "state": "output-available", "input": {}, "output": "Oslo" });
     let third = world.post("/v1/ai-sdk/chat", &ai_sdk_again("c", "mix it", &first, given)).await;
     assert!(third.body.contains("It is sunny."), "{apart}: {}", third.body);
-    assert!(!third.body.contains("deleted Rome"), "{apart}: it was told before: {}", third.body);
+    assert!(!third.body.contains("deleted Rome"), "{apart}: it was sent before: {}", third.body);
     said
 }
 
-/// An agent whose model calls a tool of the page, and goes on to speak for a while before the run waits for its output.
+/// An agent whose model calls a tool of the page, and continues to speak for a while before the run waits for its output.
 fn talkative_agent() -> Agent {
     let node = async |cx: Cx, input: String| {
         cx.reason(cx.model("model")?).input(input).agent_tools(["locate"]).await?;
@@ -222,13 +222,13 @@ async fn output_that_comes_before_the_run_waits_for_it_is_taken_when_it_does() {
     let asking =
         tokio::spawn(async move { asks.post("/v1/mui/chat", &says("mui", "c", "u1", "where am I")).await });
     let call = loop {
-        let [run] = &*agent.driven() else {
+        let [run] = &*agent.local_runs() else {
             tokio::task::yield_now().await;
             continue;
         };
         let entries = agent.run(run.run.clone()).entries().await.unwrap();
         let called = entries.iter().find_map(|entry| match entry {
-            Entry::Event(record) => match &record.event {
+            JournalEntry::Event(record) => match &record.event {
                 Event::ToolInputAvailable(call) => Some(call.tool.call.clone()),
                 _ => None,
             },
@@ -249,7 +249,7 @@ async fn output_that_comes_before_the_run_waits_for_it_is_taken_when_it_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn page_of_tanstack_that_goes_on_without_a_decision_is_told_how_to_send_it() {
+async fn tanstack_page_that_continues_without_a_decision_gets_instructions() {
     let world = World::new().await;
     let asked = world.post("/v1/tanstack/chat", &says("tanstack", "c", "u1", "delete it")).await;
     let call = asked.body.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! What is sent wrongly is told so, with a status, a code and a message; the server goes on.
+//! Invalid requests get a status, a code and a message; the server continues.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn send(world: &World, path: &str, body: impl Into<reqwest::Body>) -> Said
 }
 
 #[tokio::test]
-async fn malformed_json_and_wrong_types_are_told_in_every_dialect() {
+async fn malformed_json_and_wrong_types_are_rejected_in_every_dialect() {
     let world = World::new().await;
     for dialect in DIALECTS {
         let path = format!("/v1/{dialect}/chat");
@@ -103,7 +103,7 @@ async fn body_that_is_too_large_is_refused_to_a_client_that_reads_late() {
 }
 
 #[tokio::test]
-async fn body_that_is_too_large_is_refused_before_a_client_is_told_to_go_on() {
+async fn too_large_body_is_refused_before_100_continue() {
     let world = World::new().await;
     let mut stream = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
     let head = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 9000000\r\n\r\n";
@@ -114,7 +114,7 @@ async fn body_that_is_too_large_is_refused_before_a_client_is_told_to_go_on() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_as_that() {
+async fn unknown_ids_are_not_found() {
     let world = World::new().await;
     let agent = says("ai-sdk", "c", "u1", "hello");
     for (path, code) in [
@@ -196,7 +196,7 @@ async fn route_of_another_dialect_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_profile_that_is_not_there_is_told_as_that() {
+async fn unknown_profile_is_reported() {
     let world = World::new().await;
     let run = world.post("/v1/ai-sdk/chat?profile=ai-7", &says("ai-sdk", "c", "u1", "hello")).await;
     assert_eq!(run.status, 200, "{}", run.body);

@@ -26,7 +26,7 @@ async fn http_2_is_spoken_without_tls_beside_http_1() {
 }
 
 #[tokio::test]
-async fn whoever_begins_like_http_2_and_goes_on_like_http_1_is_understood() {
+async fn http_1_that_begins_like_http_2_is_understood() {
     let world = World::new().await;
     let mut stream = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -281,7 +281,7 @@ async fn connection_that_is_one_too_many_is_refused_at_once() {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
         let mut answer = Vec::new();
-        // What was refused is reset, with or without the words before it.
+        // A refused stream is reset, with or without an explanation before.
         let _ = timeout(DEADLINE, stream.read_to_end(&mut answer))
             .await
             .expect("it is neither served nor refused");
@@ -298,5 +298,5 @@ async fn connection_that_is_one_too_many_is_refused_at_once() {
     assert!(body.contains("\"code\":\"connections.too-many\""), "{body}");
     drop((first, second));
     let served = async { while !ask().await.starts_with("HTTP/1.1 200 ") {} };
-    timeout(DEADLINE, served).await.expect("what was freed is not given out again");
+    timeout(DEADLINE, served).await.expect("freed memory is not reused");
 }

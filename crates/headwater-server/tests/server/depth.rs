@@ -199,13 +199,13 @@ async fn nested_json_is_refused_or_reads_back_at_every_depth() {
     world.idle().await;
     // Another process on the same store recovers, and sweeps to the end.
     let restarted = World::of_agent(world.restarted()).await;
-    restarted.agent.tend().await.unwrap();
+    restarted.agent.recover().await.unwrap();
     assert!(read_all(&restarted).await > taken);
     println!("depth: {taken} taken and read back, {refused} refused");
 }
 
 #[tokio::test]
-async fn nested_answer_is_refused_or_the_run_goes_on() {
+async fn nested_answer_is_refused_or_the_run_continues() {
     let world = World::new().await;
     let mut taken = 0;
     for depth in (1..=48).step_by(12).chain(60..=70).chain([100, 124, 126, DEEPEST]) {

@@ -72,7 +72,9 @@ async fn native_routes_answer_as_the_document_says() {
     for open in ["/healthz", "/readyz", "/metrics"] {
         judge.check("get", open, &world.get(open).await);
     }
-    judge.check("get", "/v1/agents", &world.get("/v1/agents").await);
+    for list in ["/v1/agents", "/v1/models"] {
+        judge.check("get", list, &world.get(list).await);
+    }
     runs(&world, &mut judge).await;
     sessions(&world, &mut judge).await;
     queue(&world, &mut judge).await;

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use headwater_protocol::{Message, Role, RunState, RunStatus};
-use headwater_runtime::Entry;
+use headwater_runtime::JournalEntry;
 use serde_json::json;
 
 use crate::{
@@ -27,7 +27,7 @@ fn id(frame: &str) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn readers_who_come_by_a_cursor_while_a_run_goes_on_miss_nothing_and_see_nothing_twice() {
+async fn readers_who_come_by_a_cursor_while_a_run_continues_miss_nothing_and_see_nothing_twice() {
     let world = World::new().await;
     for dialect in ["agents", "ag-ui"] {
         let request = world
@@ -105,17 +105,17 @@ async fn a_snapshot_is_the_state_up_to_where_it_stands() {
     let told = world.post("/v1/runs", &json!({ "input": "long" })).await;
     let run = world.agent.run(told.json()["run"].as_str().unwrap());
     run.outcome().await.unwrap();
-    // What ends it is written after the end was told.
+    // The closing record is written after the end was sent.
     while world.agent.driving() > 0 {
         tokio::task::yield_now().await;
     }
     let entries = run.entries().await.unwrap();
     let (seq, snapshot) = run.snapshot().await.unwrap().unwrap();
-    let newest = entries.iter().rposition(|entry| matches!(entry, Entry::Snapshot(_))).unwrap();
+    let newest = entries.iter().rposition(|entry| matches!(entry, JournalEntry::Snapshot(_))).unwrap();
     assert_eq!(seq, newest as u64 + 1, "it is the newest");
     let mut state = RunState::default();
     for entry in &entries[..newest] {
-        if let Entry::Event(record) = entry {
+        if let JournalEntry::Event(record) = entry {
             state.apply(record).unwrap();
         }
     }
@@ -123,7 +123,7 @@ async fn a_snapshot_is_the_state_up_to_where_it_stands() {
 }
 
 #[tokio::test]
-async fn who_stays_until_the_end_is_told_the_end_once() {
+async fn reader_until_the_end_gets_the_end_once() {
     let world = World::new().await;
     let ends = [
         ("kortyx", "\"type\":\"done\""),

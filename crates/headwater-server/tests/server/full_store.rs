@@ -1,4 +1,4 @@
-//! A store in memory that is full: ended runs make room, and what has none is told so.
+//! A full store in memory: ended runs make room, and requests without room get an error.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ async fn full_store_is_not_ready_and_refuses_new_runs() {
     fill(&store, 0).await;
     let ready = world.get("/readyz").await;
     assert_eq!((ready.status, ready.code().as_deref()), (503, Some("store.full")), "{}", ready.body);
-    assert!(ready.body.contains("the memory store is full"), "the reason is told: {}", ready.body);
+    assert!(ready.body.contains("the memory store is full"), "the reason is given: {}", ready.body);
     let refused = world.post("/v1/runs", &json!({ "input": "hello" })).await;
     assert_eq!((refused.status, refused.code().as_deref()), (503, Some("store.full")), "{}", refused.body);
     store.delete(&"held".into()).await.unwrap_err();

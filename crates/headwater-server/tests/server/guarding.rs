@@ -1,6 +1,6 @@
 //! Who is let in, and from where.
 
-use headwater_server::{ApiKeys, Jwt, Options, Several};
+use headwater_server::{ApiKeys, AuthenticatorChain, Jwt, Options};
 use serde_json::json;
 
 use crate::{
@@ -53,7 +53,7 @@ async fn a_page_elsewhere_cannot_make_its_reader_change_anything() {
 }
 
 #[tokio::test]
-async fn a_browser_is_told_which_pages_elsewhere_may_ask_and_needs_no_key_for_that() {
+async fn cors_preflight_lists_allowed_origins_without_a_key() {
     let options =
         Options::default().authenticator(ApiKeys::new().add("ann", "a-key")).origin("https://app.test");
     let world = World::with(options).await;
@@ -94,8 +94,9 @@ async fn a_browser_is_told_which_pages_elsewhere_may_ask_and_needs_no_key_for_th
 #[tokio::test]
 async fn keys_and_tokens_show_who_is_asking() {
     const SECRET: &[u8] = b"a secret of at least thirty-two bytes";
-    let options = Options::default()
-        .authenticator(Several::new().or(ApiKeys::new().add("ann", "a-key")).or(Jwt::hs256(SECRET).unwrap()));
+    let options = Options::default().authenticator(
+        AuthenticatorChain::new().or(ApiKeys::new().add("ann", "a-key")).or(Jwt::hs256(SECRET).unwrap()),
+    );
     let world = World::with(options).await;
     let missing = world.get("/v1/runs").await;
     refused(&missing, 401, "auth.missing");

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use headwater_dialects::{Decoded, Decoder};
+use headwater_dialects::{DecodeOutput, Decoder};
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
 use headwater_protocol::{Framing, Role, RunState, ToolSpec};
 use headwater_runtime::{Agent, Choice, Cx, END, Next, NodeResult, START, Workflow};
@@ -43,7 +43,7 @@ impl World {
         Self::of(agent, server).await
     }
 
-    /// The usual agent under a name of its own, for what is counted by name.
+    /// The usual agent under its own name, for metrics by name.
     pub(crate) async fn named(name: &str, options: Options) -> Self {
         let agent = agent_named(name, Arc::new(Memory::new()));
         let server = Server::new(Agents::new().add(name, agent.clone()), options);
@@ -181,7 +181,7 @@ impl Said {
 pub(crate) fn state(dialect: &str, body: &str) -> RunState {
     let dialect = headwater_dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, Framing::Sse);
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodeOutput::default();
     decoder.feed(body.as_bytes(), &mut decoded);
     decoder.finish(&mut decoded);
     let mut state = RunState::with_rules(dialect.rules());

@@ -124,7 +124,7 @@ async fn a_request_id_is_no_key() {
 }
 
 #[tokio::test]
-async fn a_choice_of_tools_that_is_none_is_refused_before_anything_begins() {
+async fn invalid_tool_choice_is_refused_before_a_run_starts() {
     let world = World::new().await;
     let mut body = says("agents", "s", "u1", "hello");
     body["toolChoice"] = json!("somehow");

@@ -21,7 +21,7 @@ pub(crate) const BOB: (&str, &str) = ("x-api-key", "key-of-bob");
 const PIECES: usize = 256;
 const PIECE: usize = 64 << 10;
 
-/// An agent whose runs go on until they are let go.
+/// An agent whose runs continue until they are let go.
 pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
     holding_with(|options| {
         options.limits = limits;
@@ -98,7 +98,7 @@ async fn too_many_runs_at_once_are_refused_until_one_has_ended() {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_could_follow_is_not_begun() {
+async fn run_without_a_free_stream_is_not_started() {
     let mut limits = Limits::default();
     limits.streams = 0;
     let (world, gate) = holding(limits).await;
@@ -106,7 +106,7 @@ async fn a_run_that_nobody_could_follow_is_not_begun() {
     let chat = world.post_with("/v1/tanstack/chat", &says("tanstack", "c", "u1", "hold"), &[ANN]).await;
     too_many(&chat, "streams.too-many");
     let runs = world.get_with("/v1/runs", &[ANN]).await;
-    assert_eq!(runs.json()["runs"], json!([]), "whoever comes back begins a first run, and not a second");
+    assert_eq!(runs.json()["runs"], json!([]), "a retry starts a first run, not a second");
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_run_that_waits_counts_no_longer() {
     let run = world.agent.run(waits.as_str().unwrap());
     assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Waiting);
     assert_eq!(world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.status, 201);
-    // What a person decides is taken, however much is going.
+    // A decision is accepted, however many runs are active.
     let answer = format!("/v1/runs/{}/answer", waits.as_str().unwrap());
     assert_eq!(world.post_with(&answer, &json!({ "answer": "a" }), &[ANN]).await.status, 202);
     too_many(&world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await, "runs.too-many");
@@ -193,7 +193,7 @@ async fn too_many_streams_at_once_are_refused_until_one_is_closed() {
 }
 
 #[tokio::test]
-async fn a_run_that_takes_too_long_is_stopped_although_nobody_reads_it() {
+async fn run_over_its_time_limit_is_stopped_without_readers() {
     let mut limits = Limits::default();
     limits.run_time = Some(Duration::from_millis(50));
     let (world, _gate) = holding(limits).await;
@@ -232,7 +232,7 @@ async fn a_reader_that_never_reads_costs_little_memory() {
     let said = PIECES * PIECE;
     let held = world.server.bytes_held();
     assert!(held <= said / 8, "{held} bytes are held of {said} that were said");
-    // Whoever does read gets everything.
+    // A reader that keeps reading gets everything.
     let whole = world.get_with(&format!("/v1/runs/{much}/events"), &[ANN]).await;
     assert!(whole.body.len() > said, "{} of {said}", whole.body.len());
     gate.add_permits(1);
@@ -259,7 +259,7 @@ async fn doing_a_turn_again_counts_as_a_run() {
         let route = format!("/v1/sessions/done/checkpoints/{}/{action}", at.as_str().unwrap());
         too_many(&world.post_with(&route, &body, &[ANN]).await, "runs.too-many");
     }
-    // What has been said before begins nothing, and is told.
+    // A repeated request starts nothing and is answered.
     let again = world.post_with("/v1/ai-sdk/chat", &says("ai-sdk", "done", "u1", "hold"), &[ANN]).await;
     assert_eq!(again.status, 200, "{}", again.body);
     gate.add_permits(1);
@@ -325,7 +325,7 @@ async fn bytes_of_bodies_are_limited_for_each_principal_and_in_all() {
     let refused = until_status(&world, BOB, 503).await;
     assert_eq!(refused.json()["code"], "server.busy", "{}", refused.body);
     assert!(!refused.header("retry-after").is_empty());
-    // What nobody sends any more counts no longer.
+    // Closed connections no longer count.
     drop((held, other));
     until_status(&world, ANN, 201).await;
     until_status(&world, BOB, 201).await;

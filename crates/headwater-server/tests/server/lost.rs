@@ -1,4 +1,4 @@
-//! Readers that were told more than was kept by the process that died.
+//! Readers that received deltas which were lost with the process that sent them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ fn open(disk: &Disk) -> Arc<dyn Store> {
     Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap())
 }
 
-/// A run, what its reader was told before the process died, and a new process.
+/// A run, the frames that its reader got before the process died, and a new process.
 async fn told_and_died(dialect: &str) -> (World, String, Said) {
     let disk = Disk::new(1);
     let world = World::on(open(&disk), Options::default()).await;
@@ -40,7 +40,7 @@ async fn told_and_died(dialect: &str) -> (World, String, Said) {
     (World::on(open(&disk), Options::default()).await, run, read)
 }
 
-/// What a client shows that knows nothing of attempts, from the last time that it was told everything.
+/// The text that a client without attempts shows, since the last full snapshot.
 fn shown(rest: &Said) -> String {
     let texts = |parts: &Value, key: &str| -> String {
         parts.as_array().unwrap().iter().filter_map(|part| part[key].as_str()).collect()
@@ -63,7 +63,7 @@ fn shown(rest: &Said) -> String {
 }
 
 #[tokio::test]
-async fn a_cursor_at_what_was_lost_goes_on_without_it() {
+async fn a_cursor_at_what_was_lost_continues_without_it() {
     let (world, run, read) = told_and_died("ag-ui").await;
     let last = read.ids().pop().unwrap();
     let url = format!("/v1/runs/{run}/events?dialect=ag-ui");
@@ -98,7 +98,7 @@ async fn tanstacks_newest_client_repeats_its_request_after_what_was_lost() {
 }
 
 #[tokio::test]
-async fn mui_is_told_again_what_was_kept() {
+async fn mui_gets_the_stored_state_again() {
     let (world, _, read) = told_and_died("mui").await;
     let last = read.ids().pop().unwrap();
     let rest = world.get_with("/v1/mui/chat/stream?conversationId=s", &[("last-event-id", last)]).await;

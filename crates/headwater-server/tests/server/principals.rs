@@ -1,4 +1,4 @@
-//! Two principals: nobody reads, resumes, answers or stops what is another's, whatever route and dialect they try.
+//! Two principals: neither can read, resume, answer or stop runs of the other, on any route and in any dialect.
 
 use headwater_server::{ApiKeys, Options};
 use serde_json::{Value, json};
@@ -8,31 +8,32 @@ use crate::{
     talk::{DIALECTS, says},
 };
 
-const ANN: (&str, &str) = ("authorization", "Bearer key-of-ann");
-const BOB: (&str, &str) = ("authorization", "Bearer key-of-bob");
+pub(crate) const ANN: (&str, &str) = ("authorization", "Bearer key-of-ann");
+pub(crate) const BOB: (&str, &str) = ("authorization", "Bearer key-of-bob");
 /// Ann says it in each of her sessions, and it is said back to her.
-const SECRET: &str = "zanzibar";
+pub(crate) const SECRET: &str = "zanzibar";
 
 /// What Ann has: a conversation that is done, and one that waits for a decision.
-struct Anns {
-    world: World,
-    done: Has,
-    waits: Has,
-    request: String,
-    token: String,
-    call: String,
-    checkpoint: String,
-    cursor: String,
+pub(crate) struct Anns {
+    pub(crate) world: World,
+    pub(crate) done: Has,
+    pub(crate) waits: Has,
+    pub(crate) request: String,
+    pub(crate) token: String,
+    pub(crate) call: String,
+    pub(crate) checkpoint: String,
+    pub(crate) cursor: String,
 }
 
-struct Has {
-    session: String,
-    run: String,
+pub(crate) struct Has {
+    pub(crate) session: String,
+    pub(crate) run: String,
 }
 
 impl Anns {
-    async fn new(dialect: &str) -> Self {
+    pub(crate) async fn new(dialect: &str) -> Self {
         let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
+        let keys = keys.add_operator("ops", "key-of-ops");
         let world = World::with(Options::default().authenticator(keys)).await;
         let path = format!("/v1/{dialect}/chat");
         let done = Has::new(&world, &path, &says(dialect, "ann-done", "u1", SECRET)).await;
@@ -97,7 +98,7 @@ impl Anns {
         ids.into_iter().fold(text.to_owned(), replace)
     }
 
-    /// What Bob is told about what is Ann's is what he is told about what never was.
+    /// Bob gets the same errors for Ann's runs as for runs that never existed.
     fn same(&self, what: &str, said: &Said, never: &Said, number: usize) {
         let told = (said.status, self.invented(&said.body, number));
         assert_eq!(told, (never.status, never.body.clone()), "{what} tells that it is there");
@@ -149,7 +150,7 @@ async fn every_route_refuses_the_ids_of_another() {
         answers["request"] = json!(anns.request);
         match (method, route.as_str()) {
             (_, route) if is_of_dialect(route) || !route.starts_with("/v1/") => continue,
-            ("GET", "/v1/agents" | "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
+            ("GET", "/v1/agents" | "/v1/models" | "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
                 let said = world.get_with(&route, &[BOB]).await;
                 anns.tells_nothing(&what, &said);
                 for id in [&anns.done.run, &anns.waits.run, &anns.done.session, &anns.request] {
@@ -206,8 +207,8 @@ async fn every_route_refuses_the_ids_of_another() {
     assert_eq!(anns.all().await, before, "nothing of Ann's has changed");
 }
 
-/// What the clients of a dialect send to come back, to answer and to stop, with what is Ann's in it.
-fn attempts(dialect: &str, anns: &Anns) -> Vec<(&'static str, String, Value)> {
+/// The requests by which a dialect's clients resume, answer and stop, with Ann's ids.
+pub(crate) fn attempts(dialect: &str, anns: &Anns) -> Vec<(&'static str, String, Value)> {
     let (session, run) = (&anns.waits.session, &anns.waits.run);
     let (request, token, call) = (&anns.request, &anns.token, &anns.call);
     let chat = format!("/v1/{dialect}/chat");
@@ -335,7 +336,7 @@ async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
                 let said = world.get_with(&path, &headers).await;
                 anns.tells_nothing(&path, &said);
                 assert!(said.status < 500, "{path}: {}", said.body);
-                // A cursor is signed: nobody can invent one.
+                // A cursor is signed, so clients cannot invent one.
                 if headers.iter().all(|(name, _)| *name != "last-event-id") {
                     let named: Vec<_> =
                         headers.iter().map(|(name, value)| (*name, anns.invented(value, 0))).collect();

@@ -1,4 +1,4 @@
-//! Runs whose process died go on by themselves, and what a run knows about who asked for it.
+//! Runs of a dead process continue by themselves, and the runtime context of a run.
 
 use std::{
     sync::{
@@ -138,7 +138,7 @@ async fn agent_has_the_same_name_in_every_document() {
 }
 
 #[tokio::test]
-async fn runtime_context_is_who_asks_whatever_the_client_says() {
+async fn runtime_context_is_the_caller_whatever_the_client_sends() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let context: Value = cx.runtime_context()?;
         Ok(Next::go().with_result(&json!({ "context": context, "client": cx.client_context() }))?)

@@ -1,4 +1,4 @@
-//! Readers that leave and come back.
+//! Readers that disconnect and reconnect.
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(crate) async fn cut(
 }
 
 #[tokio::test]
-async fn every_frame_that_was_read_is_a_place_to_go_on_from() {
+async fn every_frame_that_was_read_is_a_place_to_continue_from() {
     let world = World::new().await;
     for dialect in ["agents", "ag-ui"] {
         for input in ["hello", "weather please"] {
@@ -101,7 +101,7 @@ async fn native_marks_the_records_that_rebuild_the_state() {
 }
 
 #[tokio::test]
-async fn mui_goes_on_after_any_sequence() {
+async fn mui_continues_after_any_sequence() {
     let world = World::new().await;
     let whole = world.post("/v1/mui/chat", &says("mui", "m", "u1", "weather please")).await;
     let chunks = whole.chunks();
@@ -115,7 +115,7 @@ async fn mui_goes_on_after_any_sequence() {
 }
 
 #[tokio::test]
-async fn a_cut_stream_is_come_back_to_by_a_full_re_entry() {
+async fn cut_stream_resumes_with_a_full_re_entry() {
     let world = World::new().await;
     let (run, _) = cut(&world, "ai-sdk", "chat", "slow", |read| read.len() > 700).await;
     let back = world.get("/v1/ai-sdk/chat/chat/stream").await;
@@ -128,7 +128,7 @@ async fn a_cut_stream_is_come_back_to_by_a_full_re_entry() {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_without_its_reader() {
+async fn a_run_continues_without_its_reader() {
     let world = World::new().await;
     let (run, _) = cut(&world, "tanstack", "chat", "slow", |read| read.len() > 100).await;
     let outcome = world.agent.run(run).outcome().await.unwrap();
@@ -159,7 +159,7 @@ async fn tanstacks_newest_client_repeats_its_request_with_a_cursor_and_joins_by_
 }
 
 #[tokio::test]
-async fn a_page_that_is_loaded_anew_is_told_of_a_run_that_failed_for_as_long_as_it_is_replayed() {
+async fn reloaded_page_sees_a_failed_run_within_the_replay_time() {
     for (replay, told) in [(60, true), (0, false)] {
         let mut options = headwater_server::Options::default();
         options.replay = std::time::Duration::from_secs(replay);
@@ -182,7 +182,7 @@ async fn a_page_that_is_loaded_anew_is_told_of_a_run_that_failed_for_as_long_as_
 }
 
 #[tokio::test]
-async fn readers_that_are_let_go_come_back() {
+async fn readers_of_a_closing_server_reconnect() {
     let world = World::new().await;
     let mut body = world
         .http

@@ -29,7 +29,7 @@ async fn two() -> (World, World) {
     (World::on(store.clone(), options()).await, World::on(store, options()).await)
 }
 
-/// Two servers whose runs go on until they are let go, which know of each other.
+/// Two servers whose runs continue until they are let go, which know of each other.
 async fn two_holding(change: impl Fn(&mut Options)) -> (World, World, Arc<Semaphore>) {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let gate = Arc::new(Semaphore::new(0));
@@ -60,7 +60,7 @@ async fn status(world: &World, run: &str, key: (&str, &str)) -> String {
 }
 
 #[tokio::test]
-async fn reader_goes_on_at_another_server_where_it_was() {
+async fn reader_continues_at_another_server_where_it_was() {
     let (first, second) = two().await;
     for dialect in ["agents", "ag-ui"] {
         let (run, read) =
@@ -309,7 +309,7 @@ async fn server_that_leaves_begins_nothing_and_lets_its_readers_read_to_the_end(
 }
 
 #[tokio::test]
-async fn readers_and_runs_of_a_server_that_leaves_go_on_at_another() {
+async fn readers_and_runs_of_a_server_that_leaves_continue_at_another() {
     let (first, second) = two().await;
     let (run, read) = {
         let response = first
@@ -323,7 +323,7 @@ async fn readers_and_runs_of_a_server_that_leaves_go_on_at_another() {
         let run = response.headers()["x-run-id"].to_str().unwrap().to_owned();
         let leaving = async {
             let run = RunId::from(run.as_str());
-            while first.agent.driven().iter().all(|driven| driven.run != run) {
+            while first.agent.local_runs().iter().all(|driven| driven.run != run) {
                 tokio::task::yield_now().await;
             }
             first.server.drain();

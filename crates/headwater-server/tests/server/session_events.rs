@@ -87,7 +87,7 @@ async fn session_stream_begins_with_the_state_and_sends_each_change() {
 }
 
 #[tokio::test]
-async fn session_stream_tells_that_a_run_waits_and_goes_on() {
+async fn session_stream_tells_that_a_run_waits_and_continues() {
     let world = World::new().await;
     let begun = world.post("/v1/runs", &json!({ "input": "let me choose", "session": "s" })).await.json();
     let mut reader = SessionReader::open(&world, "s").await;

@@ -1,4 +1,4 @@
-//! A page that edits, clears, asks again or goes on after its stop button: the session follows it.
+//! A page that edits, clears, asks again or continues after its stop button: the session follows it.
 
 use headwater_runtime::WhenBusy;
 use headwater_server::{Agents, ClientPolicy, Options, Server};

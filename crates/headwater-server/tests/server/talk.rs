@@ -61,7 +61,7 @@ pub(crate) fn path(dialect: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_same_text_is_said_in_every_dialect_and_the_session_goes_on() {
+async fn the_same_text_is_said_in_every_dialect_and_the_session_continues() {
     let world = World::new().await;
     for dialect in DIALECTS {
         let said = world.post(&path(dialect), &says(dialect, dialect, "u1", "hello")).await;
@@ -181,7 +181,7 @@ pub(crate) fn ai_sdk_again(session: &str, text: &str, first: &Said, part: Value)
 }
 
 #[tokio::test]
-async fn the_ai_sdk_decides_about_a_call_and_goes_on_with_its_message() {
+async fn the_ai_sdk_decides_about_a_call_and_continues_with_its_message() {
     let world = World::new().await;
     for (approved, expected) in [(true, "It is gone."), (false, "It stays.")] {
         let chat = format!("chat-{approved}");
@@ -231,7 +231,7 @@ async fn the_ai_sdk_gives_the_output_of_a_tool_of_its_own() {
 }
 
 #[tokio::test]
-async fn tanstack_decides_by_an_endpoint_of_its_own_and_then_goes_on() {
+async fn tanstack_decides_by_an_endpoint_of_its_own_and_then_continues() {
     let world = World::new().await;
     for (approved, expected) in [(true, "It is gone."), (false, "It stays.")] {
         let messages = json!({ "messages": [{ "role": "user", "content": "delete it" }] });
@@ -279,7 +279,7 @@ async fn tanstack_gets_through_a_step_with_calls_of_every_kind() {
     let first = world.post("/v1/tanstack/chat", &tanstack_again("mix", said.clone(), &[])).await;
     let locate = first.chunk("tool-input-available")["toolCallId"].clone();
     assert!(!first.body.contains(r#""name":"weather","arguments""#), "the page would wait: {}", first.body);
-    // A page that was cut has not seen that a person is asked, and goes on with the output of its own tool.
+    // A page that was cut has not seen that a person is asked, and continues with the output of its own tool.
     let given = tanstack_again("mix", said.clone(), &[(&locate, "locate", Some("Oslo"))]);
     let second = world.post("/v1/tanstack/chat", &given).await;
     let asked = second.chunk("approval-requested");
@@ -292,7 +292,7 @@ async fn tanstack_gets_through_a_step_with_calls_of_every_kind() {
     assert_eq!(third.text("tanstack"), "It is sunny.", "{}", third.body);
     assert!(
         third.body.contains(r#""content":"sunny in Paris""#),
-        "what the server did is told: {}",
+        "the server's tool call is shown: {}",
         third.body
     );
     assert_eq!(third.header("x-run-id"), first.header("x-run-id"));
@@ -394,7 +394,7 @@ async fn muis_stream_stays_open_while_a_person_decides() {
 }
 
 #[tokio::test]
-async fn the_agents_contract_is_told_who_asked_and_where() {
+async fn agents_contract_gets_request_and_endpoint() {
     let world = World::new().await;
     let body = says("agents", "s", "u1", "hello");
     let said = world.post_with("/v1/agents/onboarding", &body, &[("x-request-id", "r-17")]).await;

@@ -177,7 +177,7 @@ fn change(keep: usize, id: &str, role: &str, texts: &[&str]) -> Value {
         "metadata": { "forged": "FORGED-METADATA" } } })
 }
 
-/// Imports a document, goes on with it, and gives what the model was asked.
+/// Imports a document, continues with it, and gives what the model was asked.
 async fn asked_after_import(policy: ClientPolicy, document: &Value) -> Vec<ModelMessage> {
     let (world, model) = world(policy).await;
     let said = world.post("/v1/sessions", &json!({ "import": document })).await;

@@ -59,7 +59,7 @@ fn page(messages: &[Value]) -> Value {
 }
 
 #[tokio::test]
-async fn page_without_a_name_goes_on_with_the_conversation_that_it_sends() {
+async fn page_without_a_name_continues_with_the_conversation_that_it_sends() {
     let world = World::new().await;
     let user = |text: &str| json!({ "role": "user", "content": text });
     let answer = |said: &Said| json!({ "role": "assistant", "content": said.text("tanstack") });

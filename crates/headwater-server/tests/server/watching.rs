@@ -1,4 +1,4 @@
-//! What whoever operates a server sees.
+//! Telemetry of a server.
 
 use headwater_server::{METRICS, Metrics, Options};
 use serde_json::json;
@@ -94,10 +94,10 @@ async fn the_runs_that_wait_are_counted_as_they_are_now() {
     assert_eq!(waiting().await, 1.0);
     // A process that is started anew finds out when it first looks after its runs.
     let later = world.restarted();
-    later.tend().await.unwrap();
+    later.recover().await.unwrap();
     assert_eq!(waiting().await, 1.0);
     later.stop(&runs[1].as_str().into(), None).await.unwrap();
     later.run(runs[1].as_str()).outcome().await.unwrap();
-    later.tend().await.unwrap();
+    later.recover().await.unwrap();
     assert_eq!(waiting().await, 0.0);
 }

@@ -90,7 +90,7 @@ async fn world(visibility: Visibility) -> World {
     World::of(agent, server).await
 }
 
-/// What was asked for, and what was told.
+/// The request, and the response.
 type Told = Vec<(String, String)>;
 
 async fn get(world: &World, told: &mut Told, path: String) -> Value {
@@ -207,13 +207,13 @@ async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut T
     }
 }
 
-/// Those who were told something.
+/// The readers that received something.
 fn who_knows<'a>(told: &'a Told, secret: &str) -> Vec<&'a str> {
     told.iter().filter(|(_, body)| body.contains(secret)).map(|(what, _)| what.as_str()).collect()
 }
 
 #[tokio::test]
-async fn what_is_not_withheld_is_told() {
+async fn visible_content_is_sent() {
     let told = everything(Visibility::default()).await;
     for secret in [THOUGHT, INPUT, OUTPUT, DECIDED] {
         let known = who_knows(&told, secret);
@@ -230,7 +230,7 @@ async fn what_is_not_withheld_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_withheld_is_told_nowhere() {
+async fn withheld_content_is_sent_nowhere() {
     let all = Visibility::default();
     for (visibility, secret) in [
         (Visibility { reasoning: false, ..all }, THOUGHT),
@@ -254,6 +254,7 @@ async fn an_export_without_what_is_withheld_is_imported_as_it_was_shown() {
         tool_inputs: false,
         tool_outputs: false,
         errors: false,
+        input_previews: false,
         state: false,
     })
     .await;

@@ -2,7 +2,7 @@
 //! beside one write per record, and beside `resumable-stream`. `cargo xtask bench redis`, `cargo xtask bench postgres`.
 //!
 //! Every node, every bare writer and every reader is a process of its own: this program again, with a [role](node). This
-//! process starts the engine, starts and stops the others, and looks at what the engine used. What is compared is measured
+//! process starts the engine, starts and stops the others, and looks at what the engine used. Compared figures are measured
 //! in turns on an empty engine, and the best pass counts. Each figure is printed as a line of JSON, which `cargo xtask`
 //! makes tables of.
 #![allow(

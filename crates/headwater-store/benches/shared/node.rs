@@ -56,7 +56,7 @@ fn line() {
     let _ = std::io::stdin().lock().read_line(&mut String::new());
 }
 
-/// Says that this process is ready, and waits until it is told to begin.
+/// Reports that this process is ready, and waits for the signal to begin.
 pub(crate) async fn ready() {
     println!("ready");
     tokio::task::spawn_blocking(line).await.unwrap();
@@ -136,7 +136,7 @@ async fn follow(store: &Arc<dyn Store>) {
     print(records.load(Ordering::Relaxed), begun);
 }
 
-/// Reads a journal for ever, as a stream does.
+/// Reads a journal forever, as a stream does.
 async fn each_record(store: Arc<dyn Store>, journal: JournalId, note: impl Fn(&[u8])) {
     let mut after = 0;
     loop {

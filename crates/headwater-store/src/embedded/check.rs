@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Options,
-    core::{Active, Core},
+    Damage, Options,
+    core::{ActiveSegment, Core},
     files::Files,
     format::segment_name,
     handles::{Handles, SegmentFile},
@@ -12,36 +12,7 @@ use super::{
     recover::{self, OpenedSegment, Rebuild},
     segment::{Lists, SealedSegment},
 };
-use crate::{JournalId, Result};
-
-/// A place where the stored bytes are not the ones that were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Damage {
-    /// The name of the file.
-    pub file: String,
-    /// The offset in the file.
-    pub offset: u64,
-    /// The number of bytes; 0 if unknown.
-    pub bytes: u64,
-    /// A description of the damage.
-    pub what: String,
-    /// The affected journal, if known.
-    pub journal: Option<JournalId>,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at offset {}: {}", self.file, self.offset, self.what)?;
-        if self.bytes > 0 {
-            write!(f, ", {} bytes", self.bytes)?;
-        }
-        match &self.journal {
-            Some(journal) => write!(f, ", journal {journal}"),
-            None => Ok(()),
-        }
-    }
-}
+use crate::Result;
 
 /// The contents of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -157,7 +128,7 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
             recover::note_missing_segment(&*files, number, &mut all)?;
         }
         let OpenedSegment { file, size, .. } = opened;
-        active = Some(Active { number: number + 1, file, index: SegmentIndex::default() });
+        active = Some(ActiveSegment { number: number + 1, file, index: SegmentIndex::default() });
         let (file, lists) = (SegmentFile::new(number, &handles), Lists::Memory(scan.index));
         all.sealed.push(SealedSegment {
             number,

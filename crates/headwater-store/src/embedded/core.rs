@@ -13,44 +13,47 @@ use super::{
     Damage, Options,
     files::File,
     format::{COMMIT_HEADER, Counters},
-    frame::{Entry, Frame, encode_records},
+    frame::{LogFrame, RecordEntry, encode_records},
     index::{FrameAt, SegmentIndex},
-    journal::Journal,
+    journal::EmbeddedJournal,
+    number_map::NumberMap,
     segment::SealedSegment,
-    values::{StoredValue, Values},
+    values::{EmbeddedValues, StoredValue},
 };
 use crate::{
     Error, ErrorKind, JournalId, Result, Time,
-    batch::{Batch, Room},
+    batch::{Batch, CommitRoom},
 };
 
-mod calls;
-mod look;
+mod reads;
+mod reclaim;
 mod restore;
-mod space;
+mod writes;
 
-pub(super) use calls::{ClaimStep, Trim};
-pub(super) use look::{ReadStep, ValueLocation, Waiting};
+pub(super) use reads::{ReadStep, ValueLocation, Waiting};
 pub(super) use restore::Restore;
+pub(super) use writes::{ClaimStep, Trim};
 
 /// The state of a store.
 #[derive(Debug)]
 pub(super) struct Core {
-    pub(super) journals: HashMap<u64, Box<Journal>>,
+    pub(super) journals: NumberMap<Box<EmbeddedJournal>>,
     pub(super) names: HashMap<JournalId, u64>,
+    /// The journals of the leases of this process, by epoch: appends find theirs without its name.
+    leases: NumberMap<u64>,
     /// Journals that are neither closed nor released.
     pub(super) driven: BTreeSet<u64>,
     /// Closed journals by expiry time.
     pub(super) going: BTreeSet<(Time, u64)>,
-    pub(super) values: Values,
+    pub(super) values: EmbeddedValues,
     pub(super) counters: Counters,
     pub(super) sealed: BTreeMap<u64, Arc<SealedSegment>>,
-    pub(super) active: Active,
+    pub(super) active: ActiveSegment,
     /// Sealed segments with new dead data since they were last checked.
     pub(super) stale_segments: BTreeSet<u64>,
     pub(super) damages: Vec<Damage>,
     /// Whether callers should wait before they append more.
-    pub(super) room: Arc<Room>,
+    pub(super) room: Arc<CommitRoom>,
     gather: Gather,
     stopped: Option<Error>,
     /// The same, for tasks that wait for it.
@@ -66,7 +69,7 @@ pub(super) struct Core {
 
 /// The segment that is being written.
 #[derive(Debug)]
-pub(super) struct Active {
+pub(super) struct ActiveSegment {
     pub(super) number: u64,
     pub(super) file: Arc<dyn File>,
     pub(super) index: SegmentIndex,
@@ -111,24 +114,26 @@ pub(super) enum Op {
 }
 
 impl Op {
-    fn frame(&self) -> Frame<'_> {
+    fn frame(&self) -> LogFrame<'_> {
         match self {
             Self::Claimed { journal, name, epoch, first } => {
-                Frame::Claimed { journal: *journal, name: name.as_str(), epoch: *epoch, first: *first }
+                LogFrame::Claimed { journal: *journal, name: name.as_str(), epoch: *epoch, first: *first }
             }
             Self::Released { journal, epoch, last } => {
-                Frame::Released { journal: *journal, epoch: *epoch, last: *last }
+                LogFrame::Released { journal: *journal, epoch: *epoch, last: *last }
             }
             Self::Closed { journal, goes, last } => {
-                Frame::Closed { journal: *journal, goes: *goes, last: *last }
+                LogFrame::Closed { journal: *journal, goes: *goes, last: *last }
             }
-            Self::Trimmed { journal, before } => Frame::Trimmed { journal: *journal, before: *before },
-            Self::Deleted { journal } => Frame::Deleted { journal: *journal },
+            Self::Trimmed { journal, before } => LogFrame::Trimmed { journal: *journal, before: *before },
+            Self::Deleted { journal } => LogFrame::Deleted { journal: *journal },
             Self::Put { key, version, expires, bytes } => {
-                Frame::Put { key, version: *version, expires: *expires, bytes }
+                LogFrame::Put { key, version: *version, expires: *expires, bytes }
             }
-            Self::Removed { key, version } => Frame::Removed { key, version: *version },
-            Self::Restoring { journal, name } => Frame::Restoring { journal: *journal, name: name.as_str() },
+            Self::Removed { key, version } => LogFrame::Removed { key, version: *version },
+            Self::Restoring { journal, name } => {
+                LogFrame::Restoring { journal: *journal, name: name.as_str() }
+            }
         }
     }
 }
@@ -158,13 +163,14 @@ struct Span {
 }
 
 impl Core {
-    pub(super) fn new(options: &Options, active: Active) -> Self {
+    pub(super) fn new(options: &Options, active: ActiveSegment) -> Self {
         Self {
-            journals: HashMap::new(),
+            journals: NumberMap::default(),
             names: HashMap::new(),
+            leases: NumberMap::default(),
             driven: BTreeSet::new(),
             going: BTreeSet::new(),
-            values: Values::with_cache(options.cache_bytes / 2),
+            values: EmbeddedValues::with_cache(options.cache_bytes / 2),
             counters: Counters::default(),
             sealed: BTreeMap::new(),
             active,
@@ -355,7 +361,7 @@ impl Core {
 /// Encodes the records of a journal that no commit has taken: one frame per epoch, which is nearly always one
 /// frame. Within a frame times never decrease; in a journal restored from another store, which has no epochs
 /// here yet, they may.
-fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: &mut Vec<Span>) {
+fn take_records(number: u64, journal: &mut EmbeddedJournal, bytes: &mut Vec<u8>, spans: &mut Vec<Span>) {
     journal.dirty = false;
     let Some(recent) = &journal.recent else { return };
     while journal.taken < journal.last {
@@ -365,7 +371,7 @@ fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: 
         let of_another_store = journal.epochs.is_empty();
         if of_another_store || recent.get(last).is_some_and(|entry| entry.epoch != epoch) {
             let mut time = Time::default();
-            let fits = |entry: &&Entry| {
+            let fits = |entry: &&RecordEntry| {
                 let later = entry.time >= std::mem::replace(&mut time, entry.time);
                 later && entry.epoch == epoch
             };

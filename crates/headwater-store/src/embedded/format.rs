@@ -4,7 +4,7 @@
 use crate::{Error, ErrorKind, Result};
 
 /// The format version that this code writes, and the only one that it reads.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 pub(super) const SEGMENT_HEADER: usize = 64;
 pub(super) const COMMIT_HEADER: usize = 40;

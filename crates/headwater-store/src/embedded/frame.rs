@@ -1,6 +1,6 @@
 //! Frames: the units of the log with their own checksum.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::format::{ByteInput, put_text, put_time, put_u32, put_varint};
 use crate::{Class, Record, Time};
@@ -20,8 +20,8 @@ const RESTORING: u8 = 9;
 
 /// The content of a frame. It borrows from the bytes that it was parsed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame<'a> {
-    Records(Records<'a>),
+pub(super) enum LogFrame<'a> {
+    Records(RecordsFrame<'a>),
     Claimed {
         journal: u64,
         name: &'a str,
@@ -64,42 +64,87 @@ pub(super) enum Frame<'a> {
 
 /// Consecutive records of one journal and epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Records<'a> {
+pub(super) struct RecordsFrame<'a> {
     pub(super) journal: u64,
     pub(super) epoch: u64,
     pub(super) first: u64,
     pub(super) count: u64,
     time: u64,
-    /// The table of times, lengths and classes, then the bodies.
+    /// The records, one after the other.
     rest: &'a [u8],
+}
+
+/// What precedes the body of a record in its frame, as one number: the bytes that are written of the body, and these flags.
+const FACT: u64 = 1;
+/// The milliseconds since the record before it follow.
+const LATER: u64 = 2;
+/// How many bytes the body has in common with the one before it follows; otherwise it is as many as before.
+const OTHER_PREFIX: u64 = 4;
+const FLAG_BITS: u32 = 3;
+
+/// Bodies that follow each other mostly begin with the same few bytes, which are written once. More are not looked for: the
+/// rest of a body is rarely the same.
+const MAX_PREFIX: usize = 16;
+
+/// What is read of one record before its body is put together.
+struct RecordHead {
+    fact: bool,
+    later: u64,
+    prefix: usize,
+    length: usize,
+}
+
+impl RecordHead {
+    /// Reads the head of the next record, after one whose body had so many bytes in common with the one before it.
+    fn decode(input: &mut ByteInput<'_>, prefix: usize) -> Option<Self> {
+        let head = input.varint()?;
+        let later = if head & LATER == 0 { 0 } else { input.varint()? };
+        let prefix = if head & OTHER_PREFIX == 0 { prefix } else { usize::try_from(input.varint()?).ok()? };
+        if prefix > MAX_PREFIX {
+            return None;
+        }
+        let length = usize::try_from(head >> FLAG_BITS).ok()?;
+        Some(Self { fact: head & FACT != 0, later, prefix, length })
+    }
 }
 
 /// One record to be encoded.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct RecordEntry {
     pub(super) epoch: u64,
     pub(super) time: Time,
     pub(super) class: Class,
     pub(super) body: Bytes,
 }
 
-impl Records<'_> {
-    /// The records; their bodies share `whole`, the bytes that this frame was parsed from.
-    pub(super) fn decode(&self, whole: &Bytes) -> Option<Vec<Record>> {
-        let mut lengths = Vec::with_capacity(usize::try_from(self.count).ok()?.min(self.rest.len()));
+impl RecordsFrame<'_> {
+    /// The records. Their bodies share one buffer.
+    pub(super) fn decode(&self) -> Option<Vec<Record>> {
+        let mut records = Vec::with_capacity(usize::try_from(self.count).ok()?.min(self.rest.len()));
+        // A damaged frame does not come this far, so the sum is not out of proportion.
+        let mut bodies = BytesMut::with_capacity(usize::try_from(self.body_bytes()?).ok()?);
+        let mut ends = Vec::with_capacity(records.capacity());
         let mut input = ByteInput(self.rest);
-        for _ in 0..self.count {
-            lengths.push((input.varint()?, input.varint()?));
+        let (mut time, mut prefix, mut start) = (self.time, 0, 0);
+        for seq in (self.first..).take(usize::try_from(self.count).ok()?) {
+            let head = RecordHead::decode(&mut input, prefix)?;
+            (time, prefix) = (time.checked_add(head.later)?, head.prefix);
+            if prefix > bodies.len() - start {
+                return None;
+            }
+            let end = bodies.len();
+            bodies.extend_from_within(start..start + prefix);
+            bodies.extend_from_slice(input.take(head.length)?);
+            ends.push(bodies.len());
+            start = end;
+            let class = if head.fact { Class::Fact } else { Class::Delta };
+            records.push(Record { seq, epoch: self.epoch, time: Time(time), class, body: Bytes::new() });
         }
-        let mut records = Vec::with_capacity(lengths.len());
-        let mut time = self.time;
-        for (seq, (later, length)) in (self.first..).zip(lengths) {
-            time = time.checked_add(later)?;
-            let class = if length & 1 == 1 { Class::Fact } else { Class::Delta };
-            let body = input.take(usize::try_from(length >> 1).ok()?)?;
-            // An empty slice need not lie within the whole.
-            let body = if body.is_empty() { Bytes::new() } else { whole.slice_ref(body) };
-            records.push(Record { seq, epoch: self.epoch, time: Time(time), class, body });
+        let bodies = bodies.freeze();
+        let mut start = 0;
+        for (record, end) in records.iter_mut().zip(ends) {
+            record.body = bodies.slice(start..end);
+            start = end;
         }
         input.0.is_empty().then_some(records)
     }
@@ -112,19 +157,20 @@ impl Records<'_> {
     /// The bytes of the bodies from the n-th on.
     pub(super) fn body_bytes_from(&self, skip: u64) -> Option<u64> {
         let mut input = ByteInput(self.rest);
-        let mut sum = 0_u64;
+        let (mut sum, mut prefix) = (0_u64, 0);
         for at in 0..self.count {
-            input.varint()?;
-            let length = input.varint()? >> 1;
+            let head = RecordHead::decode(&mut input, prefix)?;
+            prefix = head.prefix;
+            input.take(head.length)?;
             if at >= skip {
-                sum = sum.checked_add(length)?;
+                sum = sum.checked_add((prefix + head.length) as u64)?;
             }
         }
         Some(sum)
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> LogFrame<'a> {
     /// Parses the frame at the front and returns it with its length; `None` if it is damaged.
     pub(super) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let length = frame_length(bytes)?;
@@ -143,7 +189,7 @@ impl<'a> Frame<'a> {
                 let (journal, epoch, first) = (input.varint()?, input.varint()?, input.varint()?);
                 let (time, count) = (input.varint()?, input.varint()?);
                 let rest = input.take(input.0.len())?;
-                Self::Records(Records { journal, epoch, first, count, time, rest })
+                Self::Records(RecordsFrame { journal, epoch, first, count, time, rest })
             }
             CLAIMED => Self::Claimed {
                 journal: input.varint()?,
@@ -174,7 +220,7 @@ impl<'a> Frame<'a> {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let start = begin(out);
         match *self {
-            Self::Records(Records { journal, epoch, first, count, time, rest }) => {
+            Self::Records(RecordsFrame { journal, epoch, first, count, time, rest }) => {
                 out.push(RECORDS);
                 for number in [journal, epoch, first, time, count] {
                     put_varint(out, number);
@@ -238,7 +284,7 @@ impl<'a> Frame<'a> {
     /// The journal of the frame, if it has one.
     pub(super) fn journal(&self) -> Option<u64> {
         match *self {
-            Self::Records(Records { journal, .. })
+            Self::Records(RecordsFrame { journal, .. })
             | Self::Claimed { journal, .. }
             | Self::Released { journal, .. }
             | Self::Closed { journal, .. }
@@ -256,7 +302,7 @@ pub(super) fn encode_records<'e>(
     out: &mut Vec<u8>,
     journal: u64,
     first: u64,
-    entries: impl ExactSizeIterator<Item = &'e Entry> + Clone,
+    entries: impl ExactSizeIterator<Item = &'e RecordEntry> + Clone,
 ) -> u64 {
     let Some(head) = entries.clone().next() else { return 0 };
     let start = begin(out);
@@ -265,18 +311,34 @@ pub(super) fn encode_records<'e>(
     for number in [journal, head.epoch, first, head.time.0, count] {
         put_varint(out, number);
     }
-    let mut time = head.time.0;
+    let (mut time, mut before, mut prefix) = (head.time.0, &Bytes::new(), 0);
     let mut bytes = 0;
-    for entry in entries.clone() {
-        put_varint(out, entry.time.0.saturating_sub(time));
+    for entry in entries {
+        let later = entry.time.0.saturating_sub(time);
         // A clock that went back must not give a record an earlier time than its predecessor.
         time = time.max(entry.time.0);
-        let fact = u64::from(entry.class == Class::Fact);
-        put_varint(out, (entry.body.len() as u64) << 1 | fact);
+        let common = before.iter().zip(&entry.body).take(MAX_PREFIX).take_while(|(a, b)| a == b).count();
+        // A prefix that got shorter stays so: what is longer by chance would cost more to say than it saves.
+        let now = if prefix > 0 && common >= prefix {
+            prefix
+        } else if common > 1 {
+            common
+        } else {
+            0
+        };
+        let rest = entry.body.get(now..).unwrap_or_default();
+        let fact = if entry.class == Class::Fact { FACT } else { 0 };
+        let flags = fact | if later > 0 { LATER } else { 0 } | if now != prefix { OTHER_PREFIX } else { 0 };
+        put_varint(out, (rest.len() as u64) << FLAG_BITS | flags);
+        if later > 0 {
+            put_varint(out, later);
+        }
+        if now != prefix {
+            put_varint(out, now as u64);
+        }
+        out.extend_from_slice(rest);
+        (before, prefix) = (&entry.body, now);
         bytes += entry.body.len() as u64;
-    }
-    for entry in entries {
-        out.extend_from_slice(&entry.body);
     }
     finish(out, start);
     bytes
@@ -314,30 +376,30 @@ mod tests {
     #[test]
     fn frames_round_trip() {
         let frames = [
-            Frame::Claimed { journal: 1, name: "run", epoch: 300, first: 1 },
-            Frame::Released { journal: 1, epoch: 300, last: 7 },
-            Frame::Closed { journal: 1, goes: None, last: 0 },
-            Frame::Closed { journal: 1, goes: Some(Time(0)), last: 300 },
-            Frame::Trimmed { journal: 1, before: 9 },
-            Frame::Deleted { journal: u64::MAX },
-            Frame::Put { key: "a/b", version: 7, expires: Some(Time(8)), bytes: b"xyz" },
-            Frame::Put { key: "", version: 7, expires: None, bytes: b"" },
-            Frame::Removed { key: "a/b", version: 8 },
-            Frame::Restoring { journal: 2, name: "run" },
+            LogFrame::Claimed { journal: 1, name: "run", epoch: 300, first: 1 },
+            LogFrame::Released { journal: 1, epoch: 300, last: 7 },
+            LogFrame::Closed { journal: 1, goes: None, last: 0 },
+            LogFrame::Closed { journal: 1, goes: Some(Time(0)), last: 300 },
+            LogFrame::Trimmed { journal: 1, before: 9 },
+            LogFrame::Deleted { journal: u64::MAX },
+            LogFrame::Put { key: "a/b", version: 7, expires: Some(Time(8)), bytes: b"xyz" },
+            LogFrame::Put { key: "", version: 7, expires: None, bytes: b"" },
+            LogFrame::Removed { key: "a/b", version: 8 },
+            LogFrame::Restoring { journal: 2, name: "run" },
         ];
         let mut out = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut out));
         let mut rest = &out[..];
         for frame in frames {
-            let (read, length) = Frame::decode(rest).unwrap();
+            let (read, length) = LogFrame::decode(rest).unwrap();
             assert_eq!(read, frame);
             rest = &rest[length..];
         }
         assert!(rest.is_empty());
     }
 
-    fn some_records() -> Vec<Entry> {
-        let entry = |time, class, body| Entry { epoch: 5, time: Time(time), class, body };
+    fn some_records() -> Vec<RecordEntry> {
+        let entry = |time, class, body| RecordEntry { epoch: 5, time: Time(time), class, body };
         vec![
             entry(1_000, Class::Delta, Bytes::from_static(b"one")),
             entry(1_000, Class::Fact, Bytes::new()),
@@ -351,10 +413,10 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(encode_records(&mut out, 9, 41, entries.iter()), 8);
         let whole = Bytes::from(out);
-        let (Frame::Records(records), length) = Frame::decode(&whole).unwrap() else { panic!() };
+        let (LogFrame::Records(records), length) = LogFrame::decode(&whole).unwrap() else { panic!() };
         assert_eq!(length, whole.len());
         assert_eq!((records.body_bytes(), records.body_bytes_from(1)), (Some(8), Some(5)));
-        let read = records.decode(&whole).unwrap();
+        let read = records.decode().unwrap();
         assert_eq!(read.iter().map(|record| record.seq).collect::<Vec<_>>(), [41, 42, 43]);
         for (record, entry) in read.iter().zip(&entries) {
             assert_eq!(
@@ -365,13 +427,64 @@ mod tests {
     }
 
     #[test]
+    fn beginning_that_bodies_have_in_common_is_written_once() {
+        let bodies = [
+            "one",
+            "%\u{1}Hello ",
+            "%\u{1}world ",
+            "%\u{1}",
+            "%\u{1}!",
+            "{}",
+            "",
+            "%\u{1}World",
+            "%\u{1}World",
+        ];
+        let entry = |body: &'static str| RecordEntry {
+            epoch: 5,
+            time: Time(1_000),
+            class: Class::Delta,
+            body: Bytes::from_static(body.as_bytes()),
+        };
+        let entries: Vec<_> = bodies.into_iter().map(entry).collect();
+        let mut out = Vec::new();
+        let bytes = encode_records(&mut out, 9, 1, entries.iter());
+        assert_eq!(bytes, bodies.iter().map(|body| body.len() as u64).sum::<u64>());
+        let (LogFrame::Records(records), _) = LogFrame::decode(&out).unwrap() else { panic!() };
+        assert_eq!(records.body_bytes(), Some(bytes));
+        let read: Vec<_> = records.decode().unwrap().into_iter().map(|record| record.body).collect();
+        assert_eq!(read, bodies);
+    }
+
+    #[test]
+    fn delta_of_nine_bytes_takes_ten() {
+        let delta = |number: u8| RecordEntry {
+            epoch: 5,
+            time: Time(1_000),
+            class: Class::Delta,
+            body: Bytes::from([&b"%\x81\x01"[..], &[b'a' + number % 26], b"ine byte"].concat()),
+        };
+        let deltas: Vec<_> = (0..250).map(delta).collect();
+        let mut out = Vec::new();
+        encode_records(&mut out, 9, 1, deltas.iter());
+        assert!((2_500..2_540).contains(&out.len()), "{}", out.len());
+    }
+
+    #[test]
+    fn prefix_longer_than_the_body_before_is_refused() {
+        for (rest, count) in [(&[4, 1][..], 1), (&[1 << 3, b'x', 4, 2], 2), (&[1 << 3, b'x', 4, 17], 2)] {
+            let frame = RecordsFrame { journal: 1, epoch: 1, first: 1, count, time: 0, rest };
+            assert_eq!(frame.decode(), None, "{rest:?}");
+        }
+    }
+
+    #[test]
     fn flipped_bit_in_a_frame_is_detected() {
         let mut out = Vec::new();
         encode_records(&mut out, 9, 41, some_records().iter());
         for bit in 0..out.len() * 8 {
             let mut flipped = out.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Frame::decode(&flipped).is_none(), "bit {bit}");
+            assert!(LogFrame::decode(&flipped).is_none(), "bit {bit}");
         }
     }
 }

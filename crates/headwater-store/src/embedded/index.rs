@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     format::{ByteInput, put_varint},
-    frame::{Frame, Records},
+    frame::{LogFrame, RecordsFrame},
 };
 use crate::{EpochStart, JournalId, Time};
 
@@ -13,13 +13,14 @@ pub(super) mod footer;
 /// The contents of one segment per journal and value.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SegmentIndex {
-    pub(super) journals: BTreeMap<u64, Part>,
+    /// In boxes, which keeps the keys close together: a commit looks up as many journals as it has frames.
+    pub(super) journals: BTreeMap<u64, Box<IndexPart>>,
     pub(super) values: BTreeMap<Arc<str>, ValuePart>,
 }
 
 /// The contents of one segment for one journal.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct IndexPart {
     pub(super) name: Option<JournalId>,
     pub(super) epochs: Vec<EpochStart>,
     /// The newest released epoch, or 0.
@@ -37,7 +38,7 @@ pub(super) struct Part {
     pub(super) list: FrameList,
 }
 
-impl Part {
+impl IndexPart {
     /// Whether it shows how far the journal reached. A trim does not: it only tells where the journal begins.
     pub(super) fn shows_extent(&self) -> bool {
         *self != Self { trimmed: self.trimmed, ..Self::default() }
@@ -62,7 +63,7 @@ impl ValuePart {
 /// The positions of one journal's records within a segment, in a few bytes per frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameList {
-    /// The first sequence; 0 if there are none.
+    /// The first sequence; 0 if empty.
     pub(super) first: u64,
     pub(super) last: u64,
     /// The bytes of all bodies.
@@ -106,7 +107,7 @@ impl FrameAt {
 
     /// An upper bound of the frame's length, however its numbers are encoded.
     pub(super) fn room(&self) -> u64 {
-        self.bytes + 64 + 20 * self.count
+        self.bytes + 64 + 24 * self.count
     }
 }
 
@@ -184,14 +185,14 @@ impl Iterator for Frames<'_> {
 
 impl SegmentIndex {
     /// Adds the content of a frame at an offset of the segment's file.
-    pub(super) fn add(&mut self, frame: &Frame<'_>, offset: u32, length: u32) {
+    pub(super) fn add(&mut self, frame: &LogFrame<'_>, offset: u32, length: u32) {
         match *frame {
-            Frame::Records(records) => {
+            LogFrame::Records(records) => {
                 let bytes = records.body_bytes().unwrap_or_default();
                 let at = FrameAt { offset, first: records.first, count: records.count, bytes };
                 self.journal(records.journal).list.push(at);
             }
-            Frame::Claimed { journal, name, epoch, first } => {
+            LogFrame::Claimed { journal, name, epoch, first } => {
                 let part = self.journal(journal);
                 part.name = Some(name.into());
                 if !part.epochs.iter().any(|start| start.epoch == epoch) {
@@ -200,36 +201,36 @@ impl SegmentIndex {
                     part.epochs.push(EpochStart { epoch, first });
                 }
             }
-            Frame::Released { journal, epoch, last } => {
+            LogFrame::Released { journal, epoch, last } => {
                 let part = self.journal(journal);
                 part.released = part.released.max(epoch);
                 part.last = part.last.max(last);
             }
-            Frame::Closed { journal, goes, last } => {
+            LogFrame::Closed { journal, goes, last } => {
                 let part = self.journal(journal);
                 part.closed = Some(goes);
                 part.last = part.last.max(last);
             }
-            Frame::Trimmed { journal, before } => {
+            LogFrame::Trimmed { journal, before } => {
                 let part = self.journal(journal);
                 part.trimmed = part.trimmed.max(before);
             }
-            Frame::Deleted { journal } => self.journal(journal).deleted = true,
-            Frame::Restoring { journal, name } => {
+            LogFrame::Deleted { journal } => self.journal(journal).deleted = true,
+            LogFrame::Restoring { journal, name } => {
                 let part = self.journal(journal);
                 part.name = Some(name.into());
                 part.restoring = true;
             }
-            Frame::Put { key, version, expires, .. } => {
+            LogFrame::Put { key, version, expires, .. } => {
                 self.value(key, ValuePart::Put { version, expires, offset, length });
             }
-            Frame::Removed { key, version } => self.value(key, ValuePart::Removed { version }),
+            LogFrame::Removed { key, version } => self.value(key, ValuePart::Removed { version }),
         }
     }
 
     /// Whether the records of a damaged frame are the next ones of the journal that it names: then the name
     /// is right, because no other journal has that epoch.
-    pub(super) fn goes_on_with(&self, records: &Records<'_>) -> bool {
+    pub(super) fn goes_on_with(&self, records: &RecordsFrame<'_>) -> bool {
         self.journals.get(&records.journal).is_some_and(|part| {
             let has_epoch = part.epochs.last().is_some_and(|start| start.epoch == records.epoch);
             has_epoch && (part.list.frames == 0 || part.list.last + 1 == records.first)
@@ -242,7 +243,7 @@ impl SegmentIndex {
             || self.values.values().any(|part| matches!(part, ValuePart::Removed { .. }))
     }
 
-    pub(super) fn journal(&mut self, number: u64) -> &mut Part {
+    pub(super) fn journal(&mut self, number: u64) -> &mut IndexPart {
         self.journals.entry(number).or_default()
     }
 

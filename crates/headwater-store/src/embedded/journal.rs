@@ -4,12 +4,12 @@ use std::{collections::VecDeque, sync::Arc};
 
 use tokio::sync::Notify;
 
-use super::frame::Entry;
+use super::frame::RecordEntry;
 use crate::{Class, EpochStart, JournalId, JournalInfo, Monotonic, ReadLimit, Record, Tail, Time};
 
 /// One journal.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct EmbeddedJournal {
     pub(super) name: JournalId,
     /// The durable epochs, oldest first; empty before the first claim is durable.
     pub(super) epochs: Vec<EpochStart>,
@@ -42,7 +42,7 @@ pub(super) struct Journal {
     /// The segment with its first frame.
     pub(super) since: u64,
     /// The segments with its durable records, oldest first.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<JournalPiece>,
     pub(super) recent: Option<Box<RecentRecords>>,
     pub(super) waiters: Option<Arc<Notify>>,
 }
@@ -58,7 +58,7 @@ pub(super) struct HeldLease {
 
 /// The records of a journal in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct JournalPiece {
     pub(super) segment: u64,
     pub(super) first: u64,
     pub(super) bytes: u64,
@@ -69,7 +69,7 @@ pub(super) struct Piece {
 pub(super) struct RecentRecords {
     /// The sequence of the first one.
     first: u64,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<RecordEntry>,
     pub(super) bytes: usize,
 }
 
@@ -85,18 +85,18 @@ impl RecentRecords {
         self.first
     }
 
-    pub(super) fn get(&self, seq: u64) -> Option<&Entry> {
+    pub(super) fn get(&self, seq: u64) -> Option<&RecordEntry> {
         self.entries.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)
     }
 
     /// The entries from one sequence to another.
-    pub(super) fn between(&self, from: u64, to: u64) -> impl ExactSizeIterator<Item = &Entry> + Clone {
+    pub(super) fn between(&self, from: u64, to: u64) -> impl ExactSizeIterator<Item = &RecordEntry> + Clone {
         let place = |seq: u64| usize::try_from(seq.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let end = place(to.saturating_add(1)).min(self.entries.len());
         self.entries.range(place(from).min(end)..end)
     }
 
-    fn push(&mut self, entry: Entry) -> usize {
+    fn push(&mut self, entry: RecordEntry) -> usize {
         let bytes = entry.body.len() + ENTRY_BYTES;
         self.entries.push_back(entry);
         self.bytes += bytes;
@@ -112,7 +112,7 @@ impl RecentRecords {
     }
 }
 
-impl Journal {
+impl EmbeddedJournal {
     pub(super) fn new(name: JournalId, since: u64) -> Self {
         Self {
             name,
@@ -159,7 +159,7 @@ impl Journal {
     }
 
     /// Adds an entry at the end. Returns the memory that it uses.
-    pub(super) fn push(&mut self, entry: Entry) -> usize {
+    pub(super) fn push(&mut self, entry: RecordEntry) -> usize {
         self.last += 1;
         self.bytes += entry.body.len() as u64;
         self.time = entry.time;
@@ -222,14 +222,14 @@ impl Journal {
             if !room_for(limit, !has_some && records.is_empty(), entry.body.len()) {
                 break;
             }
-            let Entry { epoch, time, class, body } = entry.clone();
+            let RecordEntry { epoch, time, class, body } = entry.clone();
             records.push(Record { seq, epoch, time, class, body });
         }
         Some(records)
     }
 
     /// The piece with a durable sequence, and the one after it.
-    pub(super) fn pieces_around(&self, seq: u64) -> (Option<Piece>, Option<Piece>) {
+    pub(super) fn pieces_around(&self, seq: u64) -> (Option<JournalPiece>, Option<JournalPiece>) {
         let after = self.pieces.partition_point(|piece| piece.first <= seq);
         let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
         (piece.copied(), self.pieces.get(after).copied())
@@ -253,7 +253,7 @@ impl Journal {
     pub(super) fn add_piece(&mut self, segment: u64, first: u64, bytes: u64) {
         match self.pieces.last_mut() {
             Some(piece) if piece.segment == segment => piece.bytes += bytes,
-            _ => self.pieces.push(Piece { segment, first, bytes }),
+            _ => self.pieces.push(JournalPiece { segment, first, bytes }),
         }
     }
 }

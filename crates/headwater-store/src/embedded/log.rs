@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use super::{
     Fsync, Options,
-    core::{Active, Core, PendingCommit},
+    core::{ActiveSegment, Core, PendingCommit},
     disk::write_all,
     files::{File, Files, is_out_of_descriptors},
     format::{
@@ -238,7 +238,7 @@ impl Log {
         self.offset = SEGMENT_HEADER as u64;
         let mut core = lock();
         core.sealed.insert(sealed.number, Arc::new(sealed));
-        core.active = Active { number, file, index: SegmentIndex::default() };
+        core.active = ActiveSegment { number, file, index: SegmentIndex::default() };
         Ok(())
     }
 

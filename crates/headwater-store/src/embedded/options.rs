@@ -32,6 +32,10 @@ pub struct Options {
     /// Callers of [`room`](crate::Store::room) wait from half of it on; facts and values have twice as much.
     /// At most 512 MiB.
     pub max_pending_bytes: usize,
+    /// How long a commit waits at most for callers that are gathering changes for it
+    /// ([`together`](crate::together)). They do so within one poll of a task, which is much shorter; a poll that
+    /// takes longer must not hold up others.
+    pub gather_window: Duration,
     /// How long deltas wait for others to be written together.
     pub delta_window: Duration,
     /// How many deltas of a journal may be visible before they are durable.
@@ -56,6 +60,7 @@ impl Default for Options {
             max_value_bytes: 1 << 20,
             max_journal_bytes: 1 << 30,
             max_pending_bytes: 64 << 20,
+            gather_window: Duration::from_micros(500),
             delta_window: Duration::from_millis(5),
             delta_limit: 256,
             tail_bytes: 256 << 10,

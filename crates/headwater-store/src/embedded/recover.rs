@@ -4,7 +4,7 @@ use std::{io, sync::Arc};
 
 use super::{
     Damage, Options,
-    core::{Active, Core},
+    core::{ActiveSegment, Core},
     disk::{read_exact, read_up_to, write_all},
     files::{File, Files, Guard},
     format::{
@@ -127,7 +127,8 @@ pub(super) fn recover(
             cut_off(&opened, scan.unsure, scan.end)?;
             rebuild.apply(opened.number, &scan.index);
             rebuild.suspects.join(scan.suspects);
-            let active = Active { number: opened.number, file: opened.file.clone(), index: scan.index };
+            let active =
+                ActiveSegment { number: opened.number, file: opened.file.clone(), index: scan.index };
             (active, scan.end, scan.commit)
         }
         last => {
@@ -142,7 +143,7 @@ pub(super) fn recover(
             }
             rebuild.leap_if_damaged();
             let file = Log::create(&**files, number, commit, rebuild.counters, generation(&rebuild))?;
-            (Active { number, file, index: SegmentIndex::default() }, SEGMENT_HEADER as u64, commit)
+            (ActiveSegment { number, file, index: SegmentIndex::default() }, SEGMENT_HEADER as u64, commit)
         }
     };
     let (active, offset, commit) = place;

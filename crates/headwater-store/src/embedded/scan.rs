@@ -9,7 +9,7 @@ use super::{
     disk::Window,
     files::File,
     format::{COMMIT_HEADER, COMMIT_MAGIC, CommitHeader, Counters, SEGMENT_HEADER},
-    frame::{FRAME_HEADER, Frame, frame_length},
+    frame::{FRAME_HEADER, LogFrame, frame_length},
     index::SegmentIndex,
 };
 
@@ -164,7 +164,7 @@ impl Scan {
         let mut rest = body;
         let mut frames = Vec::with_capacity(header.frames.min(1 << 16) as usize);
         while !rest.is_empty() {
-            let Some((frame, length)) = Frame::decode(rest) else { return Ok(false) };
+            let Some((frame, length)) = LogFrame::decode(rest) else { return Ok(false) };
             frames.push((frame, start + (body.len() - rest.len()) as u64, length));
             rest = rest.get(length..).unwrap_or_default();
         }
@@ -178,12 +178,12 @@ impl Scan {
         Ok(true)
     }
 
-    fn take_frame(&mut self, frame: &Frame<'_>, offset: u64, length: usize) {
+    fn take_frame(&mut self, frame: &LogFrame<'_>, offset: u64, length: usize) {
         self.frames += 1;
         match *frame {
-            Frame::Records(records) => self.records += records.count,
-            Frame::Claimed { epoch, .. } => self.counters.epoch = self.counters.epoch.max(epoch),
-            Frame::Put { version, .. } | Frame::Removed { version, .. } => {
+            LogFrame::Records(records) => self.records += records.count,
+            LogFrame::Claimed { epoch, .. } => self.counters.epoch = self.counters.epoch.max(epoch),
+            LogFrame::Put { version, .. } | LogFrame::Removed { version, .. } => {
                 self.counters.version = self.counters.version.max(version);
             }
             _ => {}
@@ -191,7 +191,7 @@ impl Scan {
         if let Some(journal) = frame.journal() {
             self.counters.journal = self.counters.journal.max(journal);
             // A trim tells where the journal begins, but nothing about earlier records in the log.
-            if !matches!(frame, Frame::Trimmed { .. }) {
+            if !matches!(frame, LogFrame::Trimmed { .. }) {
                 self.suspects.clear(journal);
             }
         }
@@ -207,18 +207,18 @@ impl Scan {
         let mut skip = COMMIT_HEADER;
         while let Some(rest) = bytes.get(skip..).filter(|rest| rest.len() > FRAME_HEADER) {
             let offset = at + skip as u64;
-            if let Some((frame, length)) = Frame::decode(rest) {
+            if let Some((frame, length)) = LogFrame::decode(rest) {
                 self.take_frame(&frame, offset, length);
                 skip += length;
                 continue;
             }
             let length = frame_length(rest);
-            let guess = length.and_then(|length| Frame::guess(rest.get(..length)?));
+            let guess = length.and_then(|length| LogFrame::guess(rest.get(..length)?));
             match guess {
-                Some(Frame::Records(records)) if self.index.goes_on_with(&records) => {
+                Some(LogFrame::Records(records)) if self.index.goes_on_with(&records) => {
                     self.suspects.named.insert(records.journal);
                 }
-                Some(Frame::Records(_)) | None => self.suspects.cleared = Some(BTreeSet::new()),
+                Some(LogFrame::Records(_)) | None => self.suspects.cleared = Some(BTreeSet::new()),
                 Some(_) => {}
             }
             let journal = guess.and_then(|frame| frame.journal());

@@ -15,7 +15,7 @@ use super::{
     disk::read_up_to,
     files::File,
     format::segment_name,
-    frame::Frame,
+    frame::LogFrame,
     handles::SegmentFile,
     index::{FrameAt, Frames, SegmentIndex, footer::Footer},
     journal::room_for,
@@ -64,7 +64,7 @@ impl SealedSegment {
         self.damaged.load(Ordering::SeqCst)
     }
 
-    /// The list of a journal's frames; empty if there are none.
+    /// The list of a journal's frames; empty if it has no frames.
     pub(super) fn list(&self, journal: u64) -> io::Result<List> {
         let list = match &self.lists {
             Lists::Footer(footer) => match footer.list(&*self.file, journal) {
@@ -98,7 +98,7 @@ impl SealedSegment {
 /// The part of a journal to read from one segment.
 #[derive(Debug)]
 pub(super) struct SegmentRead {
-    pub(super) source: Source,
+    pub(super) source: RecordSource,
     pub(super) segment: u64,
     pub(super) name: JournalId,
     pub(super) journal: u64,
@@ -108,7 +108,7 @@ pub(super) struct SegmentRead {
 
 /// Where a journal's frames are listed.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum RecordSource {
     /// In memory, for the active segment.
     Active {
         file: Arc<dyn File>,
@@ -132,8 +132,8 @@ impl SegmentRead {
     ) -> Result<()> {
         let cached;
         let (file, frames): (&dyn File, &mut dyn Iterator<Item = FrameAt>) = match &self.source {
-            Source::Active { file, frames } => (&**file, &mut frames.iter().copied()),
-            Source::Sealed(sealed) => {
+            RecordSource::Active { file, frames } => (&**file, &mut frames.iter().copied()),
+            RecordSource::Sealed(sealed) => {
                 cached = lists.get(sealed, self.journal).map_err(|error| self.failed(error, 0))?;
                 (&*sealed.file, &mut cached.frames())
             }
@@ -209,10 +209,10 @@ impl SegmentRead {
     }
 
     fn decode(&self, bytes: &Bytes, skip: usize, frame: &FrameAt) -> Option<Vec<Record>> {
-        let (Frame::Records(records), _) = Frame::decode(bytes.get(skip..)?)? else { return None };
+        let (LogFrame::Records(records), _) = LogFrame::decode(bytes.get(skip..)?)? else { return None };
         let as_listed =
             records.journal == self.journal && records.first == frame.first && records.count == frame.count;
-        if as_listed { records.decode(bytes) } else { None }
+        if as_listed { records.decode() } else { None }
     }
 
     fn failed(&self, error: io::Error, offset: u64) -> Error {
@@ -257,8 +257,8 @@ impl ValueAt {
         let bytes = read_up_to(&*self.file, u64::from(self.offset), self.length as usize)
             .map_err(|error| Error::io(format_args!("reading value {key} from {}", place()), error))?;
         let whole = Bytes::from(bytes);
-        match Frame::decode(&whole) {
-            Some((Frame::Put { key: found, version, bytes, .. }, _))
+        match LogFrame::decode(&whole) {
+            Some((LogFrame::Put { key: found, version, bytes, .. }, _))
                 if found == key && version == self.version =>
             {
                 Ok(if bytes.is_empty() { Bytes::new() } else { whole.slice_ref(bytes) })

@@ -186,6 +186,10 @@ impl Store for Embedded {
         })
     }
 
+    fn has_room(&self) -> bool {
+        self.shared.room.is_open()
+    }
+
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
         Box::pin(async move { self.read_page(journal, after, limit) })
     }
@@ -341,6 +345,8 @@ impl Store for Embedded {
     fn release_commit(&self) {
         let last = self.shared.gathering.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && self.shared.writer_waits.swap(false, Ordering::SeqCst) {
+            // The writer has the lock until it waits.
+            drop(self.shared.core());
             self.shared.gathered.notify_one();
         }
     }

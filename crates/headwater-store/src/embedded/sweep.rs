@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    Embedded, EmbeddedShared, Files, Options, Writer,
+    Embedded, EmbeddedState, Files, Options, Writer,
     format::segment_name,
     handles::Handles,
     index::{SegmentIndex, ValuePart, footer::Footer},
@@ -110,7 +110,7 @@ impl Embedded {
     }
 }
 
-impl EmbeddedShared {
+impl EmbeddedState {
     /// Checks all segments with dead data, and merges small ones. Returns the freed bytes.
     fn reclaim(&self, worth: Worth) -> Result<u64> {
         let mut stale = {
@@ -343,7 +343,7 @@ fn read_index(sealed: &SealedSegment) -> Result<SegmentIndex> {
 }
 
 /// Rewrites all segments of a folder with any dead data, and deletes expired data. The folder must not be in
-/// use. Returns what was deleted.
+/// use. Returns the deleted files.
 ///
 /// # Errors
 /// Like [`Embedded::open`], and the failure that stopped the store.
@@ -352,7 +352,7 @@ pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     let guard = recover::lock(&*files, "of the store")?;
     let handles = Handles::new(files.clone(), options.max_open_files);
     let (core, log) = recover::recover(&files, handles, &options)?;
-    let shared = EmbeddedShared::new(core, log, options, files, guard);
+    let shared = EmbeddedState::new(core, log, options, files, guard);
     let over = shared.core().let_go(shared.retention.now());
     let mut swept = Swept::default();
     if let Some((journals, values, _)) = over {

@@ -13,7 +13,7 @@ use crate::{Error, Expect, Result, Time, Watch};
 
 /// All values of a store.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct EmbeddedValues {
     durable: BTreeMap<Arc<str>, StoredValue>,
     /// The newest version of keys whose put or removal is not durable yet; `None` for a removal.
     pending: HashMap<Arc<str>, (u64, Option<Option<Time>>)>,
@@ -40,7 +40,7 @@ impl StoredValue {
     }
 }
 
-impl Values {
+impl EmbeddedValues {
     pub(super) fn with_cache(bytes: usize) -> Self {
         Self { cache: Cache { limit: bytes, ..Cache::default() }, ..Self::default() }
     }

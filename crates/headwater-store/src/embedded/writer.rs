@@ -6,18 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{EmbeddedShared, core::Core};
+use super::{EmbeddedState, core::Core};
 use crate::{Error, Result};
 
 /// How long the log must be idle before it is marked as durable to its end.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How long a commit waits for callers that are gathering changes for it. They do so within one poll of a task, which is
-/// much shorter; a poll that takes longer must not hold up others.
-const GATHER: Duration = Duration::from_micros(500);
-
 /// Starts the writer.
-pub(super) fn start(shared: &Arc<EmbeddedShared>) -> Result<thread::JoinHandle<()>> {
+pub(super) fn start(shared: &Arc<EmbeddedState>) -> Result<thread::JoinHandle<()>> {
     let shared = shared.clone();
     thread::Builder::new()
         .name("headwater-store".to_owned())
@@ -25,7 +21,7 @@ pub(super) fn start(shared: &Arc<EmbeddedShared>) -> Result<thread::JoinHandle<(
         .map_err(|error| Error::io("starting the store's writer", error))
 }
 
-fn run(shared: &EmbeddedShared) {
+fn run(shared: &EmbeddedState) {
     while !shared.quit.load(Ordering::SeqCst) {
         if wait_for_work(shared) {
             // A failure has stopped the store, and all waiting callers have the error.
@@ -38,7 +34,7 @@ fn run(shared: &EmbeddedShared) {
 }
 
 /// Waits until a commit should begin. `false` for housekeeping when there is nothing to write, or to stop.
-fn wait_for_work(shared: &EmbeddedShared) -> bool {
+fn wait_for_work(shared: &EmbeddedState) -> bool {
     let idle = {
         let log = shared.log();
         log.sync_after().or((!log.marked).then_some(IDLE))
@@ -79,20 +75,21 @@ fn wait_for_work(shared: &EmbeddedShared) -> bool {
 }
 
 /// Waits until the callers that are gathering changes have called all of them.
-fn wait_for_gathering(shared: &EmbeddedShared, mut core: MutexGuard<'_, Core>) {
-    let ends = Instant::now() + GATHER;
-    while shared.gathering.load(Ordering::SeqCst) > 0 {
+fn wait_for_gathering(shared: &EmbeddedState, mut core: MutexGuard<'_, Core>) {
+    let ends = Instant::now() + shared.options.gather_window;
+    loop {
+        // Before the check: a release after the check finds it, and wakes the writer once it waits.
+        shared.writer_waits.store(true, Ordering::SeqCst);
         let left = ends.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if shared.gathering.load(Ordering::SeqCst) == 0 || left.is_zero() {
+            shared.writer_waits.store(false, Ordering::SeqCst);
             return;
         }
-        shared.writer_waits.store(true, Ordering::SeqCst);
-        // A release just before this wakes nobody, and the wait is short.
         core = shared.gathered.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
-fn keep_house(shared: &EmbeddedShared) -> Result<()> {
+fn keep_house(shared: &EmbeddedState) -> Result<()> {
     if shared.quit.load(Ordering::SeqCst) || shared.core().running().is_err() {
         return Ok(());
     }
@@ -104,7 +101,7 @@ fn keep_house(shared: &EmbeddedShared) -> Result<()> {
 }
 
 /// Writes everything that is left and marks the log as complete.
-fn close(shared: &EmbeddedShared) {
+fn close(shared: &EmbeddedState) {
     while let Ok(true) = shared.commit() {}
     if shared.core().running().is_err() {
         return;

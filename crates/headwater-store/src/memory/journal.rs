@@ -10,7 +10,7 @@ use tokio::sync::{Notify, futures::Notified};
 
 use super::{
     EPOCH_COST, JOURNAL_COST, lock,
-    records::{Records, Stored},
+    records::{MemoryRecord, RecordLog},
 };
 use crate::{
     Class, EpochStart, Error, JournalId, JournalInfo, Lease, Monotonic, Page, ReadLimit, Record, Result,
@@ -19,25 +19,25 @@ use crate::{
 
 /// One journal.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
-    records: Records,
+pub(super) struct MemoryJournal {
+    records: RecordLog,
     epochs: Vec<EpochStart>,
-    hold: Hold,
-    /// Only while somebody waits.
+    hold: LeaseHold,
+    /// Present only while a reader waits.
     waiting: Option<Arc<Notify>>,
 }
 
 /// Who may write.
 #[derive(Debug, Default)]
-enum Hold {
-    /// Nobody, until somebody claims it.
+enum LeaseHold {
+    /// No lease.
     #[default]
     Free,
     Leased {
         owner: Arc<str>,
         expires: Monotonic,
     },
-    /// Nobody: its driver was in another store.
+    /// No lease: restored with a driver from another store.
     Orphaned,
     Closed {
         goes: Option<Time>,
@@ -46,7 +46,7 @@ enum Hold {
     Gone,
 }
 
-impl Journal {
+impl MemoryJournal {
     pub(super) fn bytes(&self) -> u64 {
         self.records.bytes()
     }
@@ -59,7 +59,7 @@ impl Journal {
     pub(super) fn tail(&self) -> Tail {
         Tail {
             last: self.records.trimmed() + self.records.len() as u64,
-            closed: matches!(self.hold, Hold::Closed { .. }),
+            closed: matches!(self.hold, LeaseHold::Closed { .. }),
         }
     }
 
@@ -69,26 +69,29 @@ impl Journal {
             tail: self.tail(),
             epochs: self.epochs.clone(),
             bytes: self.records.bytes(),
-            goes: if let Hold::Closed { goes } = self.hold { goes } else { None },
-            driven: matches!(self.hold, Hold::Leased { .. } | Hold::Orphaned),
+            goes: if let LeaseHold::Closed { goes } = self.hold { goes } else { None },
+            driven: matches!(self.hold, LeaseHold::Leased { .. } | LeaseHold::Orphaned),
         }
     }
 
     /// A journal of another store, without its records.
     pub(super) fn restored(info: &JournalInfo) -> Self {
         let hold = match (info.tail.closed, info.driven) {
-            (true, _) => Hold::Closed { goes: info.goes },
-            (false, true) => Hold::Orphaned,
-            (false, false) => Hold::Free,
+            (true, _) => LeaseHold::Closed { goes: info.goes },
+            (false, true) => LeaseHold::Orphaned,
+            (false, false) => LeaseHold::Free,
         };
-        let records = Records::after(info.first - 1);
+        let records = RecordLog::after(info.first - 1);
         Self { records, epochs: info.epochs.clone(), hold, ..Self::default() }
     }
 
     /// Adds the next records of another store's journal.
     pub(super) fn restore(&mut self, records: &[Record]) {
-        let stored =
-            |record: &Record| Stored { time: record.time, class: record.class, body: record.body.clone() };
+        let stored = |record: &Record| MemoryRecord {
+            time: record.time,
+            class: record.class,
+            body: record.body.clone(),
+        };
         records.iter().map(stored).for_each(|record| self.records.push(record));
     }
 
@@ -96,18 +99,18 @@ impl Journal {
     pub(super) fn check(&self, lease: &Lease) -> Result<()> {
         let newest = self.epochs.last().map(|start| start.epoch);
         match self.hold {
-            Hold::Leased { .. } if newest == Some(lease.epoch) => Ok(()),
-            Hold::Leased { .. } => Err(Error::stale(&lease.journal, lease.epoch, newest)),
-            Hold::Free | Hold::Orphaned => Err(Error::stale(&lease.journal, lease.epoch, None)),
-            Hold::Closed { .. } => Err(Error::closed(&lease.journal)),
-            Hold::Gone => Err(Error::unknown(&lease.journal)),
+            LeaseHold::Leased { .. } if newest == Some(lease.epoch) => Ok(()),
+            LeaseHold::Leased { .. } => Err(Error::stale(&lease.journal, lease.epoch, newest)),
+            LeaseHold::Free | LeaseHold::Orphaned => Err(Error::stale(&lease.journal, lease.epoch, None)),
+            LeaseHold::Closed { .. } => Err(Error::closed(&lease.journal)),
+            LeaseHold::Gone => Err(Error::unknown(&lease.journal)),
         }
     }
 
     /// Whether it may be deleted.
     pub(super) fn check_nobody_holds(&self, id: &JournalId, now: Monotonic) -> Result<()> {
         match &self.hold {
-            Hold::Leased { owner, expires } if now < *expires => Err(Error::held(id, owner, *expires)),
+            LeaseHold::Leased { owner, expires } if now < *expires => Err(Error::held(id, owner, *expires)),
             _ => Ok(()),
         }
     }
@@ -121,56 +124,56 @@ impl Journal {
         epoch: impl FnOnce() -> u64,
     ) -> Result<Lease> {
         self.check_nobody_holds(id, now)?;
-        if let Hold::Closed { .. } = self.hold {
+        if let LeaseHold::Closed { .. } = self.hold {
             return Err(Error::closed(id));
         }
         let (owner, expires): (Arc<str>, _) = (owner.into(), now.after(ttl));
         let start = EpochStart { epoch: epoch(), first: self.tail().last + 1 };
         self.epochs.push(start);
-        self.hold = Hold::Leased { owner: owner.clone(), expires };
+        self.hold = LeaseHold::Leased { owner: owner.clone(), expires };
         Ok(Lease { journal: id.clone(), epoch: start.epoch, owner, expires, first: start.first })
     }
 
     pub(super) fn renew(&mut self, until: Monotonic) {
-        if let Hold::Leased { expires, .. } = &mut self.hold {
+        if let LeaseHold::Leased { expires, .. } = &mut self.hold {
             *expires = until;
         }
     }
 
     pub(super) fn release(&mut self) {
-        self.hold = Hold::Free;
+        self.hold = LeaseHold::Free;
         self.records.pack();
     }
 
     /// When its lease ran out, if it has.
     pub(super) fn expired_at(&self, now: Monotonic) -> Option<Monotonic> {
         match self.hold {
-            Hold::Leased { expires, .. } if expires <= now => Some(expires),
-            Hold::Orphaned => Some(Monotonic(0)),
+            LeaseHold::Leased { expires, .. } if expires <= now => Some(expires),
+            LeaseHold::Orphaned => Some(Monotonic(0)),
             _ => None,
         }
     }
 
-    /// When it goes, if it is closed and not kept for ever.
+    /// When it goes, if it is closed and not kept forever.
     pub(super) fn goes(&self) -> Option<Time> {
-        if let Hold::Closed { goes } = self.hold { goes } else { None }
+        if let LeaseHold::Closed { goes } = self.hold { goes } else { None }
     }
 
     /// Whether it is closed and no longer kept.
     pub(super) fn is_over(&self, now: Time) -> bool {
-        matches!(self.hold, Hold::Closed { goes: Some(goes) } if goes <= now)
+        matches!(self.hold, LeaseHold::Closed { goes: Some(goes) } if goes <= now)
     }
 
     /// Gives whom to wake when the lock is let go.
     pub(super) fn append(&mut self, class: Class, time: Time, bodies: &[Bytes]) -> Option<Arc<Notify>> {
         for body in bodies {
-            self.records.push(Stored { time, class, body: body.clone() });
+            self.records.push(MemoryRecord { time, class, body: body.clone() });
         }
         if bodies.is_empty() { None } else { self.waiting.take() }
     }
 
     pub(super) fn close(&mut self, goes: Option<Time>) {
-        self.hold = Hold::Closed { goes };
+        self.hold = LeaseHold::Closed { goes };
         self.records.pack();
         self.wake();
     }
@@ -181,8 +184,8 @@ impl Journal {
 
     /// Ends a journal that was taken out of the store.
     pub(super) fn end(&mut self) {
-        self.hold = Hold::Gone;
-        self.records = Records::default();
+        self.hold = LeaseHold::Gone;
+        self.records = RecordLog::default();
         self.wake();
     }
 
@@ -193,7 +196,7 @@ impl Journal {
     }
 
     pub(super) fn read(&self, id: &JournalId, after: u64, limit: ReadLimit) -> Result<Page> {
-        if let Hold::Gone = self.hold {
+        if let LeaseHold::Gone = self.hold {
             return Err(Error::unknown(id));
         }
         let trimmed = self.records.trimmed();
@@ -214,7 +217,7 @@ impl Journal {
             while let Some(start) = epochs.next_if(|start| start.first <= seq) {
                 epoch = start.epoch;
             }
-            let Stored { time, class, body } = stored;
+            let MemoryRecord { time, class, body } = stored;
             records.push(Record { seq, epoch, time, class, body });
         }
         Ok(Page { records, tail: self.tail() })
@@ -222,7 +225,7 @@ impl Journal {
 
     /// The tail, if it is beyond a sequence or the end.
     pub(super) fn beyond(&self, id: &JournalId, after: u64) -> Result<Option<Tail>> {
-        if let Hold::Gone = self.hold {
+        if let LeaseHold::Gone = self.hold {
             return Err(Error::unknown(id));
         }
         let tail = self.tail();
@@ -230,15 +233,15 @@ impl Journal {
     }
 }
 
-/// Somebody who waits for a journal. The last one who goes takes the notifier along, so that a journal for which nobody
+/// A waiter for a journal. The last one removes the notifier, so that a journal without waiters
 /// waits holds none.
 pub(super) struct Waiter<'a> {
-    journal: &'a Mutex<Journal>,
+    journal: &'a Mutex<MemoryJournal>,
     notify: Arc<Notify>,
 }
 
 impl<'a> Waiter<'a> {
-    pub(super) fn new(journal: &'a Mutex<Journal>, state: &mut Journal) -> Self {
+    pub(super) fn new(journal: &'a Mutex<MemoryJournal>, state: &mut MemoryJournal) -> Self {
         Self { journal, notify: state.waiting.get_or_insert_default().clone() }
     }
 

@@ -21,7 +21,7 @@ const BLOCK_COST: u64 = 128;
 
 /// A record without what its place tells: its sequence and its epoch.
 #[derive(Debug, Clone)]
-pub(super) struct Stored {
+pub(super) struct MemoryRecord {
     pub(super) time: Time,
     pub(super) class: Class,
     pub(super) body: Bytes,
@@ -29,11 +29,11 @@ pub(super) struct Stored {
 
 /// The records of one journal, in order.
 #[derive(Debug, Default)]
-pub(super) struct Records {
-    blocks: VecDeque<Block>,
+pub(super) struct RecordLog {
+    blocks: VecDeque<RecordBlock>,
     /// How many records are in blocks.
     packed: usize,
-    recent: VecDeque<Stored>,
+    recent: VecDeque<MemoryRecord>,
     /// The number of the first record: how many were trimmed away.
     first: u64,
     /// The bytes of the bodies.
@@ -42,18 +42,18 @@ pub(super) struct Records {
 
 /// Records whose bodies lie one after the other in one buffer.
 #[derive(Debug)]
-struct Block {
+struct RecordBlock {
     /// The number of its first record.
     first: u64,
     /// The time of its first record.
     time: u64,
     bodies: Bytes,
-    entries: Box<[Packed]>,
+    entries: Box<[PackedBlock]>,
 }
 
 /// One record of a block.
 #[derive(Debug, Clone, Copy)]
-struct Packed {
+struct PackedBlock {
     /// Where its body ends.
     end: u32,
     /// Twice the milliseconds since the block's first record, and 1 for a fact.
@@ -62,10 +62,10 @@ struct Packed {
 
 /// What so many records take before they are packed.
 pub(super) fn cost_of(records: usize, bytes: u64) -> u64 {
-    (records * size_of::<Stored>()) as u64 + bytes
+    (records * size_of::<MemoryRecord>()) as u64 + bytes
 }
 
-impl Records {
+impl RecordLog {
     /// The records of a journal whose first ones were trimmed away elsewhere.
     pub(super) fn after(trimmed: u64) -> Self {
         Self { first: trimmed, ..Self::default() }
@@ -86,11 +86,11 @@ impl Records {
 
     /// What they take.
     pub(super) fn cost(&self) -> u64 {
-        let blocks = self.blocks.len() as u64 * BLOCK_COST + (self.packed * size_of::<Packed>()) as u64;
+        let blocks = self.blocks.len() as u64 * BLOCK_COST + (self.packed * size_of::<PackedBlock>()) as u64;
         blocks + cost_of(self.recent.len(), self.bytes)
     }
 
-    pub(super) fn push(&mut self, record: Stored) {
+    pub(super) fn push(&mut self, record: MemoryRecord) {
         self.bytes += record.body.len() as u64;
         self.recent.push_back(record);
         if self.recent.len() >= UNPACKED {
@@ -111,7 +111,7 @@ impl Records {
     }
 
     /// The first unpacked records as a block.
-    fn next_block(&self) -> Option<Block> {
+    fn next_block(&self) -> Option<RecordBlock> {
         let time = self.recent.front()?.time.0;
         let (mut entries, mut end) = (Vec::with_capacity(self.recent.len()), 0usize);
         for record in &self.recent {
@@ -124,7 +124,7 @@ impl Records {
                 break;
             }
             end = longer;
-            entries.push(Packed { end: place, late: late | u32::from(record.class == Class::Fact) });
+            entries.push(PackedBlock { end: place, late: late | u32::from(record.class == Class::Fact) });
         }
         let mut packed = self.recent.iter().take(entries.len());
         let bodies = match (entries.len(), packed.next()) {
@@ -137,7 +137,7 @@ impl Records {
                 bodies.freeze()
             }
         };
-        Some(Block { first: self.first + self.packed as u64, time, bodies, entries: entries.into() })
+        Some(RecordBlock { first: self.first + self.packed as u64, time, bodies, entries: entries.into() })
     }
 
     /// Drops so many of the first records.
@@ -165,7 +165,7 @@ impl Records {
     }
 
     /// The records after so many of them.
-    pub(super) fn skip(&self, count: usize) -> impl Iterator<Item = Stored> + '_ {
+    pub(super) fn skip(&self, count: usize) -> impl Iterator<Item = MemoryRecord> + '_ {
         let number = self.first + count as u64;
         let at = self.blocks.partition_point(|block| block.first + block.entries.len() as u64 <= number);
         let packed = self.blocks.range(at..).flat_map(move |block| {
@@ -176,17 +176,17 @@ impl Records {
     }
 }
 
-impl Block {
+impl RecordBlock {
     fn start_of(&self, at: usize) -> usize {
         at.checked_sub(1).and_then(|before| self.entries.get(before)).map_or(0, |entry| entry.end as usize)
     }
 
-    fn records(&self, from: usize) -> impl Iterator<Item = Stored> + '_ {
+    fn records(&self, from: usize) -> impl Iterator<Item = MemoryRecord> + '_ {
         (from..self.entries.len()).filter_map(|at| {
             let entry = self.entries.get(at)?;
             let class = if entry.late & 1 == 1 { Class::Fact } else { Class::Delta };
             let body = self.bodies.slice(self.start_of(at)..entry.end as usize);
-            Some(Stored { time: Time(self.time + u64::from(entry.late >> 1)), class, body })
+            Some(MemoryRecord { time: Time(self.time + u64::from(entry.late >> 1)), class, body })
         })
     }
 
@@ -194,7 +194,8 @@ impl Block {
     fn without(&self, count: usize) -> Self {
         let start = self.start_of(count);
         let rest = self.entries.iter().skip(count);
-        let entries = rest.map(|entry| Packed { end: entry.end - start as u32, late: entry.late }).collect();
+        let entries =
+            rest.map(|entry| PackedBlock { end: entry.end - start as u32, late: entry.late }).collect();
         // Copied, so that the bodies that are gone take no room.
         let bodies = Bytes::copy_from_slice(self.bodies.get(start..).unwrap_or_default());
         Self { first: self.first + count as u64, time: self.time, bodies, entries }

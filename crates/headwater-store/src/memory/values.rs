@@ -17,13 +17,13 @@ const VALUE_COST: u64 = 128;
 
 /// All values.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct MemoryValues {
     values: BTreeMap<Box<str>, Value>,
     version: u64,
     watches: Vec<(Box<str>, Weak<Notify>)>,
 }
 
-impl Values {
+impl MemoryValues {
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }

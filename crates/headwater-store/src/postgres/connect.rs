@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    remote::{Answer, Fault},
+    remote::{Answer, EngineFault},
 };
 
 /// How many connections carry what is not the writer's: with the writer's and the one that listens they are six.
@@ -43,8 +43,8 @@ pub(super) struct Pool {
     pub(super) url: PostgresUrl,
     tls: MakeRustlsConnect,
     timeout: Duration,
-    writer: Slot,
-    calls: [Slot; CALLS],
+    writer: PostgresSlot,
+    calls: [PostgresSlot; CALLS],
     next: AtomicUsize,
 }
 
@@ -56,11 +56,11 @@ impl std::fmt::Debug for Pool {
 
 /// A connection, once it is needed.
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<Arc<Client>>>);
+struct PostgresSlot(tokio::sync::Mutex<Option<Arc<Client>>>);
 
 /// Which connection a statement goes over.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lane<'a> {
+pub(super) enum PostgresLane<'a> {
     Writer,
     /// Any of the others.
     Calls,
@@ -75,17 +75,17 @@ impl Pool {
             url,
             tls,
             timeout,
-            writer: Slot::default(),
+            writer: PostgresSlot::default(),
             calls: Default::default(),
             next: AtomicUsize::new(0),
         })
     }
 
-    fn slot(&self, lane: Lane<'_>) -> &Slot {
+    fn slot(&self, lane: PostgresLane<'_>) -> &PostgresSlot {
         let call = match lane {
-            Lane::Writer => return &self.writer,
-            Lane::Calls => self.next.fetch_add(1, Ordering::Relaxed),
-            Lane::Key(key) => crc32c::crc32c(key.as_bytes()) as usize,
+            PostgresLane::Writer => return &self.writer,
+            PostgresLane::Calls => self.next.fetch_add(1, Ordering::Relaxed),
+            PostgresLane::Key(key) => crc32c::crc32c(key.as_bytes()) as usize,
         };
         self.calls.get(call % CALLS).unwrap_or(&self.writer)
     }
@@ -109,7 +109,7 @@ impl Pool {
     /// Runs one statement. It is not prepared under a name, so that a pooler may run the next one elsewhere.
     pub(super) async fn query(
         &self,
-        lane: Lane<'_>,
+        lane: PostgresLane<'_>,
         doing: &'static str,
         sql: &str,
         parameters: &[Parameter<'_>],
@@ -124,7 +124,7 @@ impl Pool {
     /// would hold up those of all other processes for as long as the disk takes.
     pub(super) async fn query_and_announce(
         &self,
-        lane: Lane<'_>,
+        lane: PostgresLane<'_>,
         doing: &'static str,
         sql: &str,
         parameters: &[Parameter<'_>],
@@ -155,12 +155,12 @@ impl Pool {
             Err(_) => {
                 self.forget(slot, &client).await;
                 let message = format!("Postgres, {doing}: no answer within {} s", self.timeout.as_secs());
-                Err(Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+                Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
             }
         }
     }
 
-    async fn client(&self, slot: &Slot, doing: &str) -> Answer<Arc<Client>> {
+    async fn client(&self, slot: &PostgresSlot, doing: &str) -> Answer<Arc<Client>> {
         let mut held = slot.0.lock().await;
         if let Some(client) = held.as_ref().filter(|client| !client.is_closed()) {
             return Ok(client.clone());
@@ -168,7 +168,7 @@ impl Pool {
         *held = None;
         let (client, connection) = self.connect(&self.url.config).await.map_err(|error| {
             // Whatever the reason, it may be gone with the next attempt: a restart, a failover, a new password.
-            Fault::Unreachable(fault(doing, &error).error().clone())
+            EngineFault::Unreachable(fault(doing, &error).error().clone())
         })?;
         tokio::spawn(connection);
         let client = Arc::new(client);
@@ -176,7 +176,7 @@ impl Pool {
         Ok(client)
     }
 
-    async fn forget(&self, slot: &Slot, client: &Arc<Client>) {
+    async fn forget(&self, slot: &PostgresSlot, client: &Arc<Client>) {
         let mut held = slot.0.lock().await;
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, client)) {
             *held = None;

@@ -3,22 +3,20 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use tokio_postgres::{
-    Row,
-    types::{FromSql, Type},
-};
+use tokio_postgres::{Row, types::Type};
 
 use super::{
-    connect::{Lane, Parameter, Pool},
-    listen::{self, Listening},
+    connect::{Parameter, Pool, PostgresLane},
+    listen::{self, PostgresListener},
     migrate::LOCK,
+    rows::{column, header, signed, text, unsigned, value},
     sql::{SWEPT_JOURNALS, SWEPT_VALUES, Sql},
 };
 use crate::{
-    EpochStart, Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Time, Value,
+    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
     remote::{
-        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hold, Refusal,
-        RestorePiece, Stored, SweepStep, Verdict, random_u64,
+        Answer, Append, ClaimOutcome, Engine, EngineClock, EngineFault, JournalEntries, JournalHeader,
+        JournalHold, LeaseChange, Refusal, RestorePiece, StoredEntry, SweepStep, Verdict, random_u64,
     },
 };
 
@@ -60,7 +58,10 @@ impl Postgres {
 
     async fn written_by(&self, key: &str) -> Answer<Option<(u64, i64)>> {
         let parameters = [(&key.as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
-        let rows = self.pool.query(Lane::Calls, "reading a value", &self.sql.written_by, &parameters).await?;
+        let rows = self
+            .pool
+            .query(PostgresLane::Calls, "reading a value", &self.sql.written_by, &parameters)
+            .await?;
         rows.first().map(|row| Ok((unsigned(column(row, 0)?), column(row, 1)?))).transpose()
     }
 
@@ -76,14 +77,16 @@ impl Postgres {
         let payloads = &payloads[..];
         let announced = [(&self.channel as _, Type::TEXT), (&payloads as _, Type::TEXT_ARRAY)];
         let announcement = Some((&*self.sql.announce, &announced[..]));
-        self.pool.query_and_announce(Lane::Key(key), doing, sql, parameters, announcement).await
+        self.pool.query_and_announce(PostgresLane::Key(key), doing, sql, parameters, announcement).await
     }
 
     /// Lets all epochs and versions from now on be higher than a number, and than any of the past.
     async fn set_forward(&self, number: u64) -> Answer<u64> {
         let parameters = [(&LOCK as _, Type::INT8), (&signed(number) as _, Type::INT8)];
-        let rows =
-            self.pool.query(Lane::Writer, "reading the time", &self.sql.set_forward, &parameters).await?;
+        let rows = self
+            .pool
+            .query(PostgresLane::Writer, "reading the time", &self.sql.set_forward, &parameters)
+            .await?;
         rows.first().map_or(Ok(0), |row| Ok(unsigned(column(row, 0)?)))
     }
 
@@ -91,8 +94,9 @@ impl Postgres {
     async fn refusals(&self, appends: &[Append], verdicts: &mut [Verdict]) -> Answer<()> {
         let numbers: Vec<i64> = appends.iter().map(|append| signed(append.number)).collect();
         let parameters = [(&numbers as _, Type::INT8_ARRAY), (&self.at() as _, Type::INT8)];
-        let rows = self.pool.query(Lane::Writer, "reading journals", &self.sql.headers, &parameters).await?;
-        let headers: Vec<Header> = rows.iter().map(header).collect::<Answer<_>>()?;
+        let rows =
+            self.pool.query(PostgresLane::Writer, "reading journals", &self.sql.headers, &parameters).await?;
+        let headers: Vec<JournalHeader> = rows.iter().map(header).collect::<Answer<_>>()?;
         for (append, verdict) in appends.iter().zip(verdicts) {
             if *verdict != Verdict::Written {
                 let header = headers.iter().find(|header| header.number == append.number);
@@ -104,7 +108,7 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    type Hints = Listening;
+    type Hints = PostgresListener;
 
     async fn commit(&self, appends: &[Append]) -> Answer<(Vec<Verdict>, u64)> {
         let of = |number: fn(&Append) -> u64| {
@@ -113,11 +117,11 @@ impl Engine for Postgres {
         let (numbers, epochs) = (of(|append| append.number), of(|append| append.epoch));
         let (firsts, lasts, totals) =
             (of(|append| append.first), of(|append| append.last), of(|append| append.total));
-        let entries: Vec<(u64, &Entry)> = appends
+        let entries: Vec<(u64, &StoredEntry)> = appends
             .iter()
             .flat_map(|append| append.entries.iter().map(|entry| (append.number, entry)))
             .collect();
-        let each = |number: fn(&(u64, &Entry)) -> u64| {
+        let each = |number: fn(&(u64, &StoredEntry)) -> u64| {
             entries.iter().map(|it| signed(number(it))).collect::<Vec<_>>()
         };
         let (entry_numbers, entry_firsts) = (each(|it| it.0), each(|it| it.1.first));
@@ -139,7 +143,7 @@ impl Engine for Postgres {
         let payloads = listen::journals(self.node, appends.iter().map(|append| append.number));
         let announced = [(&self.channel as _, Type::TEXT), (&payloads as _, Type::TEXT_ARRAY)];
         let announcement = Some((&*self.sql.announce, &announced[..]));
-        let (lane, doing) = (Lane::Writer, "writing records");
+        let (lane, doing) = (PostgresLane::Writer, "writing records");
         let rows =
             self.pool.query_and_announce(lane, doing, &self.sql.commit, &parameters, announcement).await?;
         let (mut written, mut now) = (HashSet::new(), 0);
@@ -162,7 +166,11 @@ impl Engine for Postgres {
         Ok((verdicts, now))
     }
 
-    async fn read_all(&self, wanted: &[(&JournalId, u64)], limit: ReadLimit) -> Answer<Vec<Option<Stored>>> {
+    async fn read_all(
+        &self,
+        wanted: &[(&JournalId, u64)],
+        limit: ReadLimit,
+    ) -> Answer<Vec<Option<JournalEntries>>> {
         let names: Vec<&[u8]> = wanted.iter().map(|(journal, _)| journal.as_str().as_bytes()).collect();
         let afters: Vec<i64> = wanted.iter().map(|(_, after)| signed(*after)).collect();
         let count = i64::try_from(limit.records).unwrap_or(i64::MAX).clamp(1, 4_096);
@@ -174,18 +182,19 @@ impl Engine for Postgres {
             (&bytes as _, Type::INT8),
             (&self.at() as _, Type::INT8),
         ];
-        let rows = self.pool.query(Lane::Calls, "reading records", &self.sql.read, &parameters).await?;
-        let mut found: Vec<Option<Stored>> = wanted.iter().map(|_| None).collect();
+        let rows =
+            self.pool.query(PostgresLane::Calls, "reading records", &self.sql.read, &parameters).await?;
+        let mut found: Vec<Option<JournalEntries>> = wanted.iter().map(|_| None).collect();
         for row in &rows {
             let place = usize::try_from(column::<i64>(row, 18)? - 1).unwrap_or(usize::MAX);
             let Some(found) = found.get_mut(place) else { continue };
             let stored = match found {
                 Some(stored) => stored,
-                None => found.insert(Stored { header: header(row)?, entries: Vec::new() }),
+                None => found.insert(JournalEntries { header: header(row)?, entries: Vec::new() }),
             };
             let first: Option<i64> = column(row, 14)?;
             if let Some(first) = first {
-                stored.entries.push(Entry {
+                stored.entries.push(StoredEntry {
                     first: unsigned(first),
                     last: unsigned(column(row, 15)?),
                     start: unsigned(column(row, 16)?),
@@ -196,16 +205,18 @@ impl Engine for Postgres {
         Ok(found)
     }
 
-    async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
+    async fn header(&self, journal: &JournalId) -> Answer<Option<JournalHeader>> {
         let parameters = [(&journal.as_str().as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
-        let rows = self.pool.query(Lane::Calls, "reading a journal", &self.sql.header, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, "reading a journal", &self.sql.header, &parameters).await?;
         rows.first().map(header).transpose()
     }
 
     async fn tails(&self, journals: &[JournalId]) -> Answer<Vec<Option<(u64, Tail)>>> {
         let names: Vec<&[u8]> = journals.iter().map(|journal| journal.as_str().as_bytes()).collect();
         let parameters = [(&names as _, Type::BYTEA_ARRAY)];
-        let rows = self.pool.query(Lane::Calls, "reading journals", &self.sql.tails, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, "reading journals", &self.sql.tails, &parameters).await?;
         let mut tails = vec![None; journals.len()];
         for row in &rows {
             let place = usize::try_from(column::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
@@ -217,7 +228,7 @@ impl Engine for Postgres {
         Ok(tails)
     }
 
-    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<Claimed> {
+    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<ClaimOutcome> {
         let nonce = nonce.cast_signed();
         for _ in 0..ROUNDS {
             let parameters = [
@@ -227,22 +238,30 @@ impl Engine for Postgres {
                 (&nonce as _, Type::INT8),
                 (&self.at() as _, Type::INT8),
             ];
-            let rows =
-                self.pool.query(Lane::Calls, "claiming a journal", &self.sql.claim, &parameters).await?;
+            let rows = self
+                .pool
+                .query(PostgresLane::Calls, "claiming a journal", &self.sql.claim, &parameters)
+                .await?;
             if let Some(row) = rows.first() {
-                return Ok(Claimed::Given(header(row)?));
+                return Ok(ClaimOutcome::Given(header(row)?));
             }
             let parameters =
                 [(&journal.as_str().as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
-            let rows =
-                self.pool.query(Lane::Calls, "reading a journal", &self.sql.header, &parameters).await?;
+            let rows = self
+                .pool
+                .query(PostgresLane::Calls, "reading a journal", &self.sql.header, &parameters)
+                .await?;
             let Some(row) = rows.first() else { continue };
             let header = header(row)?;
             match header.hold {
                 // An earlier request whose answer was lost has claimed it.
-                Hold::Leased { .. } if column::<i64>(row, 12)? == nonce => return Ok(Claimed::Given(header)),
-                Hold::Leased { expires, .. } if expires > header.now => return Ok(Claimed::Refused(header)),
-                Hold::Closed { .. } => return Ok(Claimed::Refused(header)),
+                JournalHold::Leased { .. } if column::<i64>(row, 12)? == nonce => {
+                    return Ok(ClaimOutcome::Given(header));
+                }
+                JournalHold::Leased { expires, .. } if expires > header.now => {
+                    return Ok(ClaimOutcome::Refused(header));
+                }
+                JournalHold::Closed { .. } => return Ok(ClaimOutcome::Refused(header)),
                 // It became free between the two statements.
                 _ => {}
             }
@@ -254,23 +273,25 @@ impl Engine for Postgres {
         &self,
         journal: &JournalId,
         epoch: u64,
-        change: Change,
+        change: LeaseChange,
         repeated: bool,
-    ) -> Answer<Result<(), Option<Header>>> {
+    ) -> Answer<Result<(), Option<JournalHeader>>> {
         let name = journal.as_str().as_bytes();
         let at = self.at();
         let epoch_number = signed(epoch);
         let name_and_epoch = [(&name as _, Type::BYTEA), (&epoch_number as _, Type::INT8)];
         let rows = match change {
-            Change::Renew(ttl) => {
+            LeaseChange::Renew(ttl) => {
                 let [name, epoch] = name_and_epoch;
                 let parameters = [name, epoch, (&signed(ttl) as _, Type::INT8), (&at as _, Type::INT8)];
-                self.pool.query(Lane::Calls, "renewing a lease", &self.sql.renew, &parameters).await?
+                self.pool.query(PostgresLane::Calls, "renewing a lease", &self.sql.renew, &parameters).await?
             }
-            Change::Release => {
-                self.pool.query(Lane::Calls, "releasing a lease", &self.sql.release, &name_and_epoch).await?
+            LeaseChange::Release => {
+                self.pool
+                    .query(PostgresLane::Calls, "releasing a lease", &self.sql.release, &name_and_epoch)
+                    .await?
             }
-            Change::Close(keep) => {
+            LeaseChange::Close(keep) => {
                 let keep = keep.map(signed);
                 let [name, epoch] = name_and_epoch;
                 let announced = [
@@ -280,14 +301,16 @@ impl Engine for Postgres {
                 ];
                 let announcement = Some((&*self.sql.announce_journal, &announced[..]));
                 let parameters = [name, epoch, (&keep as _, Type::INT8), (&at as _, Type::INT8)];
-                let (lane, doing) = (Lane::Calls, "closing a journal");
+                let (lane, doing) = (PostgresLane::Calls, "closing a journal");
                 self.pool.query_and_announce(lane, doing, &self.sql.close, &parameters, announcement).await?
             }
-            Change::Trim { before, bytes } => {
+            LeaseChange::Trim { before, bytes } => {
                 let [name, epoch] = name_and_epoch;
                 let (before, bytes) = (signed(before), signed(bytes));
                 let parameters = [name, epoch, (&before as _, Type::INT8), (&bytes as _, Type::INT8)];
-                self.pool.query(Lane::Calls, "trimming a journal", &self.sql.trim, &parameters).await?
+                self.pool
+                    .query(PostgresLane::Calls, "trimming a journal", &self.sql.trim, &parameters)
+                    .await?
             }
         };
         if !rows.is_empty() {
@@ -298,7 +321,7 @@ impl Engine for Postgres {
         Ok(if done { Ok(()) } else { Err(header) })
     }
 
-    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), Header>> {
+    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), JournalHeader>> {
         for _ in 0..ROUNDS {
             let parameters = [
                 (&journal.as_str().as_bytes() as _, Type::BYTEA),
@@ -306,21 +329,23 @@ impl Engine for Postgres {
                 (&self.channel as _, Type::TEXT),
                 (&self.announce_journal() as _, Type::TEXT),
             ];
-            let rows =
-                self.pool.query(Lane::Calls, "deleting a journal", &self.sql.delete, &parameters).await?;
+            let rows = self
+                .pool
+                .query(PostgresLane::Calls, "deleting a journal", &self.sql.delete, &parameters)
+                .await?;
             if let Some(row) = rows.first() {
                 let parameters = [(&column::<i64>(row, 0)? as _, Type::INT8)];
                 // Most journals go whole with this; a sweep deletes what it leaves.
                 let _ = self
                     .pool
-                    .query(Lane::Calls, "deleting records", &self.sql.delete_entries, &parameters)
+                    .query(PostgresLane::Calls, "deleting records", &self.sql.delete_entries, &parameters)
                     .await;
                 return Ok(Ok(()));
             }
             match self.header(journal).await? {
                 None => return Ok(Ok(())),
                 Some(header) => match header.hold {
-                    Hold::Leased { expires, .. } if expires > header.now => return Ok(Err(header)),
+                    JournalHold::Leased { expires, .. } if expires > header.now => return Ok(Err(header)),
                     _ => {}
                 },
             }
@@ -331,14 +356,17 @@ impl Engine for Postgres {
     async fn expired(&self, limit: usize) -> Answer<Vec<JournalId>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = [(&limit as _, Type::INT8), (&self.at() as _, Type::INT8)];
-        let rows =
-            self.pool.query(Lane::Calls, "listing expired leases", &self.sql.expired, &parameters).await?;
+        let rows = self
+            .pool
+            .query(PostgresLane::Calls, "listing expired leases", &self.sql.expired, &parameters)
+            .await?;
         rows.iter().map(|row| Ok(JournalId::from(text(column(row, 0)?)))).collect()
     }
 
     async fn get(&self, key: &str) -> Answer<Option<Value>> {
         let parameters = [(&key.as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
-        let rows = self.pool.query(Lane::Calls, "reading a value", &self.sql.get, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, "reading a value", &self.sql.get, &parameters).await?;
         rows.first().map(|row| value(row, 0)).transpose()
     }
 
@@ -421,7 +449,8 @@ impl Engine for Postgres {
             (&limit as _, Type::INT8),
             (&self.at() as _, Type::INT8),
         ];
-        let rows = self.pool.query(Lane::Calls, "listing values", &self.sql.list, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, "listing values", &self.sql.list, &parameters).await?;
         rows.iter().map(|row| Ok((text(column(row, 0)?), value(row, 1)?))).collect()
     }
 
@@ -434,19 +463,24 @@ impl Engine for Postgres {
             (&self.channel as _, Type::TEXT),
             (&self.announce_journal() as _, Type::TEXT),
         ];
-        for row in &self.pool.query(Lane::Calls, doing, &self.sql.sweep_journals, &parameters).await? {
+        for row in &self.pool.query(PostgresLane::Calls, doing, &self.sql.sweep_journals, &parameters).await?
+        {
             swept.journals += 1;
             journals.push(unsigned(column(row, 0)?));
             swept.bytes += unsigned(column(row, 1)?);
         }
-        let rows =
-            self.pool.query(Lane::Calls, doing, &self.sql.sweep_values, &[(&at as _, Type::INT8)]).await?;
+        let rows = self
+            .pool
+            .query(PostgresLane::Calls, doing, &self.sql.sweep_values, &[(&at as _, Type::INT8)])
+            .await?;
         if let Some(row) = rows.first() {
             swept.values = unsigned(column(row, 0)?);
             swept.bytes += unsigned(column(row, 1)?);
         }
-        let rows =
-            self.pool.query(Lane::Calls, doing, &self.sql.sweep_garbage, &[(&at as _, Type::INT8)]).await?;
+        let rows = self
+            .pool
+            .query(PostgresLane::Calls, doing, &self.sql.sweep_garbage, &[(&at as _, Type::INT8)])
+            .await?;
         let rests = match rows.first() {
             Some(row) => column::<i64>(row, 0)? > 0,
             None => false,
@@ -460,7 +494,8 @@ impl Engine for Postgres {
         let after = after.map(|after| after.as_str().as_bytes());
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = [(&after as _, Type::BYTEA), (&limit as _, Type::INT8)];
-        let rows = self.pool.query(Lane::Calls, "listing journals", &self.sql.journals, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, "listing journals", &self.sql.journals, &parameters).await?;
         rows.iter().map(|row| Ok(JournalId::from(text(column(row, 0)?)))).collect()
     }
 
@@ -468,10 +503,10 @@ impl Engine for Postgres {
         let (doing, number, at) = ("restoring a journal", signed(piece.number), self.at());
         if piece.begins {
             let parameters = [(&number as _, Type::INT8), (&at as _, Type::INT8)];
-            self.pool.query(Lane::Calls, doing, &self.sql.restore_begin, &parameters).await?;
+            self.pool.query(PostgresLane::Calls, doing, &self.sql.restore_begin, &parameters).await?;
         }
         if !piece.entries.is_empty() {
-            let each = |number: fn(&Entry) -> u64| {
+            let each = |number: fn(&StoredEntry) -> u64| {
                 piece.entries.iter().map(|it| signed(number(it))).collect::<Vec<_>>()
             };
             let (firsts, lasts, starts) = (each(|it| it.first), each(|it| it.last), each(|it| it.start));
@@ -484,7 +519,8 @@ impl Engine for Postgres {
                 (&packed as _, Type::BYTEA_ARRAY),
                 (&at as _, Type::INT8),
             ];
-            let rows = self.pool.query(Lane::Calls, doing, &self.sql.restore_entries, &parameters).await?;
+            let rows =
+                self.pool.query(PostgresLane::Calls, doing, &self.sql.restore_entries, &parameters).await?;
             if rows.is_empty() {
                 return Ok(false);
             }
@@ -492,9 +528,9 @@ impl Engine for Postgres {
         let Some(header) = &piece.complete else { return Ok(true) };
         self.set_forward(piece.highest_epoch()).await?;
         let (state, goes) = match header.hold {
-            Hold::Free => (0_i16, None),
-            Hold::Leased { .. } => (1, None),
-            Hold::Closed { goes } => (2, goes.map(signed)),
+            JournalHold::Free => (0_i16, None),
+            JournalHold::Leased { .. } => (1, None),
+            JournalHold::Closed { goes } => (2, goes.map(signed)),
         };
         let epochs: Vec<i64> = header.epochs.iter().map(|start| signed(start.epoch)).collect();
         let firsts: Vec<i64> = header.epochs.iter().map(|start| signed(start.first)).collect();
@@ -510,7 +546,8 @@ impl Engine for Postgres {
             (&epochs as _, Type::INT8_ARRAY),
             (&firsts as _, Type::INT8_ARRAY),
         ];
-        let rows = self.pool.query(Lane::Calls, doing, &self.sql.restore_complete, &parameters).await?;
+        let rows =
+            self.pool.query(PostgresLane::Calls, doing, &self.sql.restore_complete, &parameters).await?;
         Ok(!rows.is_empty())
     }
 
@@ -519,63 +556,12 @@ impl Engine for Postgres {
         self.set_forward(0).await
     }
 
-    async fn subscribe(&self) -> Answer<Listening> {
+    async fn subscribe(&self) -> Answer<PostgresListener> {
         listen::listen(&self.pool, self.node).await
     }
 }
 
-fn unsettled(doing: &str, journal: &JournalId) -> Fault {
+fn unsettled(doing: &str, journal: &JournalId) -> EngineFault {
     let message = format!("{doing} journal {journal}: other processes claim and release it all the time");
-    Fault::Unreachable(Error::new(ErrorKind::Unavailable, message))
-}
-
-fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Answer<T> {
-    row.try_get(at).map_err(|error| {
-        let message =
-            format!("Postgres answered something that is not expected: {error}; is the schema changed?");
-        Fault::Refused(Error::new(ErrorKind::Corrupt, message))
-    })
-}
-
-fn header(row: &Row) -> Answer<Header> {
-    let expires = unsigned(column(row, 4)?);
-    let hold = match column::<i16>(row, 2)? {
-        0 => Hold::Free,
-        1 => Hold::Leased { owner: text(column(row, 3)?).into(), expires },
-        _ => Hold::Closed { goes: column::<Option<i64>>(row, 5)?.map(unsigned) },
-    };
-    let (epochs, firsts): (Vec<i64>, Vec<i64>) = (column(row, 10)?, column(row, 11)?);
-    let start = |(epoch, first): (i64, i64)| EpochStart { epoch: unsigned(epoch), first: unsigned(first) };
-    Ok(Header {
-        number: unsigned(column(row, 0)?),
-        epoch: unsigned(column(row, 1)?),
-        hold,
-        first: unsigned(column(row, 6)?),
-        last: unsigned(column(row, 7)?),
-        total: unsigned(column(row, 8)?),
-        trimmed: unsigned(column(row, 9)?),
-        epochs: epochs.into_iter().zip(firsts).map(start).collect(),
-        now: unsigned(column(row, 13)?),
-    })
-}
-
-fn value(row: &Row, at: usize) -> Answer<Value> {
-    Ok(Value {
-        bytes: Bytes::from(column::<Vec<u8>>(row, at)?),
-        version: unsigned(column(row, at + 1)?),
-        expires: column::<Option<i64>>(row, at + 2)?.map(|expires| Time(unsigned(expires))),
-        damaged: false,
-    })
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
+    EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message))
 }

@@ -2,20 +2,21 @@
 
 use tokio_postgres::error::SqlState;
 
-use crate::{Error, ErrorKind, remote::Fault};
+use crate::{Error, ErrorKind, remote::EngineFault};
 
 /// What a request's failure means while the store runs.
-pub(super) fn fault(doing: &str, error: &tokio_postgres::Error) -> Fault {
+pub(super) fn fault(doing: &str, error: &tokio_postgres::Error) -> EngineFault {
     let Some(db) = error.as_db_error() else {
-        return Fault::Unreachable(Error::new(
+        return EngineFault::Unreachable(Error::new(
             ErrorKind::Unavailable,
             format!("Postgres, {doing}: {}", full(error)),
         ));
     };
     let (code, message) = (db.code(), db.message());
     let text = |advice: &str| format!("Postgres, {doing}: {message} ({}); {advice}", code.code());
-    let unreachable = |advice: &str| Fault::Unreachable(Error::new(ErrorKind::Unavailable, text(advice)));
-    let refused = |advice: &str| Fault::Refused(Error::new(ErrorKind::Rejected, text(advice)));
+    let unreachable =
+        |advice: &str| EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, text(advice)));
+    let refused = |advice: &str| EngineFault::Refused(Error::new(ErrorKind::Rejected, text(advice)));
     if *code == SqlState::DISK_FULL {
         return unreachable("give the database more disk space");
     }

@@ -10,7 +10,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use super::{connect::Pool, fault::fault};
 use crate::{
     Error, ErrorKind,
-    remote::{Answer, Fault, Hint, Hints},
+    remote::{Answer, EngineFault, Hint, Hints},
 };
 
 /// A payload of a notification has less than 8,000 bytes.
@@ -18,7 +18,7 @@ const PAYLOAD: usize = 7_800;
 
 /// The announcements that a connection receives.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct PostgresListener {
     announced: mpsc::UnboundedReceiver<String>,
     node: String,
     /// Ends the connection when it is dropped.
@@ -26,9 +26,9 @@ pub(crate) struct Listening {
 }
 
 /// Listens to the channel of a schema.
-pub(super) async fn listen(pool: &Pool, node: u64) -> Answer<Listening> {
+pub(super) async fn listen(pool: &Pool, node: u64) -> Answer<PostgresListener> {
     let doing = "listening";
-    let lost = |error: tokio_postgres::Error| Fault::Unreachable(fault(doing, &error).error().clone());
+    let lost = |error: tokio_postgres::Error| EngineFault::Unreachable(fault(doing, &error).error().clone());
     let (client, mut connection) = pool.connect(&pool.url.listen).await.map_err(lost)?;
     let (announce, announced) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -48,10 +48,10 @@ pub(super) async fn listen(pool: &Pool, node: u64) -> Answer<Listening> {
         }
     });
     client.batch_execute(&format!("LISTEN {}", channel(&pool.url.schema))).await.map_err(lost)?;
-    Ok(Listening { announced, node: node_text(node), _client: client })
+    Ok(PostgresListener { announced, node: node_text(node), _client: client })
 }
 
-impl Hints for Listening {
+impl Hints for PostgresListener {
     async fn next(&mut self) -> Answer<Hint> {
         while let Some(payload) = self.announced.recv().await {
             let from_this_process = payload.starts_with(&self.node);
@@ -60,7 +60,7 @@ impl Hints for Listening {
             }
         }
         let message = "Postgres, listening: the connection was lost";
-        Err(Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+        Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn announcements_come_back() {
+    fn announcements_round_trip() {
         let key = "a/\0\u{10ffff}";
         assert_eq!(read(&value(7, key)), Some(Hint::Value(key.to_owned())));
         let numbers: Vec<u64> = (0..3_000).map(|n| u64::MAX / 2 - n).collect();

@@ -19,7 +19,8 @@ pub(super) const LOCK: i64 = 0x6865_6164_7761_7465;
 pub(super) async fn migrate(pool: &Pool) -> Result<()> {
     let client = pool.open().await?;
     let server = pool.url.server();
-    let found = Found::read(&client, &pool.url.schema).await.map_err(|error| opening(&server, &error))?;
+    let found =
+        SchemaFacts::read(&client, &pool.url.schema).await.map_err(|error| opening(&server, &error))?;
     let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
     if found.server_version < OLDEST {
         let version = found.server_version / 10_000;
@@ -42,7 +43,7 @@ pub(super) async fn migrate(pool: &Pool) -> Result<()> {
 
 async fn apply(client: &Client, schema: &str, server: &str) -> Result<()> {
     let failed = |error: tokio_postgres::Error| opening(server, &error);
-    let found = Found::read(client, schema).await.map_err(failed)?;
+    let found = SchemaFacts::read(client, schema).await.map_err(failed)?;
     let newest = MIGRATIONS.len();
     let from = match found.version {
         Some(version) if version > newest => {
@@ -75,7 +76,7 @@ async fn apply(client: &Client, schema: &str, server: &str) -> Result<()> {
 }
 
 /// What is there.
-struct Found {
+struct SchemaFacts {
     server_version: i32,
     read_only: bool,
     schema: bool,
@@ -83,7 +84,7 @@ struct Found {
     version: Option<usize>,
 }
 
-impl Found {
+impl SchemaFacts {
     async fn read(client: &Client, schema: &str) -> Result<Self, tokio_postgres::Error> {
         use tokio_postgres::types::Type;
         let sql = "SELECT current_setting('server_version_num')::int4, \

@@ -40,11 +40,11 @@ pub(super) struct Sql {
     pub(super) restore_complete: String,
 }
 
-/// The numbers are set so far beyond what is wanted that those which other processes take at the same moment are not
+/// The sequence is set so far ahead that numbers which other processes take at the same moment are not
 /// given again.
 const MARGIN: i64 = 1 << 20;
 
-/// How long the entries of a restore that does not go on are kept, in milliseconds.
+/// How long the entries of a restore that does not continue are kept, in milliseconds.
 const UNFINISHED: i64 = 24 * 60 * 60 * 1_000;
 
 /// How much one statement of a sweep deletes.

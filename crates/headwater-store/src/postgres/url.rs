@@ -129,7 +129,7 @@ impl Own {
             )
         })?;
         if !has_mode && is_local(&config) {
-            // Nobody listens on this machine, and its certificate is usually made up.
+            // There is no eavesdropper on this machine, and its certificate is usually self-signed.
             config.ssl_mode(SslMode::Disable);
         }
         Ok(config)

@@ -12,12 +12,12 @@ use redis::{
 
 use super::{
     fault::{code_of, fault},
-    scripts::Loaded,
+    scripts::LoadedScript,
     url::{Durability, RedisUrl},
 };
 use crate::{
     Error, ErrorKind, Result,
-    remote::{Answer, Fault},
+    remote::{Answer, EngineFault},
 };
 
 /// How long a write waits for replicas or the disk before it is sent again.
@@ -29,32 +29,32 @@ const REDIRECTS: usize = 5;
 /// Which connection a request goes over. A write that waits for replicas or the disk holds up what follows on its
 /// connection, so reads have their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum RedisLane {
     Writer,
     Changes,
     Reads,
 }
 
-pub(super) struct Connections {
+pub(super) struct RedisConnections {
     pub(super) url: RedisUrl,
     /// The node of a cluster to which the server pointed.
     node: Mutex<Option<(String, u16)>>,
     timeout: Duration,
-    writer: Slot,
-    changes: Slot,
-    reads: Slot,
+    writer: RedisSlot,
+    changes: RedisSlot,
+    reads: RedisSlot,
 }
 
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>);
+struct RedisSlot(tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>);
 
-impl std::fmt::Debug for Connections {
+impl std::fmt::Debug for RedisConnections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connections").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
-impl Connections {
+impl RedisConnections {
     pub(super) fn new(url: RedisUrl, timeout: Duration) -> Result<Self> {
         // A URL that cannot be used is refused before anything is tried.
         url.client(None)?;
@@ -62,9 +62,9 @@ impl Connections {
             url,
             node: Mutex::default(),
             timeout,
-            writer: Slot::default(),
-            changes: Slot::default(),
-            reads: Slot::default(),
+            writer: RedisSlot::default(),
+            changes: RedisSlot::default(),
+            reads: RedisSlot::default(),
         })
     }
 
@@ -129,15 +129,15 @@ impl Connections {
         Ok(listening)
     }
 
-    fn slot(&self, lane: Lane) -> &Slot {
+    fn slot(&self, lane: RedisLane) -> &RedisSlot {
         match lane {
-            Lane::Writer => &self.writer,
-            Lane::Changes => &self.changes,
-            Lane::Reads => &self.reads,
+            RedisLane::Writer => &self.writer,
+            RedisLane::Changes => &self.changes,
+            RedisLane::Reads => &self.reads,
         }
     }
 
-    async fn connection(&self, slot: &Slot) -> RedisResult<(u64, MultiplexedConnection)> {
+    async fn connection(&self, slot: &RedisSlot) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut held = slot.0.lock().await;
         if let (generation, Some(connection)) = &*held {
             return Ok((*generation, connection.clone()));
@@ -148,7 +148,7 @@ impl Connections {
         Ok((held.0, connection))
     }
 
-    async fn forget(&self, slot: &Slot, generation: u64) {
+    async fn forget(&self, slot: &RedisSlot, generation: u64) {
         let mut held = slot.0.lock().await;
         if held.0 == generation {
             held.1 = None;
@@ -158,9 +158,9 @@ impl Connections {
     /// Runs a script. A write is answered when it is as durable as the URL asks for.
     pub(super) async fn run(
         &self,
-        lane: Lane,
+        lane: RedisLane,
         doing: &'static str,
-        script: &Loaded,
+        script: &LoadedScript,
         keys: &[&[u8]],
         arguments: &[&[u8]],
     ) -> Answer<Reply> {
@@ -176,14 +176,14 @@ impl Connections {
                 // A server that was restarted has forgotten its scripts.
                 let mut load = redis::cmd("SCRIPT");
                 load.arg("LOAD").arg(&script.code);
-                self.send(Lane::Reads, doing, &load).await.map_err(|error| error.fault(doing))?;
+                self.send(RedisLane::Reads, doing, &load).await.map_err(|error| error.fault(doing))?;
                 self.send(lane, doing, &command).await.map_err(|error| error.fault(doing))
             }
             answer => answer.map_err(|error| error.fault(doing)),
         }
     }
 
-    async fn send(&self, lane: Lane, doing: &str, command: &Cmd) -> Result<Reply, SendError> {
+    async fn send(&self, lane: RedisLane, doing: &str, command: &Cmd) -> Result<Reply, SendError> {
         let slot = self.slot(lane);
         let (generation, mut connection) = self.connection(slot).await?;
         let sent = self.send_over(&mut connection, lane, doing, command).await;
@@ -200,12 +200,12 @@ impl Connections {
     async fn send_over(
         &self,
         connection: &mut MultiplexedConnection,
-        lane: Lane,
+        lane: RedisLane,
         doing: &str,
         command: &Cmd,
     ) -> Result<Reply, SendError> {
         let Durability { replicas, fsynced } = self.url.durability;
-        if lane == Lane::Reads || (replicas == 0 && !fsynced) {
+        if lane == RedisLane::Reads || (replicas == 0 && !fsynced) {
             return Ok(command.query_async(connection).await?);
         }
         let mut wait = redis::cmd(if fsynced { "WAITAOF" } else { "WAIT" });
@@ -226,7 +226,7 @@ impl Connections {
     }
 }
 
-/// Whether what was waited for has happened.
+/// Whether the awaited state was reached.
 fn is_reached(reached: &Reply, replicas: u32) -> bool {
     match reached {
         Reply::Int(reached) => *reached >= i64::from(replicas),
@@ -252,10 +252,12 @@ impl From<RedisError> for SendError {
 }
 
 impl SendError {
-    fn fault(self, doing: &str) -> Fault {
+    fn fault(self, doing: &str) -> EngineFault {
         match self {
             Self::Failed(error) => fault(doing, &error),
-            Self::NotDurable(message) => Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)),
+            Self::NotDurable(message) => {
+                EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message))
+            }
         }
     }
 }

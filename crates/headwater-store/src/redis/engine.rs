@@ -7,87 +7,28 @@ use futures_util::{Stream, StreamExt as _};
 use redis::{Msg, Value as Reply};
 
 use super::{
-    connect::{Connections, Lane},
+    connect::{RedisConnections, RedisLane},
     fault::fault,
+    keys::Keys,
     open,
-    reply::{Parts, header, number},
+    reply::{ReplyParts, header, number},
     scripts::Scripts,
 };
 use crate::{
     Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
     remote::{
-        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hint, Hints, Hold,
-        RestorePiece, Stored, SweepStep, Verdict, random_u64,
+        Answer, Append, ClaimOutcome, Engine, EngineClock, EngineFault, Hint, Hints, JournalEntries,
+        JournalHeader, JournalHold, LeaseChange, RestorePiece, StoredEntry, SweepStep, Verdict, random_u64,
     },
 };
 
 /// How much one script of a sweep removes. It bounds how long the server is busy with it.
 const SWEPT: u64 = 200;
 
-/// The names of the keys.
-#[derive(Debug)]
-pub(super) struct Keys {
-    pub(super) base: String,
-    pub(super) format: String,
-    /// The names of all journals, the keys of all values.
-    pub(super) names: String,
-    pub(super) keys: String,
-    /// Journals by the end of their lease, closed journals and values by the time when they go.
-    pub(super) leases: String,
-    pub(super) going: String,
-    pub(super) expiring: String,
-    pub(super) numbers: String,
-    pub(super) channel: String,
-    journal: String,
-    stream: String,
-    value: String,
-    /// Streams of journals that are being restored, and the times when those that do not go on are removed.
-    staged: String,
-    unfinished: String,
-}
-
-impl Keys {
-    fn new(base: String) -> Self {
-        let key = |name: &str| format!("{base}{name}");
-        Self {
-            format: key("format"),
-            names: key("names"),
-            keys: key("keys"),
-            leases: key("leases"),
-            going: key("going"),
-            expiring: key("expiring"),
-            numbers: key("numbers"),
-            channel: key("changes"),
-            journal: key("j:"),
-            stream: key("s:"),
-            value: key("v:"),
-            staged: key("r:"),
-            unfinished: key("unfinished"),
-            base,
-        }
-    }
-
-    fn journal(&self, journal: &JournalId) -> String {
-        format!("{}{journal}", self.journal)
-    }
-
-    fn stream(&self, journal: &JournalId) -> String {
-        format!("{}{journal}", self.stream)
-    }
-
-    fn value(&self, key: &str) -> String {
-        format!("{}{key}", self.value)
-    }
-
-    fn staged(&self, journal: &JournalId) -> String {
-        format!("{}{journal}", self.staged)
-    }
-}
-
 /// A server.
 #[derive(Debug)]
 pub(crate) struct Redis {
-    connections: Connections,
+    connections: RedisConnections,
     scripts: Scripts,
     keys: Keys,
     /// Tells this process's announcements from others'.
@@ -96,7 +37,7 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    pub(super) async fn open(connections: Connections, time: Arc<EngineClock>) -> Result<Self> {
+    pub(super) async fn open(connections: RedisConnections, time: Arc<EngineClock>) -> Result<Self> {
         let (scripts, keys) = (Scripts::new(), Keys::new(connections.url.base()));
         open::check(&connections, &scripts, &keys).await?;
         let engine = Self { connections, scripts, keys, node: format!("{:016x}", random_u64()), time };
@@ -112,9 +53,9 @@ impl Redis {
 
     async fn run(
         &self,
-        lane: Lane,
+        lane: RedisLane,
         doing: &'static str,
-        script: fn(&Scripts) -> &super::scripts::Loaded,
+        script: fn(&Scripts) -> &super::scripts::LoadedScript,
         keys: &[&str],
         arguments: &[&str],
     ) -> Answer<Reply> {
@@ -125,7 +66,7 @@ impl Redis {
         self.connections.run(lane, doing, script(&self.scripts), &keys, &words).await
     }
 
-    async fn header_over(&self, lane: Lane, journal: &JournalId) -> Answer<Option<Header>> {
+    async fn header_over(&self, lane: RedisLane, journal: &JournalId) -> Answer<Option<JournalHeader>> {
         let reply =
             self.run(lane, "reading a journal", |s| &s.header, &[&self.keys.journal(journal)], &[]).await?;
         header(reply)
@@ -133,7 +74,7 @@ impl Redis {
 }
 
 impl Engine for Redis {
-    type Hints = Listening;
+    type Hints = RedisListener;
 
     async fn commit(&self, appends: &[Append]) -> Answer<(Vec<Verdict>, u64)> {
         let names: Vec<String> = appends
@@ -159,20 +100,26 @@ impl Engine for Redis {
             words.extend(packed);
         }
         let script = &self.scripts.commit;
-        let reply = self.connections.run(Lane::Writer, "writing records", script, &names, &words).await?;
-        let mut parts = Parts::of(reply)?;
+        let reply =
+            self.connections.run(RedisLane::Writer, "writing records", script, &names, &words).await?;
+        let mut parts = ReplyParts::of(reply)?;
         let now = parts.number()?;
         let mut verdicts = vec![Verdict::Written; appends.len()];
         while parts.len() > 0 {
             let place = usize::try_from(parts.number()?).unwrap_or(usize::MAX);
             if let (Some(append), Some(verdict)) = (appends.get(place), verdicts.get_mut(place)) {
-                *verdict = append.verdict(self.header_over(Lane::Reads, &append.journal).await?.as_ref());
+                *verdict =
+                    append.verdict(self.header_over(RedisLane::Reads, &append.journal).await?.as_ref());
             }
         }
         Ok((verdicts, now))
     }
 
-    async fn read_all(&self, wanted: &[(&JournalId, u64)], limit: ReadLimit) -> Answer<Vec<Option<Stored>>> {
+    async fn read_all(
+        &self,
+        wanted: &[(&JournalId, u64)],
+        limit: ReadLimit,
+    ) -> Answer<Vec<Option<JournalEntries>>> {
         let keys: Vec<String> = wanted
             .iter()
             .flat_map(|(journal, _)| [self.keys.journal(journal), self.keys.stream(journal)])
@@ -183,28 +130,28 @@ impl Engine for Redis {
         let arguments: Vec<String> =
             [most.to_string(), bytes.to_string()].into_iter().chain(afters).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let reply = self.run(Lane::Reads, "reading records", |s| &s.read, &keys, &arguments).await?;
-        Parts::of(reply)?.map(stored).collect()
+        let reply = self.run(RedisLane::Reads, "reading records", |s| &s.read, &keys, &arguments).await?;
+        ReplyParts::of(reply)?.map(stored).collect()
     }
 
-    async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
-        self.header_over(Lane::Reads, journal).await
+    async fn header(&self, journal: &JournalId) -> Answer<Option<JournalHeader>> {
+        self.header_over(RedisLane::Reads, journal).await
     }
 
     async fn tails(&self, journals: &[JournalId]) -> Answer<Vec<Option<(u64, Tail)>>> {
         let keys: Vec<String> = journals.iter().map(|journal| self.keys.journal(journal)).collect();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let reply = self.run(Lane::Reads, "reading journals", |s| &s.tails, &keys, &[]).await?;
-        Parts::of(reply)?
+        let reply = self.run(RedisLane::Reads, "reading journals", |s| &s.tails, &keys, &[]).await?;
+        ReplyParts::of(reply)?
             .map(|found| {
-                let mut parts = Parts::of(found)?;
+                let mut parts = ReplyParts::of(found)?;
                 let Some(number) = parts.maybe_number()? else { return Ok(None) };
                 Ok(Some((number, Tail { last: parts.number()?, closed: parts.number()? == 2 })))
             })
             .collect()
     }
 
-    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<Claimed> {
+    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<ClaimOutcome> {
         let keys = [
             &*self.keys.journal(journal),
             &self.keys.leases,
@@ -214,15 +161,16 @@ impl Engine for Redis {
             &self.keys.unfinished,
         ];
         let arguments = [journal.as_str(), owner, &ttl.to_string(), &nonce.to_string()];
-        let reply = self.run(Lane::Changes, "claiming a journal", |s| &s.claim, &keys, &arguments).await?;
-        let mut parts = Parts::of(reply)?;
+        let reply =
+            self.run(RedisLane::Changes, "claiming a journal", |s| &s.claim, &keys, &arguments).await?;
+        let mut parts = ReplyParts::of(reply)?;
         let given = parts.number()? == 1;
         match header(parts.reply()?)? {
-            Some(header) if given => Ok(Claimed::Given(header)),
-            Some(header) => Ok(Claimed::Refused(header)),
+            Some(header) if given => Ok(ClaimOutcome::Given(header)),
+            Some(header) => Ok(ClaimOutcome::Refused(header)),
             None => {
                 let message = format!("Redis, claiming a journal: no answer about {journal}");
-                Err(Fault::Refused(Error::new(ErrorKind::Corrupt, message)))
+                Err(EngineFault::Refused(Error::new(ErrorKind::Corrupt, message)))
             }
         }
     }
@@ -231,23 +179,24 @@ impl Engine for Redis {
         &self,
         journal: &JournalId,
         epoch: u64,
-        change: Change,
+        change: LeaseChange,
         repeated: bool,
-    ) -> Answer<Result<(), Option<Header>>> {
+    ) -> Answer<Result<(), Option<JournalHeader>>> {
         let keys =
             [&*self.keys.journal(journal), &self.keys.stream(journal), &self.keys.leases, &self.keys.going];
         let (name, one, two) = match change {
-            Change::Renew(ttl) => ("renew", ttl.to_string(), String::new()),
-            Change::Release => ("release", String::new(), String::new()),
-            Change::Close(keep) => {
+            LeaseChange::Renew(ttl) => ("renew", ttl.to_string(), String::new()),
+            LeaseChange::Release => ("release", String::new(), String::new()),
+            LeaseChange::Close(keep) => {
                 ("close", keep.map(|keep| keep.to_string()).unwrap_or_default(), String::new())
             }
-            Change::Trim { before, bytes } => ("trim", before.to_string(), bytes.to_string()),
+            LeaseChange::Trim { before, bytes } => ("trim", before.to_string(), bytes.to_string()),
         };
         let arguments =
             [journal.as_str(), &epoch.to_string(), name, &one, &two, &self.keys.channel, &self.node];
-        let reply = self.run(Lane::Changes, "changing a journal", |s| &s.change, &keys, &arguments).await?;
-        let mut parts = Parts::of(reply)?;
+        let reply =
+            self.run(RedisLane::Changes, "changing a journal", |s| &s.change, &keys, &arguments).await?;
+        let mut parts = ReplyParts::of(reply)?;
         if parts.number()? == 1 {
             return Ok(Ok(()));
         }
@@ -256,7 +205,7 @@ impl Engine for Redis {
         Ok(if done { Ok(()) } else { Err(header) })
     }
 
-    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), Header>> {
+    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), JournalHeader>> {
         let keys = [
             &*self.keys.journal(journal),
             &self.keys.stream(journal),
@@ -267,21 +216,23 @@ impl Engine for Redis {
             &self.keys.unfinished,
         ];
         let arguments = [journal.as_str(), &self.keys.channel, &self.node];
-        let reply = self.run(Lane::Changes, "deleting a journal", |s| &s.delete, &keys, &arguments).await?;
+        let reply =
+            self.run(RedisLane::Changes, "deleting a journal", |s| &s.delete, &keys, &arguments).await?;
         Ok(header(reply)?.map_or(Ok(()), Err))
     }
 
     async fn expired(&self, limit: usize) -> Answer<Vec<JournalId>> {
         let limit = limit.min(1 << 30).to_string();
         let keys = [&*self.keys.leases];
-        let reply = self.run(Lane::Reads, "listing expired leases", |s| &s.expired, &keys, &[&limit]).await?;
+        let reply =
+            self.run(RedisLane::Reads, "listing expired leases", |s| &s.expired, &keys, &[&limit]).await?;
         names(reply)
     }
 
     async fn get(&self, key: &str) -> Answer<Option<Value>> {
         let reply =
-            self.run(Lane::Reads, "reading a value", |s| &s.get, &[&self.keys.value(key)], &[]).await?;
-        Parts::maybe(reply)?.map(|mut parts| parts.value()).transpose()
+            self.run(RedisLane::Reads, "reading a value", |s| &s.get, &[&self.keys.value(key)], &[]).await?;
+        ReplyParts::maybe(reply)?.map(|mut parts| parts.value()).transpose()
     }
 
     async fn put(
@@ -305,8 +256,9 @@ impl Engine for Redis {
             *place = bytes;
         }
         let script = &self.scripts.put;
-        let reply = self.connections.run(Lane::Changes, "writing a value", script, &keys, &words).await?;
-        let mut parts = Parts::of(reply)?;
+        let reply =
+            self.connections.run(RedisLane::Changes, "writing a value", script, &keys, &words).await?;
+        let mut parts = ReplyParts::of(reply)?;
         Ok(if parts.number()? == 1 { Ok(parts.number()?) } else { Err(parts.maybe_number()?) })
     }
 
@@ -314,8 +266,9 @@ impl Engine for Redis {
         let keys = [&*self.keys.value(key), &self.keys.keys, &self.keys.expiring];
         let (kind, version) = expected(expect);
         let arguments = [key, kind, &version, &self.keys.channel, &format!("{}v{key}", self.node)];
-        let reply = self.run(Lane::Changes, "removing a value", |s| &s.remove, &keys, &arguments).await?;
-        let mut parts = Parts::of(reply)?;
+        let reply =
+            self.run(RedisLane::Changes, "removing a value", |s| &s.remove, &keys, &arguments).await?;
+        let mut parts = ReplyParts::of(reply)?;
         Ok(match parts.number()? {
             0 => Err(parts.maybe_number()?),
             removed => Ok(removed == 1),
@@ -335,11 +288,13 @@ impl Engine for Redis {
         let (at, limit) = (self.at(), limit.min(1 << 30).to_string());
         let words = [at.as_bytes(), from.as_bytes(), &end, limit.as_bytes(), self.keys.value.as_bytes()];
         let keys = [self.keys.keys.as_bytes()];
-        let reply =
-            self.connections.run(Lane::Reads, "listing values", &self.scripts.list, &keys, &words).await?;
-        Parts::of(reply)?
+        let reply = self
+            .connections
+            .run(RedisLane::Reads, "listing values", &self.scripts.list, &keys, &words)
+            .await?;
+        ReplyParts::of(reply)?
             .map(|found| {
-                let mut parts = Parts::of(found)?;
+                let mut parts = ReplyParts::of(found)?;
                 Ok((parts.text()?, parts.value()?))
             })
             .collect()
@@ -356,9 +311,10 @@ impl Engine for Redis {
         let most = SWEPT.to_string();
         let Keys { channel, journal, stream, value, staged, .. } = &self.keys;
         let arguments = [&*most, channel, &self.node, journal, stream, value, staged];
-        let reply = self.run(Lane::Changes, "removing what is over", |s| &s.sweep, &keys, &arguments).await?;
-        let mut parts = Parts::of(reply)?;
-        let mut numbers = Parts::of(parts.reply()?)?;
+        let reply =
+            self.run(RedisLane::Changes, "removing what is over", |s| &s.sweep, &keys, &arguments).await?;
+        let mut parts = ReplyParts::of(reply)?;
+        let mut numbers = ReplyParts::of(parts.reply()?)?;
         let mut journals = Vec::new();
         while numbers.len() > 0 {
             journals.push(numbers.number()?);
@@ -372,7 +328,7 @@ impl Engine for Redis {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let arguments = [&*from, &limit.min(1 << 30).to_string()];
         let keys = [&*self.keys.names];
-        names(self.run(Lane::Reads, "listing journals", |s| &s.journals, &keys, &arguments).await?)
+        names(self.run(RedisLane::Reads, "listing journals", |s| &s.journals, &keys, &arguments).await?)
     }
 
     async fn restore(&self, journal: &JournalId, piece: &RestorePiece) -> Answer<bool> {
@@ -403,9 +359,9 @@ impl Engine for Redis {
         }
         if let Some(header) = &piece.complete {
             let (state, goes) = match header.hold {
-                Hold::Free => (0, None),
-                Hold::Leased { .. } => (1, None),
-                Hold::Closed { goes } => (2, goes),
+                JournalHold::Free => (0, None),
+                JournalHold::Leased { .. } => (1, None),
+                JournalHold::Closed { goes } => (2, goes),
             };
             let epochs: Vec<String> =
                 header.epochs.iter().map(|start| format!("{}:{}", start.epoch, start.first)).collect();
@@ -416,47 +372,48 @@ impl Engine for Redis {
         }
         let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
         let script = &self.scripts.restore;
-        let reply = self.connections.run(Lane::Changes, "restoring a journal", script, &keys, &words).await?;
-        Ok(Parts::of(Reply::Array(vec![reply]))?.number()? == 1)
+        let reply =
+            self.connections.run(RedisLane::Changes, "restoring a journal", script, &keys, &words).await?;
+        Ok(ReplyParts::of(Reply::Array(vec![reply]))?.number()? == 1)
     }
 
     async fn now(&self) -> Answer<u64> {
         let reply =
-            self.run(Lane::Writer, "reading the time", |s| &s.now, &[&self.keys.numbers], &[]).await?;
-        Parts::of(Reply::Array(vec![reply]))?.number()
+            self.run(RedisLane::Writer, "reading the time", |s| &s.now, &[&self.keys.numbers], &[]).await?;
+        ReplyParts::of(Reply::Array(vec![reply]))?.number()
     }
 
-    async fn subscribe(&self) -> Answer<Listening> {
+    async fn subscribe(&self) -> Answer<RedisListener> {
         let listening = self.connections.listen(&self.keys.channel).await;
-        let listening =
-            listening.map_err(|error| Fault::Unreachable(fault("listening", &error).error().clone()))?;
-        Ok(Listening { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
+        let listening = listening
+            .map_err(|error| EngineFault::Unreachable(fault("listening", &error).error().clone()))?;
+        Ok(RedisListener { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
     }
 }
 
 /// The id of an entry in its stream: its last record, and how many it has.
-fn entry_id(entry: &Entry) -> String {
+fn entry_id(entry: &StoredEntry) -> String {
     format!("{}-{}", entry.last, entry.last + 1 - entry.first)
 }
 
 /// A journal and some of its entries; `None` where there is no such journal.
-fn stored(reply: Reply) -> Answer<Option<Stored>> {
-    let mut parts = Parts::of(reply)?;
+fn stored(reply: Reply) -> Answer<Option<JournalEntries>> {
+    let mut parts = ReplyParts::of(reply)?;
     let Some(header) = header(parts.reply()?)? else { return Ok(None) };
     let mut entries = Vec::with_capacity(parts.len());
     for entry in parts {
-        let mut parts = Parts::of(entry)?;
+        let mut parts = ReplyParts::of(entry)?;
         let id = parts.text()?;
         let (last, count) = id.split_once('-').unwrap_or_default();
         let (last, count) = (number(last.as_bytes())?, number(count.as_bytes())?);
         let (start, packed) = (parts.number()?, parts.bytes()?.into());
-        entries.push(Entry { first: (last + 1).saturating_sub(count), last, start, packed });
+        entries.push(StoredEntry { first: (last + 1).saturating_sub(count), last, start, packed });
     }
-    Ok(Some(Stored { header, entries }))
+    Ok(Some(JournalEntries { header, entries }))
 }
 
 fn names(reply: Reply) -> Answer<Vec<JournalId>> {
-    let mut parts = Parts::of(reply)?;
+    let mut parts = ReplyParts::of(reply)?;
     let mut journals = Vec::new();
     while parts.len() > 0 {
         journals.push(parts.text()?.into());
@@ -473,12 +430,12 @@ fn expected(expect: Expect) -> (&'static str, String) {
 }
 
 /// The announcements that a connection receives.
-pub(crate) struct Listening {
+pub(crate) struct RedisListener {
     messages: Pin<Box<dyn Stream<Item = Msg> + Send>>,
     node: String,
 }
 
-impl Hints for Listening {
+impl Hints for RedisListener {
     async fn next(&mut self) -> Answer<Hint> {
         while let Some(message) = self.messages.next().await {
             let payload = message.get_payload_bytes();
@@ -487,7 +444,7 @@ impl Hints for Listening {
             }
         }
         let message = "Redis, listening: the connection was lost";
-        Err(Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+        Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use redis::RedisError;
 
-use crate::{Error, ErrorKind, remote::Fault};
+use crate::{Error, ErrorKind, remote::EngineFault};
 
 /// The word with which the server begins its refusal. Servers before 7.0 hide that of a script's command in the text.
 pub(super) fn code_of(error: &RedisError) -> &str {
@@ -36,14 +36,14 @@ fn advice(code: &str) -> &'static str {
 }
 
 /// What a request's failure means while the store runs.
-pub(super) fn fault(doing: &str, error: &RedisError) -> Fault {
+pub(super) fn fault(doing: &str, error: &RedisError) -> EngineFault {
     let code = code_of(error);
     let message = format!("Redis, {doing}: {error}; {}", advice(code));
     if code == "WRONGTYPE" {
-        return Fault::Refused(Error::new(ErrorKind::Rejected, message));
+        return EngineFault::Refused(Error::new(ErrorKind::Rejected, message));
     }
     // Whatever else the reason is, an operator can repair it while the store waits.
-    Fault::Unreachable(Error::new(ErrorKind::Unavailable, message))
+    EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message))
 }
 
 /// What a failure means while the store is opened.

@@ -1,8 +1,8 @@
-//! What is checked when a store is opened.
+//! Checks when a store is opened.
 
 use redis::{Value as Reply, aio::MultiplexedConnection};
 
-use super::{connect::Connections, engine::Keys, fault::opening, scripts::Scripts};
+use super::{connect::RedisConnections, fault::opening, keys::Keys, scripts::Scripts};
 use crate::{Error, ErrorKind, Result};
 
 /// What the keys hold.
@@ -16,7 +16,7 @@ const OLDEST: (u32, u32) = (6, 2);
 const OLDEST_WITH_WAITAOF: (u32, u32) = (7, 2);
 
 /// Checks that the server and the keys fit, and that the user may do what the store does.
-pub(super) async fn check(connections: &Connections, scripts: &Scripts, keys: &Keys) -> Result<()> {
+pub(super) async fn check(connections: &RedisConnections, scripts: &Scripts, keys: &Keys) -> Result<()> {
     let server = connections.url.server();
     let failed = |error: redis::RedisError| opening(&server, &error);
     let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));

@@ -6,19 +6,19 @@ use redis::Value as Reply;
 
 use crate::{
     EpochStart, Error, ErrorKind, Time, Value,
-    remote::{Answer, Fault, Header, Hold},
+    remote::{Answer, EngineFault, JournalHeader, JournalHold},
 };
 
-fn unexpected(what: &str) -> Fault {
+fn unexpected(what: &str) -> EngineFault {
     let message =
         format!("Redis answered something that is not expected: {what}; were the store's keys changed?");
-    Fault::Refused(Error::new(ErrorKind::Corrupt, message))
+    EngineFault::Refused(Error::new(ErrorKind::Corrupt, message))
 }
 
 /// The parts of an answer, one after the other.
-pub(super) struct Parts(std::vec::IntoIter<Reply>);
+pub(super) struct ReplyParts(std::vec::IntoIter<Reply>);
 
-impl Parts {
+impl ReplyParts {
     pub(super) fn of(reply: Reply) -> Answer<Self> {
         Self::maybe(reply)?.ok_or_else(|| unexpected("nothing instead of a list"))
     }
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-impl Iterator for Parts {
+impl Iterator for ReplyParts {
     type Item = Reply;
 
     fn next(&mut self) -> Option<Reply> {
@@ -92,20 +92,20 @@ pub(super) fn number(bytes: &[u8]) -> Answer<u64> {
 }
 
 /// A header; `None` where there is no such journal.
-pub(super) fn header(reply: Reply) -> Answer<Option<Header>> {
-    let Some(mut parts) = Parts::maybe(reply)? else { return Ok(None) };
+pub(super) fn header(reply: Reply) -> Answer<Option<JournalHeader>> {
+    let Some(mut parts) = ReplyParts::maybe(reply)? else { return Ok(None) };
     let (number, epoch, state) = (parts.number()?, parts.number()?, parts.number()?);
     let owner: Arc<str> = parts.text()?.into();
     let (expires, goes) = (parts.number()?, parts.maybe_number()?);
     let hold = match state {
-        0 => Hold::Free,
-        1 => Hold::Leased { owner, expires },
-        _ => Hold::Closed { goes },
+        0 => JournalHold::Free,
+        1 => JournalHold::Leased { owner, expires },
+        _ => JournalHold::Closed { goes },
     };
     let (first, last, total, trimmed) = (parts.number()?, parts.number()?, parts.number()?, parts.number()?);
     let epochs = epochs(&parts.text()?).ok_or_else(|| unexpected("no epochs"))?;
     parts.reply()?;
-    Ok(Some(Header { number, epoch, hold, first, last, total, trimmed, epochs, now: parts.number()? }))
+    Ok(Some(JournalHeader { number, epoch, hold, first, last, total, trimmed, epochs, now: parts.number()? }))
 }
 
 fn epochs(text: &str) -> Option<Vec<EpochStart>> {

@@ -4,12 +4,12 @@ use redis::Script;
 
 /// A script, and the hash by which the server knows it.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedScript {
     pub(super) code: String,
     pub(super) hash: String,
 }
 
-impl Loaded {
+impl LoadedScript {
     fn new(body: &str) -> Self {
         let code = format!("{}{body}", include_str!("scripts/prelude.lua"));
         let hash = Script::new(&code).get_hash().to_owned();
@@ -19,45 +19,45 @@ impl Loaded {
 
 #[derive(Debug)]
 pub(super) struct Scripts {
-    pub(super) commit: Loaded,
-    pub(super) read: Loaded,
-    pub(super) header: Loaded,
-    pub(super) tails: Loaded,
-    pub(super) claim: Loaded,
-    pub(super) change: Loaded,
-    pub(super) delete: Loaded,
-    pub(super) expired: Loaded,
-    pub(super) get: Loaded,
-    pub(super) put: Loaded,
-    pub(super) remove: Loaded,
-    pub(super) list: Loaded,
-    pub(super) sweep: Loaded,
-    pub(super) journals: Loaded,
-    pub(super) restore: Loaded,
-    pub(super) now: Loaded,
-    pub(super) open: Loaded,
+    pub(super) commit: LoadedScript,
+    pub(super) read: LoadedScript,
+    pub(super) header: LoadedScript,
+    pub(super) tails: LoadedScript,
+    pub(super) claim: LoadedScript,
+    pub(super) change: LoadedScript,
+    pub(super) delete: LoadedScript,
+    pub(super) expired: LoadedScript,
+    pub(super) get: LoadedScript,
+    pub(super) put: LoadedScript,
+    pub(super) remove: LoadedScript,
+    pub(super) list: LoadedScript,
+    pub(super) sweep: LoadedScript,
+    pub(super) journals: LoadedScript,
+    pub(super) restore: LoadedScript,
+    pub(super) now: LoadedScript,
+    pub(super) open: LoadedScript,
 }
 
 impl Scripts {
     pub(super) fn new() -> Self {
         Self {
-            commit: Loaded::new(include_str!("scripts/commit.lua")),
-            read: Loaded::new(include_str!("scripts/read.lua")),
-            header: Loaded::new(include_str!("scripts/header.lua")),
-            tails: Loaded::new(include_str!("scripts/tails.lua")),
-            claim: Loaded::new(include_str!("scripts/claim.lua")),
-            change: Loaded::new(include_str!("scripts/change.lua")),
-            delete: Loaded::new(include_str!("scripts/delete.lua")),
-            expired: Loaded::new(include_str!("scripts/expired.lua")),
-            get: Loaded::new(include_str!("scripts/get.lua")),
-            put: Loaded::new(include_str!("scripts/put.lua")),
-            remove: Loaded::new(include_str!("scripts/remove.lua")),
-            list: Loaded::new(include_str!("scripts/list.lua")),
-            sweep: Loaded::new(include_str!("scripts/sweep.lua")),
-            journals: Loaded::new(include_str!("scripts/journals.lua")),
-            restore: Loaded::new(include_str!("scripts/restore.lua")),
-            now: Loaded::new(include_str!("scripts/now.lua")),
-            open: Loaded::new(include_str!("scripts/open.lua")),
+            commit: LoadedScript::new(include_str!("scripts/commit.lua")),
+            read: LoadedScript::new(include_str!("scripts/read.lua")),
+            header: LoadedScript::new(include_str!("scripts/header.lua")),
+            tails: LoadedScript::new(include_str!("scripts/tails.lua")),
+            claim: LoadedScript::new(include_str!("scripts/claim.lua")),
+            change: LoadedScript::new(include_str!("scripts/change.lua")),
+            delete: LoadedScript::new(include_str!("scripts/delete.lua")),
+            expired: LoadedScript::new(include_str!("scripts/expired.lua")),
+            get: LoadedScript::new(include_str!("scripts/get.lua")),
+            put: LoadedScript::new(include_str!("scripts/put.lua")),
+            remove: LoadedScript::new(include_str!("scripts/remove.lua")),
+            list: LoadedScript::new(include_str!("scripts/list.lua")),
+            sweep: LoadedScript::new(include_str!("scripts/sweep.lua")),
+            journals: LoadedScript::new(include_str!("scripts/journals.lua")),
+            restore: LoadedScript::new(include_str!("scripts/restore.lua")),
+            now: LoadedScript::new(include_str!("scripts/now.lua")),
+            open: LoadedScript::new(include_str!("scripts/open.lua")),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Answer, Fault};
+use super::{Answer, EngineFault};
 use crate::{Error, ErrorKind, Result};
 
 /// How long to pause before a call is repeated, at first and at most.
@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pauses between repeated calls. They differ between processes, so that those that lost the same engine do not all
-/// come back in the same moment.
+/// reconnect at the same moment.
 #[derive(Debug)]
 pub(super) struct Backoff(Duration);
 
@@ -42,11 +42,11 @@ where
     for repeated in 0.. {
         match ask(repeated).await {
             Ok(answer) => return Ok(answer),
-            Err(Fault::Refused(error)) => return Err(error),
-            Err(Fault::Unreachable(error)) if begun.elapsed() >= patience => {
+            Err(EngineFault::Refused(error)) => return Err(error),
+            Err(EngineFault::Unreachable(error)) if begun.elapsed() >= patience => {
                 return Err(unavailable(&error, begun.elapsed()));
             }
-            Err(Fault::Unreachable(_)) => backoff.pause().await,
+            Err(EngineFault::Unreachable(_)) => backoff.pause().await,
         }
     }
     Err(Error::new(ErrorKind::Unavailable, "the engine cannot be reached"))

@@ -7,18 +7,18 @@ use bytes::Bytes;
 use crate::{EpochStart, Error, Expect, JournalId, ReadLimit, Swept, Tail, Value};
 
 /// What an engine answered.
-pub(crate) type Answer<T> = Result<T, Fault>;
+pub(crate) type Answer<T> = Result<T, EngineFault>;
 
 /// Why an engine did not do what it was asked to do.
 #[derive(Debug, Clone)]
-pub(crate) enum Fault {
+pub(crate) enum EngineFault {
     /// The connection is lost, or the engine cannot do it now. It may have done it: its answer may be what was lost.
     Unreachable(Error),
     /// It refuses, and will refuse again.
     Refused(Error),
 }
 
-impl Fault {
+impl EngineFault {
     pub(crate) fn error(&self) -> &Error {
         match self {
             Self::Unreachable(error) | Self::Refused(error) => error,
@@ -28,12 +28,12 @@ impl Fault {
 
 /// What an engine knows about a journal. All times are on the engine's clock, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct JournalHeader {
     /// Tells the journal apart from another of the same name before or after it: the epoch of its first claim.
     pub(crate) number: u64,
     /// The newest epoch; 0 if no lease of this engine is among its epochs and its driver was another store's.
     pub(crate) epoch: u64,
-    pub(crate) hold: Hold,
+    pub(crate) hold: JournalHold,
     /// The first sequence that is kept.
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -45,9 +45,9 @@ pub(crate) struct Header {
     pub(crate) now: u64,
 }
 
-impl Header {
+impl JournalHeader {
     pub(crate) fn tail(&self) -> Tail {
-        Tail { last: self.last, closed: matches!(self.hold, Hold::Closed { .. }) }
+        Tail { last: self.last, closed: matches!(self.hold, JournalHold::Closed { .. }) }
     }
 
     /// The last sequence that an epoch wrote, if that epoch was superseded.
@@ -58,13 +58,13 @@ impl Header {
     }
 }
 
-impl Header {
+impl JournalHeader {
     /// Whether an epoch has ended its lease in this way already.
-    pub(crate) fn has_ended(&self, epoch: u64, change: Change) -> bool {
+    pub(crate) fn has_ended(&self, epoch: u64, change: LeaseChange) -> bool {
         let ended = match change {
-            Change::Release => matches!(self.hold, Hold::Free),
-            Change::Close(_) => matches!(self.hold, Hold::Closed { .. }),
-            Change::Renew(_) | Change::Trim { .. } => false,
+            LeaseChange::Release => matches!(self.hold, JournalHold::Free),
+            LeaseChange::Close(_) => matches!(self.hold, JournalHold::Closed { .. }),
+            LeaseChange::Renew(_) | LeaseChange::Trim { .. } => false,
         };
         ended && self.epoch == epoch
     }
@@ -72,7 +72,7 @@ impl Header {
 
 /// Who may write a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum JournalHold {
     Free,
     Leased { owner: Arc<str>, expires: u64 },
     Closed { goes: Option<u64> },
@@ -88,29 +88,29 @@ pub(crate) struct Append {
     pub(crate) last: u64,
     /// The bytes of all records of the journal up to the last of these.
     pub(crate) total: u64,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<StoredEntry>,
 }
 
 impl Append {
     /// What became of records that were not written now, by what the engine says about the journal.
-    pub(crate) fn verdict(&self, header: Option<&Header>) -> Verdict {
+    pub(crate) fn verdict(&self, header: Option<&JournalHeader>) -> Verdict {
         let Some(header) = header else { return Verdict::Refused(Refusal::Unknown) };
         let kept = if header.epoch == self.epoch { Some(header.last) } else { header.kept_of(self.epoch) };
         if kept.is_some_and(|kept| kept >= self.last) {
             return Verdict::Written;
         }
         Verdict::Refused(match header.hold {
-            Hold::Closed { .. } => Refusal::Closed,
-            Hold::Free => Refusal::Stale(None),
-            Hold::Leased { .. } if header.epoch == self.epoch => Refusal::Lost { last: header.last },
-            Hold::Leased { .. } => Refusal::Stale(Some(header.epoch)),
+            JournalHold::Closed { .. } => Refusal::Closed,
+            JournalHold::Free => Refusal::Stale(None),
+            JournalHold::Leased { .. } if header.epoch == self.epoch => Refusal::Lost { last: header.last },
+            JournalHold::Leased { .. } => Refusal::Stale(Some(header.epoch)),
         })
     }
 }
 
 /// Records that are stored together.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct StoredEntry {
     pub(crate) first: u64,
     pub(crate) last: u64,
     /// The bytes of all records of the journal before it, so that a trim need not read what it removes.
@@ -142,21 +142,21 @@ pub(crate) enum Refusal {
 
 /// The header of a journal and some of its entries.
 #[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) header: Header,
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct JournalEntries {
+    pub(crate) header: JournalHeader,
+    pub(crate) entries: Vec<StoredEntry>,
 }
 
 /// What became of a claim.
 #[derive(Debug)]
-pub(crate) enum Claimed {
-    Given(Header),
-    Refused(Header),
+pub(crate) enum ClaimOutcome {
+    Given(JournalHeader),
+    Refused(JournalHeader),
 }
 
 /// A change of a journal that its lease allows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Change {
+pub(crate) enum LeaseChange {
     /// The lease lasts so many milliseconds from now on.
     Renew(u64),
     Release,
@@ -186,9 +186,9 @@ pub(crate) struct RestorePiece {
     pub(crate) number: u64,
     /// Whatever was staged before under this name is discarded.
     pub(crate) begins: bool,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<StoredEntry>,
     /// The journal, if these are its last entries.
-    pub(crate) complete: Option<Header>,
+    pub(crate) complete: Option<JournalHeader>,
 }
 
 impl RestorePiece {
@@ -216,7 +216,7 @@ pub(crate) trait Hints: Send {
 /// An engine that keeps journals and values.
 ///
 /// Each call is one request, does all or nothing, and uses the engine's clock for everything that expires. A call that is
-/// repeated with the same arguments after [`Fault::Unreachable`] must not do twice what it did before: commits are
+/// repeated with the same arguments after [`EngineFault::Unreachable`] must not do twice what it did before: commits are
 /// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`.
 pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     type Hints: Hints;
@@ -231,7 +231,7 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
         &self,
         wanted: &[(&JournalId, u64)],
         limit: ReadLimit,
-    ) -> impl Future<Output = Answer<Vec<Option<Stored>>>> + Send;
+    ) -> impl Future<Output = Answer<Vec<Option<JournalEntries>>>> + Send;
 
     /// The same for one journal.
     fn read(
@@ -239,11 +239,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
         journal: &JournalId,
         after: u64,
         limit: ReadLimit,
-    ) -> impl Future<Output = Answer<Option<Stored>>> + Send {
+    ) -> impl Future<Output = Answer<Option<JournalEntries>>> + Send {
         async move { Ok(self.read_all(&[(journal, after)], limit).await?.pop().flatten()) }
     }
 
-    fn header(&self, journal: &JournalId) -> impl Future<Output = Answer<Option<Header>>> + Send;
+    fn header(&self, journal: &JournalId) -> impl Future<Output = Answer<Option<JournalHeader>>> + Send;
 
     /// The number and tail of each journal, in the same order.
     fn tails(&self, journals: &[JournalId]) -> impl Future<Output = Answer<Vec<Option<(u64, Tail)>>>> + Send;
@@ -254,7 +254,7 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
         owner: &str,
         ttl: u64,
         nonce: u64,
-    ) -> impl Future<Output = Answer<Claimed>> + Send;
+    ) -> impl Future<Output = Answer<ClaimOutcome>> + Send;
 
     /// Changes a journal if this epoch holds it; gives what the journal is like otherwise. `repeated` says that an earlier
     /// answer was lost: a release or close that is already done by this epoch is then done.
@@ -262,12 +262,12 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
         &self,
         journal: &JournalId,
         epoch: u64,
-        change: Change,
+        change: LeaseChange,
         repeated: bool,
-    ) -> impl Future<Output = Answer<Result<(), Option<Header>>>> + Send;
+    ) -> impl Future<Output = Answer<Result<(), Option<JournalHeader>>>> + Send;
 
     /// Deletes a journal that has no running lease; gives the header of one that has.
-    fn delete(&self, journal: &JournalId) -> impl Future<Output = Answer<Result<(), Header>>> + Send;
+    fn delete(&self, journal: &JournalId) -> impl Future<Output = Answer<Result<(), JournalHeader>>> + Send;
 
     /// Journals whose lease has run out, the longest ago first.
     fn expired(&self, limit: usize) -> impl Future<Output = Answer<Vec<JournalId>>> + Send;
@@ -308,7 +308,7 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     ) -> impl Future<Output = Answer<Vec<JournalId>>> + Send;
 
     /// Stages entries of a journal that another store has, and makes it a journal when they are complete. Gives `false`
-    /// where a journal of that name is there, or what was staged is not.
+    /// if the journal exists already, or the staged records do not.
     fn restore(&self, journal: &JournalId, piece: &RestorePiece)
     -> impl Future<Output = Answer<bool>> + Send;
 

@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 
-use super::Entry;
+use super::StoredEntry;
 use crate::{
     Class, EpochStart, Error, ErrorKind, JournalId, Record, Result, Time,
     cursor::{put_varint, take_varint},
@@ -22,7 +22,7 @@ const ENTRY_BYTES: usize = 64 << 10;
 const ENTRY_RECORDS: usize = 512;
 
 /// Packs records that follow each other. `start` is the bytes of all records before them.
-pub(crate) fn pack<'a>(records: impl IntoIterator<Item = &'a Record>, mut start: u64) -> Vec<Entry> {
+pub(crate) fn pack<'a>(records: impl IntoIterator<Item = &'a Record>, mut start: u64) -> Vec<StoredEntry> {
     let mut entries = Vec::new();
     let mut open: Option<Packing> = None;
     for record in records {
@@ -73,18 +73,18 @@ impl Packing {
         self.body_bytes += record.body.len() as u64;
     }
 
-    fn finish(mut self) -> Entry {
+    fn finish(mut self) -> StoredEntry {
         let sum = crc32c::crc32c(&self.bytes);
         self.bytes.extend_from_slice(&sum.to_le_bytes());
-        Entry { first: self.first, last: self.last, start: self.start, packed: self.bytes.into() }
+        StoredEntry { first: self.first, last: self.last, start: self.start, packed: self.bytes.into() }
     }
 }
 
 /// The records of an entry. Their bodies share the entry's memory.
 ///
 /// # Errors
-/// [`Corrupt`](ErrorKind::Corrupt) when the bytes are not what was packed.
-pub(crate) fn unpack(journal: &JournalId, entry: &Entry, epochs: &[EpochStart]) -> Result<Vec<Record>> {
+/// [`Corrupt`](ErrorKind::Corrupt) when the bytes are not a packed entry.
+pub(crate) fn unpack(journal: &JournalId, entry: &StoredEntry, epochs: &[EpochStart]) -> Result<Vec<Record>> {
     unpack_records(entry, epochs).ok_or_else(|| {
         let message = format!(
             "journal {journal}: the stored records {} to {} are damaged; restore them from a backup of the engine",
@@ -94,7 +94,7 @@ pub(crate) fn unpack(journal: &JournalId, entry: &Entry, epochs: &[EpochStart]) 
     })
 }
 
-fn unpack_records(entry: &Entry, epochs: &[EpochStart]) -> Option<Vec<Record>> {
+fn unpack_records(entry: &StoredEntry, epochs: &[EpochStart]) -> Option<Vec<Record>> {
     let (content, sum) = entry.packed.split_last_chunk::<4>()?;
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
         return None;
@@ -144,7 +144,7 @@ mod tests {
     const EPOCHS: [EpochStart; 2] = [EpochStart { epoch: 7, first: 1 }, EpochStart { epoch: 9, first: 5 }];
 
     #[test]
-    fn records_come_back() {
+    fn records_round_trip() {
         let packed = records(&[0, 1, 300, 0, 100_000, 5, 70_000, 1]);
         let entries = pack(&packed, 40);
         assert_eq!(entries.len(), 3);
@@ -171,11 +171,11 @@ mod tests {
         for at in 0..entry.packed.len() {
             let mut bytes = entry.packed.to_vec();
             bytes[at] ^= 0x10;
-            let damaged = Entry { packed: bytes.into(), ..entry.clone() };
+            let damaged = StoredEntry { packed: bytes.into(), ..entry.clone() };
             assert!(unpack(&"run".into(), &damaged, &EPOCHS).is_err(), "byte {at}");
         }
         for (first, last) in [(3, 3), (3, 5), (4, 3), (9, 1)] {
-            let misplaced = Entry { first, last, ..entry.clone() };
+            let misplaced = StoredEntry { first, last, ..entry.clone() };
             let error = unpack(&"run".into(), &misplaced, &EPOCHS).map_err(|error| error.kind().clone());
             assert_eq!(error, Err(ErrorKind::Corrupt));
         }

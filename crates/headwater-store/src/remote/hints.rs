@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 
-use super::{Engine, Hint, Hints as _, call::Backoff, store::Shared};
+use super::{Engine, Hint, Hints as _, call::Backoff, context::StoreContext};
 use crate::JournalId;
 
 /// How many journals one request of a poll is about, and how many one request fetches.
@@ -14,14 +14,14 @@ const FETCHED_TOGETHER: usize = 32;
 /// How many such requests are under way at the same time.
 const FETCHES: usize = 4;
 
-/// A journal that nobody waits for is forgotten after so many polls.
+/// A journal without waiters is forgotten after this many polls.
 const IDLE_POLLS: u32 = 4;
 
 /// Watches look again, unasked, after so many polls.
 const WATCH_POLLS: u32 = 5;
 
 /// Listens to announcements. Never ends.
-pub(super) async fn listen<E: Engine>(shared: Arc<Shared<E>>, mut hints: E::Hints) {
+pub(super) async fn listen<E: Engine>(shared: Arc<StoreContext<E>>, mut hints: E::Hints) {
     loop {
         let error = loop {
             match hints.next().await {
@@ -44,7 +44,7 @@ pub(super) async fn listen<E: Engine>(shared: Arc<Shared<E>>, mut hints: E::Hint
     }
 }
 
-fn heed<E: Engine>(shared: &Shared<E>, hint: Hint) {
+fn heed<E: Engine>(shared: &StoreContext<E>, hint: Hint) {
     match hint {
         Hint::Value(key) => shared.watches.changed(&key),
         Hint::Journals(numbers) => {
@@ -63,8 +63,8 @@ fn heed<E: Engine>(shared: &Shared<E>, hint: Hint) {
     }
 }
 
-/// Fetches what was announced, once for all readers of a journal. Never ends.
-pub(super) async fn fetch<E: Engine>(shared: Arc<Shared<E>>) {
+/// Fetches announced records, once for all readers of a journal. Never ends.
+pub(super) async fn fetch<E: Engine>(shared: Arc<StoreContext<E>>) {
     loop {
         shared.fetch.notified().await;
         let hinted: Vec<JournalId> = std::mem::take(&mut *shared.hinted()).into_iter().collect();
@@ -75,7 +75,7 @@ pub(super) async fn fetch<E: Engine>(shared: Arc<Shared<E>>) {
 }
 
 /// Looks regularly for what no announcement brought. Never ends.
-pub(super) async fn keep_polling<E: Engine>(shared: Arc<Shared<E>>) {
+pub(super) async fn keep_polling<E: Engine>(shared: Arc<StoreContext<E>>) {
     for polls in 1_u32.. {
         tokio::time::sleep(shared.options.poll).await;
         if polls.is_multiple_of(WATCH_POLLS) {
@@ -85,7 +85,7 @@ pub(super) async fn keep_polling<E: Engine>(shared: Arc<Shared<E>>) {
     }
 }
 
-async fn poll<E: Engine>(shared: &Shared<E>) {
+async fn poll<E: Engine>(shared: &StoreContext<E>) {
     let mut followed = Vec::new();
     {
         let mut state = shared.state();

@@ -1,25 +1,17 @@
 //! Writing a journal as another store has it.
 
 use super::{
-    Engine, Header, Hold, RestorePiece,
+    Engine, JournalHeader, JournalHold, RestorePiece,
     call::{call, random_u64},
+    context::{Restoring, StoreContext, check_name},
     entry::pack,
-    store::{Shared, check_name},
 };
 use crate::{Error, JournalId, JournalInfo, Record, Result, restore};
 
 /// The numbers of restored journals have this bit, so that they are never epochs.
 const RESTORED: u64 = 1 << 62;
 
-/// A restore of which this process has written some pieces.
-#[derive(Debug)]
-pub(super) struct Restoring {
-    number: u64,
-    last: u64,
-    bytes: u64,
-}
-
-impl<E: Engine> Shared<E> {
+impl<E: Engine> StoreContext<E> {
     pub(super) async fn restore_piece(
         &self,
         journal: &JournalId,
@@ -77,17 +69,17 @@ impl<E: Engine> Shared<E> {
 }
 
 /// What the engine will know about the journal.
-fn header(info: &JournalInfo, restoring: &Restoring) -> Header {
+fn header(info: &JournalInfo, restoring: &Restoring) -> JournalHeader {
     let newest = info.epochs.last().map_or(0, |start| start.epoch);
     let (epoch, hold) = match info {
         JournalInfo { tail, goes, .. } if tail.closed => {
-            (newest, Hold::Closed { goes: goes.map(|goes| goes.0) })
+            (newest, JournalHold::Closed { goes: goes.map(|goes| goes.0) })
         }
         // Its driver has a lease of another store, and cannot write here: it has died.
-        JournalInfo { driven: true, .. } => (0, Hold::Leased { owner: "".into(), expires: 0 }),
-        _ => (newest, Hold::Free),
+        JournalInfo { driven: true, .. } => (0, JournalHold::Leased { owner: "".into(), expires: 0 }),
+        _ => (newest, JournalHold::Free),
     };
-    Header {
+    JournalHeader {
         number: restoring.number,
         epoch,
         hold,

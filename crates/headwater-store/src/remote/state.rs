@@ -9,10 +9,13 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 
-use super::{Append, Header, Hold, Options, Refusal, Verdict, driven::Driven, entry::pack, local::Local};
+use super::{
+    Append, JournalHeader, JournalHold, Options, Refusal, Verdict, entry::pack,
+    journal_driver::JournalDriver, local_journal::Local,
+};
 use crate::{
     Class, Error, ErrorKind, JournalId, Lease, Page, ReadLimit, Receipt, Record, Result, Tail, Time,
-    batch::{Batch, Room},
+    batch::{Batch, CommitRoom},
 };
 
 /// The most bytes of records in one commit. It bounds how long the engine is busy with it.
@@ -21,18 +24,18 @@ const COMMIT_BYTES: u64 = 8 << 20;
 /// How many ended leases are remembered, so that an append with one is refused for the right reason.
 const ENDED: usize = 4_096;
 
-/// How long readers are told that what they saw was never written. Those that wait, or are about to, are told; a reader
-/// that comes with the same number later has it from the new driver.
+/// How long waiting readers get the error that deltas they saw were never written. A reader that asks for the same
+/// sequence later gets the record of the new driver.
 const LOST_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct RemoteState {
     pub(super) journals: HashMap<JournalId, Local>,
     /// The names of the journals, by number: announcements have numbers.
     pub(super) numbers: HashMap<u64, JournalId>,
-    ended: Ended,
+    ended: EndedLeases,
     /// Deltas that readers saw here and that were never written, because another process had taken over.
-    lost: HashMap<JournalId, Lost>,
+    lost: HashMap<JournalId, LostDeltas>,
     /// Journals with records that no commit has taken.
     dirty: VecDeque<JournalId>,
     pending_bytes: usize,
@@ -41,12 +44,12 @@ pub(super) struct State {
     /// The bytes that have come into memory since it was last kept within its limit.
     grown: usize,
     stopped: Option<Error>,
-    pub(super) room: Arc<Room>,
+    pub(super) room: Arc<CommitRoom>,
     pub(super) failure: watch::Sender<Option<Error>>,
 }
 
 #[derive(Debug)]
-struct Lost {
+struct LostDeltas {
     after: u64,
     last: u64,
     since: Instant,
@@ -54,12 +57,12 @@ struct Lost {
 
 /// Leases that ended not long ago.
 #[derive(Debug, Default)]
-struct Ended {
+struct EndedLeases {
     reasons: HashMap<JournalId, (u64, Refusal)>,
     order: VecDeque<JournalId>,
 }
 
-impl Ended {
+impl EndedLeases {
     fn note(&mut self, journal: &JournalId, epoch: u64, refusal: Refusal) {
         if self.reasons.insert(journal.clone(), (epoch, refusal)).is_none() {
             self.order.push_back(journal.clone());
@@ -81,7 +84,7 @@ impl Ended {
 
 /// What one commit writes.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct CommitBatch {
     pub(super) appends: Vec<Append>,
     /// Of the journal at the same place.
     batches: Vec<Arc<Batch>>,
@@ -95,12 +98,12 @@ pub(super) enum WaitStep {
     Look,
 }
 
-impl State {
+impl RemoteState {
     pub(super) fn new() -> Self {
         Self {
             journals: HashMap::new(),
             numbers: HashMap::new(),
-            ended: Ended::default(),
+            ended: EndedLeases::default(),
             lost: HashMap::new(),
             dirty: VecDeque::new(),
             pending_bytes: 0,
@@ -210,7 +213,7 @@ impl State {
     }
 
     /// Takes what waits to be written, as much as one commit may have.
-    pub(super) fn take(&mut self) -> Option<Taken> {
+    pub(super) fn take(&mut self) -> Option<CommitBatch> {
         let (mut appends, mut batches) = (Vec::new(), Vec::new());
         let mut left = COMMIT_BYTES;
         for _ in 0..self.dirty.len() {
@@ -256,11 +259,11 @@ impl State {
             self.pending_bytes = 0;
         }
         self.room.open();
-        (!appends.is_empty()).then_some(Taken { appends, batches })
+        (!appends.is_empty()).then_some(CommitBatch { appends, batches })
     }
 
     /// Takes note of what became of a commit.
-    pub(super) fn settle(&mut self, taken: Taken, verdicts: &[Verdict], options: &Options) {
+    pub(super) fn settle(&mut self, taken: CommitBatch, verdicts: &[Verdict], options: &Options) {
         let mut verdicts = verdicts.iter();
         for (append, batch) in taken.appends.into_iter().zip(taken.batches) {
             let verdict = verdicts.next().unwrap_or(&Verdict::Refused(Refusal::Unknown));
@@ -304,7 +307,7 @@ impl State {
         self.ended.note(journal, epoch, refusal);
         let kept = driven.durable;
         if local.tail.last > kept {
-            let lost = Lost { after: kept, last: local.tail.last, since: Instant::now() };
+            let lost = LostDeltas { after: kept, last: local.tail.last, since: Instant::now() };
             self.lost.insert(journal.clone(), lost);
             self.lost.retain(|_, lost| lost.since.elapsed() < LOST_FOR);
         }
@@ -330,7 +333,7 @@ impl State {
     }
 
     /// Begins to drive a journal whose lease was given.
-    pub(super) fn drive(&mut self, journal: &JournalId, header: &Header) {
+    pub(super) fn drive(&mut self, journal: &JournalId, header: &JournalHeader) {
         let older =
             self.journals.get(journal).and_then(|local| local.driven.as_ref()).map(|driven| driven.epoch);
         if let Some(epoch) = older {
@@ -340,14 +343,14 @@ impl State {
             self.fence(journal, epoch, Refusal::Stale(Some(header.epoch)));
         }
         let local = self.observe(journal, header);
-        local.driven = Some(Driven::new(header));
+        local.driven = Some(JournalDriver::new(header));
         local.tail = header.tail();
         local.recent.forget_after(header.last);
         local.confirmed = true;
     }
 
     /// Takes note of what the engine says about a journal.
-    pub(super) fn observe(&mut self, journal: &JournalId, header: &Header) -> &mut Local {
+    pub(super) fn observe(&mut self, journal: &JournalId, header: &JournalHeader) -> &mut Local {
         let number = header.number;
         let known = self.journals.get(journal).is_some_and(|local| local.number == number);
         if !known {
@@ -396,7 +399,7 @@ impl State {
         }
     }
 
-    pub(super) fn driven(&mut self, lease: &Lease) -> Option<&mut Driven> {
+    pub(super) fn driven(&mut self, lease: &Lease) -> Option<&mut JournalDriver> {
         let driven = self.journals.get_mut(&lease.journal)?.driven.as_mut()?;
         (driven.epoch == lease.epoch).then_some(driven)
     }
@@ -418,7 +421,7 @@ impl State {
     pub(super) fn extend(
         &mut self,
         journal: &JournalId,
-        header: &Header,
+        header: &JournalHeader,
         records: Vec<Record>,
         options: &Options,
     ) {
@@ -468,7 +471,7 @@ impl State {
         }
         self.dirty.clear();
         self.pending_bytes = 0;
-        // There is no room, but the next append reports that better than waiting for ever.
+        // There is no room, but the next append reports that better than waiting forever.
         self.room.open();
         self.failure.send_replace(Some(cause));
     }
@@ -528,12 +531,12 @@ pub(super) fn refusal_error(journal: &JournalId, epoch: u64, refusal: Refusal) -
 }
 
 /// Why an epoch may not change a journal with this header.
-pub(super) fn refusal_of(header: Option<&Header>) -> Refusal {
+pub(super) fn refusal_of(header: Option<&JournalHeader>) -> Refusal {
     match header {
         None => Refusal::Unknown,
-        Some(Header { hold: Hold::Free, .. }) => Refusal::Stale(None),
-        Some(Header { hold: Hold::Closed { .. }, .. }) => Refusal::Closed,
-        Some(Header { hold: Hold::Leased { .. }, epoch, .. }) => {
+        Some(JournalHeader { hold: JournalHold::Free, .. }) => Refusal::Stale(None),
+        Some(JournalHeader { hold: JournalHold::Closed { .. }, .. }) => Refusal::Closed,
+        Some(JournalHeader { hold: JournalHold::Leased { .. }, epoch, .. }) => {
             Refusal::Stale(Some(*epoch).filter(|epoch| *epoch > 0))
         }
     }

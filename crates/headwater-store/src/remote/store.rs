@@ -1,28 +1,18 @@
 //! The store's trait on top of the state in memory and an engine.
 
-use std::{
-    collections::{HashMap, HashSet},
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use super::{
-    Change, Claimed, Engine, Header, Hold, Options, Refusal, SweepStep,
+    ClaimOutcome, Engine, JournalHeader, JournalHold, LeaseChange, Options, Refusal, SweepStep,
     call::{call, random_u64},
+    context::{StoreContext, check_name},
     entry::unpack,
     hints,
-    restore::Restoring,
-    state::{State, refusal_error, refusal_of},
+    state::{refusal_error, refusal_of},
     time::EngineClock,
-    watch::Watches,
     writer,
 };
 use crate::{
@@ -30,61 +20,18 @@ use crate::{
     Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
 };
 
-/// The longest key of a value, name of a journal and name of an owner, in bytes.
-const MAX_NAME: usize = 1_024;
-
 /// A store on an engine. Dropping it writes what is left in the background.
 #[derive(Debug)]
 pub(crate) struct Remote<E: Engine> {
-    pub(super) shared: Arc<Shared<E>>,
+    pub(super) shared: Arc<StoreContext<E>>,
     /// Tasks that only listen and look.
     listeners: Vec<JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Shared<E> {
-    pub(super) engine: E,
-    pub(super) options: Options,
-    pub(super) time: Arc<EngineClock>,
-    state: Mutex<State>,
-    room: Arc<crate::batch::Room>,
-    /// Wakes the writer.
-    pub(super) work: Notify,
-    pub(super) watches: Watches,
-    /// Journals of which there is more to fetch, and what wakes the task that does it.
-    hinted: Mutex<HashSet<JournalId>>,
-    pub(super) fetch: Notify,
-    /// Journals about which the engine is being asked.
-    pub(super) looking: Mutex<HashMap<JournalId, Weak<tokio::sync::Mutex<()>>>>,
-    /// Journals that are being restored piece by piece.
-    restoring: Mutex<HashMap<JournalId, Restoring>>,
-    closing: AtomicBool,
-}
-
-impl<E> Shared<E> {
-    pub(super) fn restoring(&self) -> MutexGuard<'_, HashMap<JournalId, Restoring>> {
-        self.restoring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // What is inside is whole between any two calls.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn hinted(&self) -> MutexGuard<'_, HashSet<JournalId>> {
-        self.hinted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
-    }
 }
 
 impl<E: Engine> Drop for Remote<E> {
     fn drop(&mut self) {
         self.listeners.iter().for_each(JoinHandle::abort);
-        self.shared.closing.store(true, Ordering::SeqCst);
-        self.shared.work.notify_one();
+        self.shared.close();
     }
 }
 
@@ -93,21 +40,7 @@ impl<E: Engine> Remote<E> {
     pub(crate) async fn start(engine: E, options: Options, time: Arc<EngineClock>) -> Result<Self> {
         // Before anything is watched or followed, so that nothing is missed.
         let hints = engine.subscribe().await.map_err(|fault| fault.error().clone())?;
-        let state = State::new();
-        let shared = Arc::new(Shared {
-            engine,
-            options,
-            time,
-            room: state.room.clone(),
-            state: Mutex::new(state),
-            work: Notify::new(),
-            watches: Watches::default(),
-            hinted: Mutex::default(),
-            fetch: Notify::new(),
-            looking: Mutex::default(),
-            restoring: Mutex::default(),
-            closing: AtomicBool::new(false),
-        });
+        let shared = Arc::new(StoreContext::new(engine, options, time));
         tokio::spawn(writer::run(shared.clone()));
         let listeners = vec![
             tokio::spawn(hints::listen(shared.clone(), hints)),
@@ -146,7 +79,7 @@ impl<E: Engine> Remote<E> {
     }
 
     /// Changes a journal with its lease.
-    async fn change(&self, lease: &Lease, change: Change) -> Result<()> {
+    async fn change(&self, lease: &Lease, change: LeaseChange) -> Result<()> {
         self.shared.state().running()?;
         let changed = self
             .call(|repeated| self.shared.engine.change(&lease.journal, lease.epoch, change, repeated > 0))
@@ -159,7 +92,7 @@ impl<E: Engine> Remote<E> {
     }
 
     /// Ends a lease after all that was appended with it is durable.
-    async fn end(&self, lease: &Lease, change: Change, refusal: Refusal) -> Result<()> {
+    async fn end(&self, lease: &Lease, change: LeaseChange, refusal: Refusal) -> Result<()> {
         self.flush_journal(&lease.journal).await?;
         if let Some(driven) = self.shared.state().driven(lease) {
             driven.ending = true;
@@ -186,7 +119,7 @@ impl<E: Engine> Remote<E> {
         let stored = self.call(|_| self.shared.engine.read(journal, before.saturating_sub(1), limit)).await?;
         let Some(stored) = stored else { return Err(Error::unknown(journal)) };
         let header = &stored.header;
-        if header.epoch != lease.epoch || !matches!(header.hold, Hold::Leased { .. }) {
+        if header.epoch != lease.epoch || !matches!(header.hold, JournalHold::Leased { .. }) {
             return Err(refusal_error(journal, lease.epoch, refusal_of(Some(header))));
         }
         let before = before.min(header.last + 1);
@@ -199,7 +132,7 @@ impl<E: Engine> Remote<E> {
             let trimmed = records.iter().take_while(|record| record.seq < before);
             bytes = entry.start + trimmed.map(|record| record.body.len() as u64).sum::<u64>();
         }
-        self.change(lease, Change::Trim { before, bytes }).await?;
+        self.change(lease, LeaseChange::Trim { before, bytes }).await?;
         let mut state = self.shared.state();
         if let Some(driven) = state.driven(lease) {
             driven.trimmed = bytes;
@@ -228,7 +161,7 @@ impl<E: Engine> Remote<E> {
             })
             .await?;
         match claimed {
-            Claimed::Given(header) => {
+            ClaimOutcome::Given(header) => {
                 time.observe(header.now);
                 self.shared.restoring().remove(journal);
                 self.shared.state().drive(journal, &header);
@@ -240,19 +173,19 @@ impl<E: Engine> Remote<E> {
                     first: header.last + 1,
                 })
             }
-            Claimed::Refused(header) => Err(self.not_free(journal, &header)),
+            ClaimOutcome::Refused(header) => Err(self.not_free(journal, &header)),
         }
     }
 
     /// Why a journal can be neither claimed nor deleted.
-    fn not_free(&self, journal: &JournalId, header: &Header) -> Error {
+    fn not_free(&self, journal: &JournalId, header: &JournalHeader) -> Error {
         self.shared.time.observe(header.now);
         match &header.hold {
-            Hold::Leased { owner, expires } => {
+            JournalHold::Leased { owner, expires } => {
                 Error::held(journal, owner, self.shared.time.local(*expires, header.now))
             }
-            Hold::Closed { .. } => Error::closed(journal),
-            Hold::Free => Error::new(
+            JournalHold::Closed { .. } => Error::closed(journal),
+            JournalHold::Free => Error::new(
                 ErrorKind::Unavailable,
                 format!("journal {journal} is being claimed and released by others; try again"),
             ),
@@ -308,7 +241,7 @@ impl<E: Engine> Store for Remote<E> {
     }
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
-        Box::pin(self.end(lease, Change::Close(keep.map(milliseconds)), Refusal::Closed))
+        Box::pin(self.end(lease, LeaseChange::Close(keep.map(milliseconds)), Refusal::Closed))
     }
 
     fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
@@ -337,13 +270,13 @@ impl<E: Engine> Store for Remote<E> {
         Box::pin(async move {
             // From before the request, so that this process never counts on the lease for longer than the engine does.
             let expires = self.shared.time.monotonic().after(ttl);
-            self.change(lease, Change::Renew(milliseconds(ttl))).await?;
+            self.change(lease, LeaseChange::Renew(milliseconds(ttl))).await?;
             Ok(Lease { expires, ..lease.clone() })
         })
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
-        Box::pin(self.end(lease, Change::Release, Refusal::Stale(None)))
+        Box::pin(self.end(lease, LeaseChange::Release, Refusal::Stale(None)))
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
@@ -441,7 +374,8 @@ impl<E: Engine> Store for Remote<E> {
             let pending = self.shared.state().pending();
             self.shared.work.notify_one();
             for batch in pending {
-                // Each append was told if another driver has taken its journal over; a store that has stopped fails here.
+                // Each append got its error if another driver has taken over its journal; a store that has stopped
+                // fails here.
                 let _ = batch.wait().await;
                 self.shared.state().running()?;
             }
@@ -461,13 +395,6 @@ impl<E: Engine> Store for Remote<E> {
     fn limits(&self) -> Limits {
         Limits::new(self.shared.options.max_record_bytes, self.shared.options.max_journal_bytes)
     }
-}
-
-pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
-    if name.len() > MAX_NAME {
-        return Err(Error::too_large(what, name.len(), MAX_NAME));
-    }
-    Ok(())
 }
 
 fn milliseconds(duration: Duration) -> u64 {

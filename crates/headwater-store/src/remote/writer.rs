@@ -5,13 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Engine, Fault, call::Backoff, state::Taken, store::Shared};
+use super::{Engine, EngineFault, call::Backoff, context::StoreContext, state::CommitBatch};
 use crate::{Error, ErrorKind};
 
 /// How long a store that was dropped tries to write what is left.
 const LAST_EFFORT: Duration = Duration::from_secs(5);
 
-pub(super) async fn run<E: Engine>(shared: Arc<Shared<E>>) {
+pub(super) async fn run<E: Engine>(shared: Arc<StoreContext<E>>) {
     // Deltas that come after a pause are written at once. Those that follow wait until the window after that commit is over.
     let mut window_ends = tokio::time::Instant::now();
     loop {
@@ -30,7 +30,7 @@ pub(super) async fn run<E: Engine>(shared: Arc<Shared<E>>) {
 }
 
 /// Waits until a commit should begin, or the store was dropped.
-async fn wait_for_work<E: Engine>(shared: &Shared<E>, window_ends: tokio::time::Instant) {
+async fn wait_for_work<E: Engine>(shared: &StoreContext<E>, window_ends: tokio::time::Instant) {
     loop {
         let woken = shared.work.notified();
         let (some, urgent) = shared.state().work();
@@ -49,7 +49,7 @@ async fn wait_for_work<E: Engine>(shared: &Shared<E>, window_ends: tokio::time::
 }
 
 /// Writes a batch, as often as it takes. The engine recognises what it has written already.
-async fn commit<E: Engine>(shared: &Shared<E>, taken: Taken) {
+async fn commit<E: Engine>(shared: &StoreContext<E>, taken: CommitBatch) {
     let begun = Instant::now();
     let mut backoff = Backoff::new();
     let mut reported = false;
@@ -70,7 +70,7 @@ async fn commit<E: Engine>(shared: &Shared<E>, taken: Taken) {
         };
         let patience = if shared.is_closing() { LAST_EFFORT } else { shared.options.give_up_after };
         let given_up = begun.elapsed() >= patience;
-        if let Fault::Refused(error) = &fault {
+        if let EngineFault::Refused(error) = &fault {
             tracing::error!(code = error.code(), %error, "the store's engine refuses to write");
             return shared.state().stop(error.clone());
         }

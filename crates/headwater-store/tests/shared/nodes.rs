@@ -33,7 +33,7 @@ async fn paused_driver_is_fenced<E: Engine>(server: E) {
     assert_eq!(seen.await.unwrap(), 2);
     let reader = old.wait(&run, 2);
     assert_eq!(code(fact(&*old, &paused, "lost too").await), "store.stale");
-    // Its readers are told that what they saw is not so, and begin again with their cursors.
+    // Its readers get an error about the lost records, and start again with their cursors.
     assert_eq!(code(soon("the reader", reader).await), "store.unavailable");
     assert_eq!(code(old.append(&paused, Class::Delta, &["x".into()])), "store.stale");
     assert_eq!(code(old.renew(&paused, MINUTE).await), "store.stale");
@@ -41,7 +41,7 @@ async fn paused_driver_is_fenced<E: Engine>(server: E) {
 
     fact(&*new, &lease, "two").await.unwrap();
     assert_eq!(bodies(&*new, &run).await, ["one", "two"]);
-    // The old node's readers are told for a moment; those that begin again are served.
+    // The old node's readers get the error for a moment; those that start again are served.
     until("the old node serves readers again", async || old.wait(&run, 1).await.is_ok()).await;
     until("readers beyond what was lost, too", async || {
         old.read(&run, 2, ReadLimit::default()).await.is_ok()

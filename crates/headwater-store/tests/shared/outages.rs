@@ -1,9 +1,9 @@
-//! An engine that goes away and comes back: nothing that was acknowledged is lost, and nothing is there twice.
+//! An engine that fails and recovers: nothing that was acknowledged is lost, and nothing is there twice.
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_store::{Class, Expect, JournalId, Lease, Store};
-use headwater_testkit::balancer::Link;
+use headwater_testkit::balancer::LinkState;
 use tokio::task::JoinSet;
 
 use crate::engine::{Engine, balanced, bodies, code, fact, never_polls, on_every_engine, soon};
@@ -103,7 +103,7 @@ async fn store_stops_when_the_engine_stays_away<E: Engine>(mut server: E) {
     assert_eq!(code(store.get("key").await), "store.unavailable");
     assert_eq!(code(store.info(&lease.journal).await), "store.unavailable");
     server.restart();
-    // Reads go on by themselves.
+    // Reads continue by themselves.
     assert_eq!(bodies(&*store, &lease.journal).await, ["one"]);
 }
 
@@ -113,7 +113,7 @@ async fn full_buffer_is_busy_until_the_engine_is_back<E: Engine>(server: E) {
     options.max_pending_bytes = 10_000;
     let store = E::connect(url, options).await.unwrap();
     let lease = store.claim(&"run".into(), "driver", MINUTE).await.unwrap();
-    balancer.set_link(0, Link::Cut);
+    balancer.set_link(0, LinkState::Cut);
     let mut taken = 0;
     let refusal = loop {
         match store.append(&lease, Class::Delta, &[vec![b'x'; 1_000].into()]) {
@@ -127,7 +127,7 @@ async fn full_buffer_is_busy_until_the_engine_is_back<E: Engine>(server: E) {
     assert_eq!((refusal.code(), refusal.is_retryable()), ("store.busy", true));
     // Facts have twice as much room.
     let late = store.append(&lease, Class::Fact, &["fact".into()]).unwrap();
-    balancer.set_link(0, Link::Open);
+    balancer.set_link(0, LinkState::Open);
     assert_eq!(soon("the fact", late).await.unwrap(), taken + 1);
     soon("room", store.room()).await.unwrap();
     store.append(&lease, Class::Delta, &[vec![b'x'; 1_000].into()]).unwrap();

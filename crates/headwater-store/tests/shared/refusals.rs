@@ -103,7 +103,7 @@ async fn redis_without_memory_loses_nothing_that_was_acknowledged() {
     fact(&store, &lease, "one").await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     let waiting = store.append(&lease, Class::Fact, &["two".into()]).unwrap();
-    // Reads go on.
+    // Reads continue.
     assert_eq!(bodies(&store, &lease.journal).await, ["one"]);
     let mut options = never_polls();
     options.patience = Duration::from_millis(100);

@@ -292,7 +292,7 @@ async fn source_in_use_is_copied_up_to_what_was_visible() {
 }
 
 #[tokio::test]
-async fn what_is_damaged_is_named_and_all_else_is_copied() {
+async fn damaged_journals_are_named_and_all_others_are_copied() {
     let mut stores = Stores::new();
     let from = stores.embedded();
     let folder = stores.folders[0].path().to_owned();

@@ -251,7 +251,7 @@ fn last_segment_that_was_removed_is_named() {
     let lease = store.claim("run");
     store.fact(&lease, "goes on");
     drop(store);
-    // It is told once: there is a segment of that name again.
+    // It is reported once: a segment of that name exists again.
     assert!(place.open_small().0.damages().is_empty());
 }
 
@@ -279,7 +279,7 @@ fn segment_that_was_not_yet_begun_is_begun_by_the_next_process() {
     assert!(place.folder.path().join("notes.txt").exists());
 }
 
-/// Damages a record at the end of a journal, in each way in which the journal may go on, and reads it.
+/// Damages a record at the end of a journal, in each way in which the journal may continue, and reads it.
 #[test]
 fn damaged_end_of_a_journal_is_an_error_and_not_an_end() {
     type End = fn(&crate::support::Stepped, &headwater_store::Lease);
@@ -303,7 +303,7 @@ fn damaged_end_of_a_journal_is_an_error_and_not_an_end() {
         let body = find(&place.last_segment(), "the last fact");
         // The body, its length, the count, the first sequence, the epoch, the journal's number, the kind, the length and
         // the checksum of its frame.
-        for back in [0, 1, 3, 7, 10, 13, 14, 18, 17, 22] {
+        for back in [0, 1, 2, 6, 9, 12, 13, 17, 16, 21] {
             flip(&place.last_segment(), body - back);
             let store = place.open();
             let error = store.page("run", 1).unwrap_err();
@@ -349,7 +349,7 @@ fn another_format_is_refused_with_both_numbers() {
         let error = Embedded::open(place.folder.path()).unwrap_err();
         assert_eq!(error.code(), "store.format");
         let text = error.to_string();
-        assert!(text.contains(&format!("has format {version} and this program reads format 3")), "{text}");
+        assert!(text.contains(&format!("has format {version} and this program reads format 4")), "{text}");
         assert_eq!(code(check(place.files())), "store.format");
     }
 }

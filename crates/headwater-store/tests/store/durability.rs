@@ -213,7 +213,7 @@ impl Files for NoDescriptors {
 }
 
 #[test]
-fn segment_goes_on_while_there_is_no_descriptor_for_the_next() {
+fn segment_continues_while_there_is_no_descriptor_for_the_next() {
     let place = Place::new();
     let none = Arc::new(AtomicBool::new(false));
     let files = NoDescriptors(Folder::new(place.folder.path()).unwrap(), none.clone());

@@ -14,7 +14,7 @@ use headwater_store::{Class, EpochStart, Expect, JournalInfo, Record, Store, Tai
 use crate::support::{MINUTE, Place, Stepped, bodies, code};
 
 fn committed() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/format-3")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/format-4")
 }
 
 /// The segments of a folder.

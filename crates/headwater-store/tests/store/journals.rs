@@ -117,7 +117,7 @@ fn only_the_newest_epoch_writes() {
 }
 
 #[test]
-fn a_lease_that_ran_out_can_be_renewed_until_somebody_claims() {
+fn expired_lease_can_be_renewed_until_another_claim() {
     let place = Place::new();
     let store = place.open();
     let lease = store.claim("run");
@@ -248,7 +248,7 @@ fn deltas_of_a_disk_that_is_too_slow_wait_for_room_and_facts_still_have_some() {
     store.0.step().unwrap();
     assert!(ready(&mut room));
     store.drive(put).unwrap();
-    assert_eq!(store.drive(fact).unwrap(), 3, "nothing of what was refused is there");
+    assert_eq!(store.drive(fact).unwrap(), 3, "no part of the refused append is stored");
     store.delta(&lease, "x".repeat(300));
 }
 

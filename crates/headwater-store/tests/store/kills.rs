@@ -23,7 +23,7 @@ const RUNS: [&str; 3] = ["run a", "run b", "läuft 🦀"];
 const TTL: Duration = Duration::from_secs(3_600);
 
 #[test]
-fn what_was_acknowledged_before_a_kill_is_there_in_order_and_once() {
+fn acknowledged_records_survive_a_kill_in_order_and_once() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         append_until_killed(Path::new(&folder));
     }
@@ -44,11 +44,7 @@ fn what_was_acknowledged_before_a_kill_is_there_in_order_and_once() {
 /// Begins the process again, and kills it when so much was acknowledged.
 fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Acknowledged) {
     let mut process = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "kills::what_was_acknowledged_before_a_kill_is_there_in_order_and_once",
-            "--nocapture",
-        ])
+        .args(["--exact", "kills::acknowledged_records_survive_a_kill_in_order_and_once", "--nocapture"])
         .env(FOLDER, folder)
         .env(SEED, seed.to_string())
         .stdout(Stdio::piped())
@@ -198,7 +194,7 @@ async fn drive(store: Arc<Embedded>, run: JournalId, mut random: Random) -> ! {
             _ => drop(store.sweep().await.unwrap()),
         }
     }
-    unreachable!("somebody has counted to the end")
+    unreachable!("a process has counted to the end")
 }
 
 /// In one piece, and at once.

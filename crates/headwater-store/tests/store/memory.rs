@@ -87,16 +87,13 @@ async fn full_store_drops_the_oldest_ended_journals_and_no_others() {
     let waiting = store.claim(&"waiting".into(), "driver", TTL).await.unwrap();
     store.append(&waiting, Class::Fact, std::slice::from_ref(&body)).unwrap();
     store.release(&waiting).await.unwrap();
-    fill("for ever", None).await;
+    fill("forever", None).await;
     for number in 0..40 {
         fill(&format!("run {number}"), Some(TTL * 60)).await;
         store.flush().await.unwrap();
     }
     let there = async |name: &str| store.info(&name.into()).await.unwrap().is_some();
-    assert!(
-        there("waiting").await && there("for ever").await,
-        "only what ends anyway may go before its time"
-    );
+    assert!(there("waiting").await && there("forever").await, "only what ends anyway may go before its time");
     let kept: Vec<_> =
         futures_util::future::join_all((0..40).map(async |number| there(&format!("run {number}")).await))
             .await;

@@ -6,7 +6,7 @@ use crate::support::{Place, Stepped};
 
 const RUNS: u64 = 2_000;
 
-/// A run as it is when nobody drives it any more: claimed, some records, closed.
+/// An ended run: claimed, some records, closed.
 fn idle_run(store: &Stepped, number: u64) {
     let lease = store.claim(&format!("run_{number:026}"));
     for class in [Class::Delta, Class::Delta, Class::Fact] {

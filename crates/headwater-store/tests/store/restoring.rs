@@ -6,7 +6,7 @@ use headwater_store::{
     Class, Embedded, EpochStart, JournalInfo, Record, Store, Tail, Time,
     embedded::{Fsync, Options, Writer, check},
 };
-use headwater_testkit::disk::{Disk, Fault};
+use headwater_testkit::disk::{Disk, DiskFault};
 
 use crate::support::{Place, Stepped, code};
 
@@ -147,7 +147,7 @@ fn beside_damage_an_unfinished_restore_is_named_and_stays() {
     assert!(place.bytes() >= size);
 }
 
-/// Wherever the process dies or the power is cut: what was acknowledged is there as a whole, and all else is whole or gone.
+/// Wherever the process dies or the power is cut: acknowledged journals are complete, and all others are complete or absent.
 #[test]
 fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
     let (mut whole, mut gone) = (0, 0);
@@ -161,8 +161,8 @@ fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
         let (info, records) = foreign(1 + seed % 17);
         let store = open().unwrap();
         store.fact(&store.claim("kept"), "kept");
-        let fault =
-            [Fault::Death, Fault::SyncError, Fault::WriteError, Fault::NoSpace][seed as usize / 2 % 4];
+        let fault = [DiskFault::Death, DiskFault::SyncError, DiskFault::WriteError, DiskFault::NoSpace]
+            [seed as usize / 2 % 4];
         disk.arm(fault, seed * 13 % 41);
         let mut acknowledged = false;
         for (n, piece) in records.chunks(1 + seed as usize % 5).enumerate() {
@@ -190,7 +190,7 @@ fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
         let store = open().unwrap();
         assert!(store.0.damages().is_empty(), "seed {seed}");
         if store.info("run").is_none() {
-            assert!(!acknowledged, "seed {seed}: what was acknowledged is gone");
+            assert!(!acknowledged, "seed {seed}: acknowledged data is gone");
             gone += 1;
             restore(&store, &info, &records);
         } else {

@@ -2,7 +2,7 @@
 //!
 //! `HEADWATER_SEEDS` sets how many histories there are, `HEADWATER_SEED` replays one.
 
-use headwater_testkit::store::simulation::{Settings, Summary, run};
+use headwater_testkit::store::simulation::{SimulationSettings, SimulationSummary, run};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name)
@@ -13,14 +13,14 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn the_embedded_store_keeps_its_promises_whatever_the_disk_does() {
     if let Some(seed) = number("HEADWATER_SEED") {
-        let summary = run(seed, Settings::default()).unwrap_or_else(|broken| panic!("{broken}"));
+        let summary = run(seed, SimulationSettings::default()).unwrap_or_else(|broken| panic!("{broken}"));
         println!("told: seed {seed}: {summary}");
         return;
     }
     let seeds = number("HEADWATER_SEEDS").unwrap_or(200);
-    let mut summary = Summary::default();
+    let mut summary = SimulationSummary::default();
     for seed in 0..seeds {
-        summary += run(seed, Settings::default()).unwrap_or_else(|broken| panic!("{broken}"));
+        summary += run(seed, SimulationSettings::default()).unwrap_or_else(|broken| panic!("{broken}"));
     }
     println!("told: {seeds} histories: {summary}");
     assert!(summary.kills > 0 && summary.power_cuts > 0 && summary.faults > 0 && summary.flips > 0);

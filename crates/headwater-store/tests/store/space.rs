@@ -1,4 +1,4 @@
-//! Retention, and the space that comes back.
+//! Retention, and reclaimed space.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn what_lives_in_a_rewritten_segment_is_all_there() {
 }
 
 #[test]
-fn nothing_that_was_removed_comes_back_whatever_is_rewritten_and_in_which_order() {
+fn removed_data_stays_removed_in_any_order_of_rewrites() {
     let place = Place::new();
     let store = place.open_small();
     let keeper = store.claim("keeper");
@@ -135,7 +135,7 @@ fn compacting_an_empty_or_a_fully_deleted_store_leaves_a_small_folder() {
 }
 
 #[test]
-fn readers_of_a_segment_go_on_while_it_is_rewritten() {
+fn readers_of_a_segment_continue_while_it_is_rewritten() {
     let place = Place::new();
     let store = place.open_small();
     let keeper = store.claim("keeper");

@@ -40,7 +40,7 @@ fn of_two_writes_that_expect_the_same_one_wins() {
 }
 
 #[test]
-fn versions_never_come_back_not_even_after_everything_was_removed() {
+fn versions_never_repeat_even_after_everything_was_removed() {
     let place = Place::new();
     let store = place.open_small();
     let mut newest = 0;
@@ -75,7 +75,7 @@ fn a_value_goes_when_its_time_is_over() {
 }
 
 #[test]
-fn a_list_is_ordered_and_goes_on_after_a_key() {
+fn a_list_is_ordered_and_continues_after_a_key() {
     let place = Place::new();
     let store = place.open_small();
     for key in ["b/2", "a/1", "b/1", "b/3", "c"] {
@@ -111,7 +111,7 @@ fn a_watch_wakes_for_its_prefix_only_and_not_before_the_change_is_durable() {
 }
 
 #[test]
-fn nobody_is_told_that_a_value_is_gone_before_that_is_durable() {
+fn expiry_of_a_value_is_visible_only_once_durable() {
     let place = Place::new();
     let store = place.open();
     store.put("key", "value");

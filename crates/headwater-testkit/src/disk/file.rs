@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use headwater_store::embedded::File;
 
-use super::{Disk, DiskState, Fault, Operation, broken, full, gone};
+use super::{Disk, DiskFault, DiskOperation, DiskState, broken, full, gone};
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -79,8 +79,8 @@ pub(super) struct Handle {
 impl Handle {
     fn with<T>(
         &self,
-        operation: Operation,
-        act: impl FnOnce(&mut DiskState, Option<Fault>) -> io::Result<T>,
+        operation: DiskOperation,
+        act: impl FnOnce(&mut DiskState, Option<DiskFault>) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut state = self.disk.state();
         if state.process != self.process {
@@ -99,11 +99,11 @@ impl DiskState {
 
 impl File for Handle {
     fn size(&self) -> io::Result<u64> {
-        self.with(Operation::Other, |state, _| Ok(state.inode(self.inode)?.size()))
+        self.with(DiskOperation::Other, |state, _| Ok(state.inode(self.inode)?.size()))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.with(Operation::Read, |state, _| {
+        self.with(DiskOperation::Read, |state, _| {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
             let available = state.inode(self.inode)?.seen.get(offset..).unwrap_or_default();
             let part = available.iter().zip(into);
@@ -112,12 +112,12 @@ impl File for Handle {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.with(Operation::Write, |state, fault| {
+        self.with(DiskOperation::Write, |state, fault| {
             let offset = usize::try_from(offset).map_err(|_| full())?;
             let written = match fault {
                 None => bytes.len(),
                 // A short write writes at least one byte: zero bytes would mean that the disk is full.
-                Some(Fault::ShortWrite) => 1 + state.random.below(bytes.len().saturating_sub(1)),
+                Some(DiskFault::ShortWrite) => 1 + state.random.below(bytes.len().saturating_sub(1)),
                 Some(_) => state.random.below(bytes.len() + 1),
             };
             let part = bytes.get(..written).unwrap_or(bytes).to_vec();
@@ -125,23 +125,23 @@ impl File for Handle {
                 state.inode(self.inode)?.change(FileChange::Write { offset, bytes: part });
             }
             match fault {
-                None | Some(Fault::ShortWrite) => Ok(written.min(bytes.len())),
-                Some(Fault::NoSpace) => Err(full()),
-                Some(Fault::Death) => Err(gone()),
+                None | Some(DiskFault::ShortWrite) => Ok(written.min(bytes.len())),
+                Some(DiskFault::NoSpace) => Err(full()),
+                Some(DiskFault::Death) => Err(gone()),
                 Some(_) => Err(broken()),
             }
         })
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.with(Operation::Sync, |state, fault| {
+        self.with(DiskOperation::Sync, |state, fault| {
             if fault.is_none() {
                 if !state.lies_about_sync {
                     state.inode(self.inode)?.sync();
                 }
                 return Ok(());
             }
-            if fault == Some(Fault::Death) {
+            if fault == Some(DiskFault::Death) {
                 // A following power cut decides which part of the sync survives.
                 return Err(gone());
             }
@@ -158,7 +158,7 @@ impl File for Handle {
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.with(Operation::Other, |state, _| {
+        self.with(DiskOperation::Other, |state, _| {
             let size = usize::try_from(len).map_err(|_| full())?;
             state.inode(self.inode)?.change(FileChange::Truncate(size));
             Ok(())

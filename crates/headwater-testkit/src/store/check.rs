@@ -11,31 +11,31 @@ use super::{CASE_TIMEOUT, StoreUnderTest};
 
 /// What a store did instead of the required behaviour.
 #[derive(Debug)]
-pub struct Failure(String);
+pub struct CheckFailure(String);
 
-pub(super) type Outcome<T = ()> = Result<T, Failure>;
+pub(super) type Outcome<T = ()> = Result<T, CheckFailure>;
 
-impl Failure {
+impl CheckFailure {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CheckFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CheckFailure {}
 
-impl From<Error> for Failure {
+impl From<Error> for CheckFailure {
     fn from(error: Error) -> Self {
         Self(format!("unexpected error {}: {error}", error.code()))
     }
 }
 
-impl From<tokio::task::JoinError> for Failure {
+impl From<tokio::task::JoinError> for CheckFailure {
     fn from(error: tokio::task::JoinError) -> Self {
         Self(format!("a task of the case ended: {error}"))
     }
@@ -45,7 +45,7 @@ impl From<tokio::task::JoinError> for Failure {
 pub(super) const TTL: Duration = Duration::from_secs(60);
 
 pub(super) fn holds(what: &str, condition: bool) -> Outcome {
-    if condition { Ok(()) } else { Err(Failure::new(format!("{what}: false"))) }
+    if condition { Ok(()) } else { Err(CheckFailure::new(format!("{what}: false"))) }
 }
 
 pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, wanted: T) -> Outcome {
@@ -53,7 +53,7 @@ pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, wanted: T) -> 
         return Ok(());
     }
     let (got, wanted) = (abbreviate(&got), abbreviate(&wanted));
-    Err(Failure::new(format!("{what}: got {got} instead of {wanted}")))
+    Err(CheckFailure::new(format!("{what}: got {got} instead of {wanted}")))
 }
 
 fn abbreviate(value: &impl fmt::Debug) -> String {
@@ -79,9 +79,9 @@ pub(super) fn refused_with<T: fmt::Debug>(
         Err(error) if wanted(error.kind()) => Ok(()),
         Err(error) => {
             let kind = error.kind();
-            Err(Failure::new(format!("{what}: refused with {kind:?} instead of {name} ({error})")))
+            Err(CheckFailure::new(format!("{what}: refused with {kind:?} instead of {name} ({error})")))
         }
-        Ok(got) => Err(Failure::new(format!("{what}: returned {} instead of {name}", abbreviate(&got)))),
+        Ok(got) => Err(CheckFailure::new(format!("{what}: returned {} instead of {name}", abbreviate(&got)))),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn refused_with<T: fmt::Debug>(
 pub(super) async fn soon<T>(what: &str, coming: impl Future<Output = T>) -> Outcome<T> {
     match tokio::time::timeout(CASE_TIMEOUT / 2, coming).await {
         Ok(value) => Ok(value),
-        Err(_) => Err(Failure::new(format!("{what}: it was not woken"))),
+        Err(_) => Err(CheckFailure::new(format!("{what}: it was not woken"))),
     }
 }
 
@@ -101,7 +101,9 @@ where
     let polled = std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
     match polled {
         Poll::Pending => Ok(()),
-        Poll::Ready(value) => Err(Failure::new(format!("{what}: gave {} too early", abbreviate(&value)))),
+        Poll::Ready(value) => {
+            Err(CheckFailure::new(format!("{what}: gave {} too early", abbreviate(&value))))
+        }
     }
 }
 

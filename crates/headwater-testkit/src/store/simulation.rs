@@ -1,11 +1,11 @@
 //! A simulation of the embedded store on a faulty disk: random calls, commits, faults, crashes and
-//! reopenings, all determined by a seed and checked by an [`Oracle`](oracle::Oracle) that knows what the
+//! reopenings, all determined by a seed and checked by an [`Oracle`] that knows what the
 //! store must guarantee.
 //!
 //! There are no threads and no real clock: the same seed gives the same history on every machine.
 
-mod act;
 pub mod oracle;
+mod steps;
 mod survey;
 
 use std::{
@@ -25,11 +25,11 @@ use headwater_store::{
 };
 
 use self::{
-    act::now_or_never,
     oracle::{Oracle, Verdict, Violation},
+    steps::now_or_never,
 };
 use crate::{
-    disk::{Disk, Fault},
+    disk::{Disk, DiskFault},
     random::Random,
 };
 
@@ -38,14 +38,14 @@ const LAST_STEPS: usize = 60;
 
 /// Settings of a simulation.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct SimulationSettings {
     /// Number of steps.
     pub steps: usize,
     /// Syncs report success without making data durable, to show that the oracle notices.
     pub disk_lies: bool,
 }
 
-impl Default for Settings {
+impl Default for SimulationSettings {
     fn default() -> Self {
         Self { steps: 300, disk_lies: false }
     }
@@ -53,7 +53,7 @@ impl Default for Settings {
 
 /// Counts of a simulation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct SimulationSummary {
     /// Steps.
     pub steps: u64,
     /// Appended records.
@@ -80,7 +80,7 @@ pub struct Summary {
     pub recoveries: u64,
 }
 
-impl std::ops::AddAssign for Summary {
+impl std::ops::AddAssign for SimulationSummary {
     fn add_assign(&mut self, other: Self) {
         self.steps += other.steps;
         self.records += other.records;
@@ -97,7 +97,7 @@ impl std::ops::AddAssign for Summary {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for SimulationSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { steps, records, values, commits, kills, power_cuts, faults, flips, .. } = self;
         let Self { clock_steps, stalls, refused, recoveries, .. } = self;
@@ -137,9 +137,9 @@ impl std::error::Error for BrokenPromise {}
 /// Simulates one history.
 ///
 /// ```
-/// use headwater_testkit::store::simulation::{Settings, run};
+/// use headwater_testkit::store::simulation::{SimulationSettings, run};
 ///
-/// let settings = Settings { steps: 50, ..Settings::default() };
+/// let settings = SimulationSettings { steps: 50, ..SimulationSettings::default() };
 /// let summary = run(7, settings)?;
 /// assert_eq!(run(7, settings)?, summary, "the same seed is the same history");
 /// # Ok::<(), headwater_testkit::store::simulation::BrokenPromise>(())
@@ -147,7 +147,7 @@ impl std::error::Error for BrokenPromise {}
 ///
 /// # Errors
 /// The first promise that the store broke.
-pub fn run(seed: u64, settings: Settings) -> Result<Summary, BrokenPromise> {
+pub fn run(seed: u64, settings: SimulationSettings) -> Result<SimulationSummary, BrokenPromise> {
     let mut simulation = Simulation::new(seed, settings);
     match simulation.run(settings.steps) {
         Ok(()) => Ok(simulation.summary),
@@ -164,7 +164,7 @@ struct PendingCall {
     future: Pin<Box<dyn Future<Output = CallResult>>>,
 }
 
-/// What was called.
+/// The call.
 #[derive(Debug, Clone)]
 enum StoreCall {
     Append(JournalId),
@@ -209,18 +209,18 @@ struct Simulation {
     write_failed: bool,
     /// Makes every body unique.
     bodies: u64,
-    summary: Summary,
+    summary: SimulationSummary,
     log: VecDeque<String>,
 }
 
 impl Simulation {
-    fn new(seed: u64, settings: Settings) -> Self {
+    fn new(seed: u64, settings: SimulationSettings) -> Self {
         let mut random = Random::new(seed);
         let disk = Disk::new(random.next());
         if settings.disk_lies {
             disk.lie_about_sync();
         }
-        let clock = Arc::new(ManualClock::at(act::START.0));
+        let clock = Arc::new(ManualClock::at(steps::START.0));
         let mut options = Options::default();
         options.writer = Writer::Manual;
         options.clock = clock.clone();
@@ -241,7 +241,7 @@ impl Simulation {
             random,
             disk,
             clock,
-            over: act::START,
+            over: steps::START,
             options,
             store: None,
             oracle: Oracle::new(),
@@ -255,7 +255,7 @@ impl Simulation {
             stalled: 0,
             write_failed: false,
             bodies: 0,
-            summary: Summary::default(),
+            summary: SimulationSummary::default(),
             log: VecDeque::new(),
         }
     }
@@ -366,7 +366,7 @@ impl Simulation {
         if !fired.is_empty() {
             self.log_step(format!("the disk has failed: {fired:?}"));
         }
-        let harmless = [Fault::ReadError, Fault::ShortWrite, Fault::NoDescriptors];
+        let harmless = [DiskFault::ReadError, DiskFault::ShortWrite, DiskFault::NoDescriptors];
         self.write_failed |= fired.iter().any(|fault| !harmless.contains(fault));
     }
 
@@ -405,17 +405,17 @@ impl Simulation {
 
     fn arm(&mut self) {
         let faults = [
-            Fault::ShortWrite,
-            Fault::WriteError,
-            Fault::NoSpace,
-            Fault::SyncError,
-            Fault::NamesError,
-            Fault::CreateError,
-            Fault::ReadError,
-            Fault::NoDescriptors,
-            Fault::NoDescriptors,
-            Fault::Death,
-            Fault::Death,
+            DiskFault::ShortWrite,
+            DiskFault::WriteError,
+            DiskFault::NoSpace,
+            DiskFault::SyncError,
+            DiskFault::NamesError,
+            DiskFault::CreateError,
+            DiskFault::ReadError,
+            DiskFault::NoDescriptors,
+            DiskFault::NoDescriptors,
+            DiskFault::Death,
+            DiskFault::Death,
         ];
         let skip = self.random.below(12) as u64;
         if let Some(fault) = self.random.pick(&faults).copied() {

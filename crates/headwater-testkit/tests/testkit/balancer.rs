@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use headwater_testkit::balancer::{Balancer, Link};
+use headwater_testkit::balancer::{Balancer, LinkState};
 
 /// A server that sends its name and then echoes its input. It ends with the test.
 fn echo(name: &'static str) -> SocketAddr {
@@ -65,15 +65,15 @@ fn cut_link_resets_its_connections_and_gets_no_new_ones() {
     let (mut a, mut b) = (Client::connect(&balancer), Client::connect(&balancer));
     assert_eq!((a.read(), b.read()), (Ok("a".to_owned()), Ok("b".to_owned())));
     assert_eq!((balancer.connections(0), balancer.connections(1)), (1, 1));
-    balancer.set_link(0, Link::Cut);
+    balancer.set_link(0, LinkState::Cut);
     assert_eq!(a.read(), Err(ErrorKind::ConnectionReset));
     assert_eq!(b.ask("still here"), Ok("still here".to_owned()));
     for _ in 0..3 {
         assert_eq!(Client::connect(&balancer).read(), Ok("b".to_owned()));
     }
-    balancer.set_link(1, Link::Cut);
+    balancer.set_link(1, LinkState::Cut);
     assert!(matches!(Client::connect(&balancer).read(), Err(ErrorKind::ConnectionReset)));
-    balancer.set_link(0, Link::Open);
+    balancer.set_link(0, LinkState::Open);
     assert_eq!(Client::connect(&balancer).read(), Ok("a".to_owned()));
 }
 
@@ -82,13 +82,13 @@ fn draining_link_keeps_its_connections_and_reset_ends_them_once() {
     let balancer = Balancer::start(&[echo("a"), echo("b")]).unwrap();
     let mut a = Client::connect(&balancer);
     assert_eq!(a.read(), Ok("a".to_owned()));
-    balancer.set_link(0, Link::Draining);
+    balancer.set_link(0, LinkState::Draining);
     assert_eq!(a.ask("more"), Ok("more".to_owned()));
     assert_eq!(Client::connect(&balancer).read(), Ok("b".to_owned()));
     assert_eq!(Client::connect(&balancer).read(), Ok("b".to_owned()));
     balancer.reset(0);
     assert_eq!(a.read(), Err(ErrorKind::ConnectionReset));
-    balancer.set_link(0, Link::Open);
+    balancer.set_link(0, LinkState::Open);
     let names = [Client::connect(&balancer).read().unwrap(), Client::connect(&balancer).read().unwrap()];
     assert!(names.contains(&"a".to_owned()), "{names:?}");
 }
@@ -98,12 +98,12 @@ fn stalled_link_delivers_everything_once_it_opens() {
     let balancer = Balancer::start(&[echo("a")]).unwrap();
     let mut early = Client::connect(&balancer);
     assert_eq!(early.read(), Ok("a".to_owned()));
-    balancer.set_link(0, Link::Stalled);
+    balancer.set_link(0, LinkState::Stalled);
     let mut late = Client::connect(&balancer);
     early.0.write_all(b"held back").unwrap();
     early.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert!(matches!(early.read(), Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)));
-    balancer.set_link(0, Link::Open);
+    balancer.set_link(0, LinkState::Open);
     early.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     assert_eq!(early.read(), Ok("held back".to_owned()));
     assert_eq!(late.read(), Ok("a".to_owned()));

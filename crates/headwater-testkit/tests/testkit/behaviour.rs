@@ -81,7 +81,7 @@ fn counts_in_the_docs_are_current() {
     for sentence in [
         format!("is a list of {cases} cases"),
         format!("`reopening` has {reopening} more"),
-        format!("each of {lies} such things"),
+        format!("each of {lies} stores with one deliberate mistake"),
     ] {
         assert!(text.contains(&sentence), "docs/reliability.md does not say: {sentence}");
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io::ErrorKind};
 
 use headwater_store::embedded::{File, Files};
-use headwater_testkit::disk::{Disk, Fault};
+use headwater_testkit::disk::{Disk, DiskFault};
 
 fn content(disk: &Disk, name: &str) -> Vec<u8> {
     let file = disk.open(name).unwrap();
@@ -110,32 +110,32 @@ fn killed_process_leaves_its_data_and_no_open_handles() {
 fn armed_fault_happens_once_at_its_operation() {
     let disk = Disk::new(1);
     let file = durable_file(&disk, b"");
-    disk.arm(Fault::ShortWrite, 0);
+    disk.arm(DiskFault::ShortWrite, 0);
     let short = file.write_at(0, &[1; 100]).unwrap();
     assert!((1..100).contains(&short));
-    disk.arm(Fault::WriteError, 1);
+    disk.arm(DiskFault::WriteError, 1);
     assert_eq!(file.write_at(0, &[1; 100]).unwrap(), 100);
     file.write_at(0, &[1; 100]).unwrap_err();
-    disk.arm(Fault::ReadError, 0);
+    disk.arm(DiskFault::ReadError, 0);
     file.read_at(0, &mut [0; 10]).unwrap_err();
     assert_eq!(file.read_at(0, &mut [0; 10]).unwrap(), 10);
-    disk.arm(Fault::NamesError, 0);
+    disk.arm(DiskFault::NamesError, 0);
     disk.sync_names().unwrap_err();
-    disk.arm(Fault::CreateError, 0);
+    disk.arm(DiskFault::CreateError, 0);
     disk.create("other").unwrap_err();
-    disk.arm(Fault::NoSpace, 0);
+    disk.arm(DiskFault::NoSpace, 0);
     for _ in 0..3 {
         assert_eq!(file.write_at(0, &[1; 100]).unwrap_err().kind(), ErrorKind::StorageFull);
     }
     disk.make_room();
     file.write_at(0, &[1; 100]).unwrap();
     let fired = [
-        Fault::ShortWrite,
-        Fault::WriteError,
-        Fault::ReadError,
-        Fault::NamesError,
-        Fault::CreateError,
-        Fault::NoSpace,
+        DiskFault::ShortWrite,
+        DiskFault::WriteError,
+        DiskFault::ReadError,
+        DiskFault::NamesError,
+        DiskFault::CreateError,
+        DiskFault::NoSpace,
     ];
     assert_eq!(disk.fired(), fired);
 }
@@ -147,7 +147,7 @@ fn failed_sync_drops_unwritten_data_that_can_still_be_read() {
         let disk = Disk::new(seed);
         let file = durable_file(&disk, b"");
         file.write_at(0, b"lost?").unwrap();
-        disk.arm(Fault::SyncError, 0);
+        disk.arm(DiskFault::SyncError, 0);
         file.sync().unwrap_err();
         assert_eq!(content(&disk, "file"), b"lost?");
         file.sync().unwrap();
@@ -161,7 +161,7 @@ fn failed_sync_drops_unwritten_data_that_can_still_be_read() {
 fn dead_process_can_do_nothing() {
     let disk = Disk::new(1);
     let file = durable_file(&disk, b"");
-    disk.arm(Fault::Death, 2);
+    disk.arm(DiskFault::Death, 2);
     file.write_at(0, b"a").unwrap();
     file.size().unwrap();
     file.write_at(1, b"b").unwrap_err();

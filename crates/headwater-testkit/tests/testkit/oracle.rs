@@ -8,7 +8,7 @@ use headwater_store::{
     Place, Record, Tail, Time, Value,
 };
 use headwater_testkit::store::simulation::{
-    Settings,
+    SimulationSettings,
     oracle::{Control, Oracle, StoreRule, ValueChange, Verdict, Violation},
     run,
 };
@@ -527,7 +527,7 @@ fn every_rule_catches_its_violation() {
 /// The whole simulation, not only the oracle, detects a disk that lies.
 #[test]
 fn disk_that_lies_about_sync_is_detected() {
-    let settings = Settings { disk_lies: true, ..Settings::default() };
+    let settings = SimulationSettings { disk_lies: true, ..SimulationSettings::default() };
     let noticed = (0..20).filter(|seed| run(*seed, settings).is_err()).count();
     assert!(noticed > 10, "only {noticed} of 20 histories notice that nothing is durable");
 }
@@ -535,7 +535,7 @@ fn disk_that_lies_about_sync_is_detected() {
 #[test]
 fn same_seed_gives_the_same_history() {
     for seed in 0..3 {
-        let settings = Settings { steps: 150, disk_lies: true };
+        let settings = SimulationSettings { steps: 150, disk_lies: true };
         let tell = || match run(seed, settings) {
             Ok(summary) => summary.to_string(),
             Err(broken) => broken.to_string(),

@@ -12,7 +12,7 @@ use rmcp::model::{CallToolResult, JsonObject};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::list::McpListing;
+use super::tool_list::McpListing;
 use crate::{Error, ErrorKind, Result};
 
 /// What a client sends its requests to.

@@ -27,10 +27,10 @@ use tokio::{
 
 use super::{
     Endpoint, McpSettings,
-    list::Listing,
+    notifications::{NotificationTap, ProgressWatch, Refusal},
     process::ProcessExit,
     stdio::StdioTransport,
-    tap::{NotificationTap, ProgressWatch, Refusal},
+    tool_list::Listing,
 };
 use crate::{Error, ErrorKind, Result, ToolContext};
 
@@ -287,7 +287,7 @@ fn refused(error: ClientInitializeError, end: &ConnectionEnd) -> Error {
 
 /// The error of a transport without the name of its Rust type.
 fn unreachable_by(what: &str, error: DynamicTransportError) -> Error {
-    Error::new(ErrorKind::Unreachable, format!("{what}: {}", crate::output::with_causes(&*error.error)))
+    Error::new(ErrorKind::Unreachable, format!("{what}: {}", crate::error_chain::with_causes(&*error.error)))
 }
 
 /// Cancels a call at the server when it is dropped.

@@ -167,7 +167,10 @@ impl Process {
         let status = child.wait().await;
         // Its children may still hold its pipes open.
         self.group.kill();
-        let _ = timeout(STDERR_GRACE, reader).await;
+        // A handle must not be polled again once it has given its result.
+        if !reader.is_finished() {
+            let _ = timeout(STDERR_GRACE, reader).await;
+        }
         self.ending.set(status.ok());
     }
 
@@ -211,7 +214,9 @@ impl Drop for Process {
             if status.is_none() {
                 status = Some(child.wait().await);
             }
-            let _ = timeout(STDERR_GRACE, &mut reader).await;
+            if !reader.is_finished() {
+                let _ = timeout(STDERR_GRACE, &mut reader).await;
+            }
             reader.abort();
             ending.set(status.and_then(Result::ok));
         });

@@ -6,8 +6,23 @@ use headwater_protocol::ToolSpec;
 use rmcp::model::Tool as RemoteTool;
 use serde_json::Value;
 
-use super::{list::ToolPolicy, output::output, slot::ConnectionSlot};
-use crate::{Approval, Result, Schema, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfinished};
+use super::{output::output, reconnect::ConnectionSlot};
+use crate::{
+    Approval, Result, Schema, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, UnfinishedPolicy,
+};
+
+/// Settings for all tools of a server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToolPolicy {
+    pub(super) approval: Approval,
+    /// Whether the user may change the input when approving.
+    pub(super) editable: bool,
+    pub(super) unfinished: UnfinishedPolicy,
+    /// Whether the server's hints are trusted.
+    pub(super) hints: bool,
+    /// Whether the connection is closed at the end of the reason call.
+    pub(super) closes: bool,
+}
 
 /// A tool of an MCP server.
 #[derive(Debug)]
@@ -19,7 +34,7 @@ pub(super) struct McpTool {
     output: Option<Schema>,
     approval: Approval,
     editable: bool,
-    unfinished: Unfinished,
+    unfinished: UnfinishedPolicy,
     closes: bool,
 }
 
@@ -54,7 +69,7 @@ impl McpTool {
             output,
             approval: if destroys { Approval::Needed } else { policy.approval },
             editable: policy.editable,
-            unfinished: if reads || again { Unfinished::Repeat } else { policy.unfinished },
+            unfinished: if reads || again { UnfinishedPolicy::Repeat } else { policy.unfinished },
             closes: policy.closes,
         })
     }
@@ -64,7 +79,7 @@ impl McpTool {
         &self.remote
     }
 
-    pub(super) fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
+    pub(super) fn with_unfinished(mut self, unfinished: UnfinishedPolicy) -> Self {
         self.unfinished = unfinished;
         self
     }
@@ -101,7 +116,7 @@ impl Tool for McpTool {
         self.editable
     }
 
-    fn unfinished(&self) -> Unfinished {
+    fn unfinished(&self) -> UnfinishedPolicy {
         self.unfinished
     }
 

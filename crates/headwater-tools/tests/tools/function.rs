@@ -8,7 +8,7 @@ use std::{
 
 use headwater_protocol::ToolCallId;
 use headwater_tools::{
-    Approval, FunctionTool, Tool, ToolContext, ToolError, ToolOutput, Unfinished,
+    Approval, FunctionTool, Tool, ToolContext, ToolError, ToolOutput, UnfinishedPolicy,
     schemars::{self, JsonSchema},
 };
 use serde::{Deserialize, Serialize};
@@ -206,15 +206,16 @@ fn approval_depends_on_the_input_and_an_invalid_input_needs_it() {
 
 #[tokio::test]
 async fn tool_settings_are_applied() {
-    fn policy(tool: &dyn Tool) -> Unfinished {
+    fn policy(tool: &dyn Tool) -> UnfinishedPolicy {
         tool.unfinished()
     }
-    let tool = FunctionTool::new("add", add).title("Add").description("Sums up.").unfinished(Unfinished::Ask);
+    let tool =
+        FunctionTool::new("add", add).title("Add").description("Sums up.").unfinished(UnfinishedPolicy::Ask);
     assert_eq!(tool.spec().title.as_deref(), Some("Add"));
     assert_eq!(tool.spec().description.as_deref(), Some("Sums up."));
-    assert_eq!(policy(&tool), Unfinished::Ask);
-    assert_eq!(policy(&FunctionTool::new("add", add)), Unfinished::Fail);
-    assert_eq!(policy(&FunctionTool::new("add", add).repeatable()), Unfinished::Repeat);
+    assert_eq!(policy(&tool), UnfinishedPolicy::Ask);
+    assert_eq!(policy(&FunctionTool::new("add", add)), UnfinishedPolicy::Fail);
+    assert_eq!(policy(&FunctionTool::new("add", add).repeatable()), UnfinishedPolicy::Repeat);
     assert!(tool.origin().starts_with("the function ") && tool.origin().ends_with("function::add"));
     assert!(message(&tool, json!({"numbers": "x"})).await.starts_with("invalid input of \"add\": "));
 }

@@ -3,16 +3,17 @@
 //! JavaScript splits strings between UTF-16 units, so a delta may end with the first half of a surrogate
 //! pair. That half is held back and prepended to the next delta.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The bytes of each delta.
-pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, CommandFailure> {
     let text = std::str::from_utf8(lines)
-        .map_err(|error| Failure::new(format!("the deltas are not UTF-8: {error}")))?;
+        .map_err(|error| CommandFailure::new(format!("the deltas are not UTF-8: {error}")))?;
     let mut kept = String::new();
     let mut pieces = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |why: String| Failure::new(format!("line {} must be a JSON string: {why}", index + 1));
+        let wrong =
+            |why: String| CommandFailure::new(format!("line {} must be a JSON string: {why}", index + 1));
         let inner = line
             .trim()
             .strip_prefix('"')
@@ -29,7 +30,7 @@ pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
     if kept.is_empty() {
         return Ok(pieces);
     }
-    Err(Failure::new("the last delta ends with half of a surrogate pair"))
+    Err(CommandFailure::new("the last delta ends with half of a surrogate pair"))
 }
 
 /// The escaped first half of a surrogate pair, if it stands right before the closing quote.

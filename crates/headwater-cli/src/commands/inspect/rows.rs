@@ -11,7 +11,7 @@ use headwater_protocol::{
 use serde_json::Value;
 
 use super::{
-    reading::Problem,
+    entry::Problem,
     summary::seconds,
     timeline::{BlockItem, InputItem, ItemBody, ObjectItem, TimelineItem},
 };
@@ -94,7 +94,7 @@ pub(super) fn row(item: &TimelineItem<'_>) -> TimelineRow {
                 *style = DIM.strikethrough();
             }
         }
-        row = row.note("(taken back)");
+        row = row.note("(retracted)");
     }
     row
 }
@@ -174,7 +174,7 @@ fn of_event(event: &Event, tool: Option<&str>) -> TimelineRow {
             TimelineRow::new("·", "attempt", DIM).text(attempt.as_str()).note(opt(model.as_deref()))
         }
         Event::AttemptRetracted(AttemptRetracted { attempt, reason, .. }) => {
-            TimelineRow::new("↺", "taken back", YELLOW).text(attempt.as_str()).note(opt(reason.as_deref()))
+            TimelineRow::new("↺", "retracted", YELLOW).text(attempt.as_str()).note(opt(reason.as_deref()))
         }
         Event::MessageStarted(MessageStarted { message, role, .. }) => {
             TimelineRow::new("┌", "message", BLUE).text(role.as_str()).note(message.as_str())

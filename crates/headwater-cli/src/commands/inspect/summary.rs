@@ -4,10 +4,10 @@ use headwater_dialects::Reader;
 use headwater_protocol::{ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
 use serde::Serialize;
 
-use super::reading::{EntryBody, ReadingEntry};
+use super::entry::{EntryBody, ReadingEntry};
 use crate::{
+    decode_walk::StreamWalk,
     style::{count, thousands},
-    walk::StreamWalk,
 };
 
 /// The last lines of `inspect`.

@@ -9,7 +9,10 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::reading::{EntryBody, Problem, ReadingEntry, StreamReading};
+use super::{
+    entry::{EntryBody, Problem, ReadingEntry},
+    items::StreamReading,
+};
 
 /// The items of a stream, in the order in which they began.
 #[derive(Debug)]

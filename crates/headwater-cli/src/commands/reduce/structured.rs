@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use headwater_dialects::{Decoded, Decoder};
+use headwater_dialects::{DecodeOutput, Decoder};
 use headwater_protocol::{
     Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, UnknownEvent,
 };
 use serde::{Deserialize, Serialize};
 
-use super::Reduce;
+use super::ReduceCommand;
 use crate::{
-    failure::{Failure, Verdict},
+    dialect_detection::recognise_framing,
+    failure::{CommandFailure, ExitVerdict},
     input::StreamInput,
-    recognise::recognise_framing,
     style,
 };
 
@@ -23,8 +23,8 @@ struct ChunkRefusal {
     error: String,
 }
 
-impl Reduce {
-    pub(super) fn structured_state(&self) -> Result<Verdict, Failure> {
+impl ReduceCommand {
+    pub(super) fn structured_state(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut input = StreamInput::open(self.stream.file.as_deref())?;
         // Empty input is valid and produces no state.
         let framing = match (self.stream.framing, input.is_blank()?) {
@@ -64,7 +64,7 @@ impl Reduce {
         if let Some(refusal) = &refusal {
             self.print(refusal)?;
         }
-        Ok(Verdict::at_fault_if(refusal.is_some()))
+        Ok(ExitVerdict::at_fault_if(refusal.is_some()))
     }
 }
 
@@ -82,20 +82,20 @@ fn apply(state: &mut Option<StructuredState>, update: StructuredUpdate) -> Resul
 #[derive(Debug)]
 struct Chunks {
     decoder: Decoder,
-    decoded: Decoded,
+    decoded: DecodeOutput,
 }
 
 impl Chunks {
     fn new() -> Self {
         let decoder = Decoder::new(&headwater_dialects::kortyx::Kortyx, Framing::Ndjson);
-        Self { decoder, decoded: Decoded::default() }
+        Self { decoder, decoded: DecodeOutput::default() }
     }
 
     fn read(&mut self, frame: &Frame<'_>) -> Result<StructuredUpdate, String> {
         let data = with_type(frame.data);
         self.decoded.clear();
         self.decoder.frame(&Frame { data: &data, event: None, ..*frame }, &mut self.decoded);
-        let Decoded { records, errors } = &mut self.decoded;
+        let DecodeOutput { records, errors } = &mut self.decoded;
         match records.pop().map(|record| record.event) {
             Some(Event::Structured(update)) => {
                 errors.iter().for_each(|error| style::warning(error));

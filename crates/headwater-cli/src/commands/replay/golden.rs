@@ -13,7 +13,7 @@ use headwater_dialects::{EncodeOptions, Encoder};
 use headwater_protocol::{Framing, Record, RunId, RunState, RunStatus};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 const EVENTS: &str = "events.ndjson";
 
@@ -33,7 +33,7 @@ impl GoldenResult {
 }
 
 /// Writes the missing files of a run and compares the existing ones.
-pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<GoldenResult, Failure> {
+pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<GoldenResult, CommandFailure> {
     let place = folder.join(run.as_str());
     make_folder(&place).map_err(|error| writing(&place, &error))?;
     let mut events = String::new();
@@ -50,28 +50,30 @@ pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Gol
 }
 
 /// Compares the files of every run in a folder with the output of today's encoders.
-pub(super) fn check_all(folder: &Path) -> Result<Vec<GoldenResult>, Failure> {
+pub(super) fn check_all(folder: &Path) -> Result<Vec<GoldenResult>, CommandFailure> {
     let shown = folder.display().to_string();
     let mut runs: Vec<PathBuf> = fs::read_dir(folder)
-        .map_err(|error| Failure::reading(&shown, error))?
+        .map_err(|error| CommandFailure::reading(&shown, error))?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.join(EVENTS).is_file())
         .collect();
     runs.sort();
     if runs.is_empty() {
-        return Err(Failure::new(format!("{shown} has no runs: replay one with --golden {shown} first")));
+        return Err(CommandFailure::new(format!(
+            "{shown} has no runs: replay one with --golden {shown} first"
+        )));
     }
     runs.iter().map(|place| check(place)).collect()
 }
 
-fn check(place: &Path) -> Result<GoldenResult, Failure> {
+fn check(place: &Path) -> Result<GoldenResult, CommandFailure> {
     let path = place.join(EVENTS);
     let shown = path.display().to_string();
-    let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&shown, error))?;
+    let text = fs::read_to_string(&path).map_err(|error| CommandFailure::reading(&shown, error))?;
     let mut records = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let record: Record = serde_json::from_str(line)
-            .map_err(|error| Failure::new(format!("{shown}:{}: {error}", at + 1)))?;
+            .map_err(|error| CommandFailure::new(format!("{shown}:{}: {error}", at + 1)))?;
         records.push(record);
     }
     let run = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -114,7 +116,7 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Compares a file with the expected bytes, or writes it if it is missing.
-fn compare(path: &Path, bytes: &[u8], checked: &mut GoldenResult) -> Result<(), Failure> {
+fn compare(path: &Path, bytes: &[u8], checked: &mut GoldenResult) -> Result<(), CommandFailure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match fs::read(path) {
         Ok(before) if before == bytes => checked.same += 1,
@@ -131,7 +133,7 @@ fn compare(path: &Path, bytes: &[u8], checked: &mut GoldenResult) -> Result<(), 
             written.map_err(|error| writing(path, &error))?;
             checked.written += 1;
         }
-        Err(error) => return Err(Failure::reading(&path.display().to_string(), error)),
+        Err(error) => return Err(CommandFailure::reading(&path.display().to_string(), error)),
     }
     Ok(())
 }
@@ -165,6 +167,6 @@ fn around(bytes: &[u8], at: usize) -> String {
     format!("{text:?}")
 }
 
-fn writing(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", path.display()))
+fn writing(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::new(format!("cannot write {}: {error}", path.display()))
 }

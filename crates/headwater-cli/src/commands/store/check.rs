@@ -9,31 +9,31 @@ use headwater_store::{
 
 use super::location::{StoreLocation, failed};
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
 
-pub(super) async fn check(location: &StoreLocation) -> Result<Verdict, Failure> {
+pub(super) async fn check(location: &StoreLocation) -> Result<ExitVerdict, CommandFailure> {
     if location.is_folder() { check_folder(location.folder()?) } else { check_any(location).await }
 }
 
 /// Reads every byte of the files, including data that the store no longer exposes.
-fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
-    let files =
-        Folder::unchanged(folder).map_err(|error| Failure::reading(&folder.display().to_string(), error))?;
+fn check_folder(folder: &Path) -> Result<ExitVerdict, CommandFailure> {
+    let files = Folder::unchanged(folder)
+        .map_err(|error| CommandFailure::reading(&folder.display().to_string(), error))?;
     let report = check_files(Arc::new(files)).map_err(|error| failed(folder, &error))?;
     let mut out = style::stdout(false);
     writeln!(out, "{}", style::printable(&report.to_string()))?;
     out.flush()?;
-    Ok(Verdict::at_fault_if(!report.is_good()))
+    Ok(ExitVerdict::at_fault_if(!report.is_good()))
 }
 
 /// Reads every journal and value through the store, as a server does.
-async fn check_any(location: &StoreLocation) -> Result<Verdict, Failure> {
+async fn check_any(location: &StoreLocation) -> Result<ExitVerdict, CommandFailure> {
     let store = location.open().await?;
     let survey = Survey::of(&*store, Depth::Everything)
         .await
-        .map_err(|error| Failure::new(format!("cannot read {location}: {error}")))?;
+        .map_err(|error| CommandFailure::new(format!("cannot read {location}: {error}")))?;
     let mut out = style::stdout(false);
     let values = survey.values.values().map(|values| values.count).sum();
     writeln!(
@@ -52,5 +52,5 @@ async fn check_any(location: &StoreLocation) -> Result<Verdict, Failure> {
     }
     writeln!(out, "{}", if survey.is_good() { "good" } else { "damaged: restore the store from a copy" })?;
     out.flush()?;
-    Ok(Verdict::at_fault_if(!survey.is_good()))
+    Ok(ExitVerdict::at_fault_if(!survey.is_good()))
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::location::StoreLocation;
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
 
@@ -37,10 +37,12 @@ pub(crate) struct CopyArgs {
 }
 
 impl CopyArgs {
-    pub(super) async fn run(&self) -> Result<Verdict, Failure> {
+    pub(super) async fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let Self { from, to, .. } = self;
         if from.is_same(to) {
-            return Err(Failure::new(format!("cannot copy {from} into itself: give another store to write")));
+            return Err(CommandFailure::new(format!(
+                "cannot copy {from} into itself: give another store to write"
+            )));
         }
         let source = from.open().await?;
         let target = to.open_or_begin().await?;
@@ -48,7 +50,7 @@ impl CopyArgs {
         let shown = Mutex::new(Instant::now());
         let report = copy(&*source, &*target, &options, |progress| show(&shown, progress))
             .await
-            .map_err(|error| Failure::new(format!("cannot copy {from} to {to}: {error}")))?;
+            .map_err(|error| CommandFailure::new(format!("cannot copy {from} to {to}: {error}")))?;
         let mut out = style::stdout(self.json);
         if self.json {
             serde_json::to_writer_pretty(&mut out, &as_json(&report))?;
@@ -57,10 +59,10 @@ impl CopyArgs {
             self.print(&mut out, &report)?;
         }
         out.flush()?;
-        Ok(Verdict::at_fault_if(!report.is_good()))
+        Ok(ExitVerdict::at_fault_if(!report.is_good()))
     }
 
-    fn print(&self, out: &mut impl std::io::Write, report: &CopyReport) -> Result<(), Failure> {
+    fn print(&self, out: &mut impl std::io::Write, report: &CopyReport) -> Result<(), CommandFailure> {
         let records = style::count(report.records, "record");
         writeln!(out, "journals  {}, with {records}", counts(&report.journals))?;
         writeln!(out, "values    {}", counts(&report.values))?;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::location::failed;
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
 
@@ -20,7 +20,7 @@ struct OfRun {
     run: String,
 }
 
-pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
+pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<ExitVerdict, CommandFailure> {
     let store = Embedded::open(folder).map_err(|error| failed(folder, &error))?;
     let failed = |error: headwater_store::Error| failed(folder, &error);
     let journal = run.into();
@@ -52,7 +52,7 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Fail
     if !there && removed == 0 {
         writeln!(out, "there is no run {} in {}", style::printable(run), folder.display())?;
         out.flush()?;
-        return Ok(Verdict::AtFault);
+        return Ok(ExitVerdict::AtFault);
     }
     writeln!(out, "removed run {}: its journal and {removed} values", style::printable(run))?;
     if damaged > 0 {
@@ -62,5 +62,5 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Fail
         )?;
     }
     out.flush()?;
-    Ok(Verdict::Sound)
+    Ok(ExitVerdict::Sound)
 }

@@ -11,7 +11,7 @@ use headwater_store::{Embedded, ErrorKind, Store};
 
 use crate::{
     config::{Layers, ServerSettings, StoreUrl},
-    failure::Failure,
+    failure::CommandFailure,
     serve::store::connect,
 };
 
@@ -52,7 +52,7 @@ impl StoreLocation {
     }
 
     /// The store given as argument, or the one of the settings.
-    pub(super) fn or_settings(named: Option<&Self>) -> Result<Self, Failure> {
+    pub(super) fn or_settings(named: Option<&Self>) -> Result<Self, CommandFailure> {
         if let Some(named) = named {
             return Ok(named.clone());
         }
@@ -60,18 +60,18 @@ impl StoreLocation {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let settings = ServerSettings::of(&Layers::gather(Vec::new(), environment, None)?)?;
         Self::new(settings.store)
-            .map_err(|why| Failure::new(format!("the settings keep runs in memory: {why}")))
+            .map_err(|why| CommandFailure::new(format!("the settings keep runs in memory: {why}")))
     }
 
     /// The folder of an existing store; inspecting a store must not create one.
-    pub(super) fn folder(&self) -> Result<&Path, Failure> {
+    pub(super) fn folder(&self) -> Result<&Path, CommandFailure> {
         match &self.0 {
             StoreUrl::File(folder) if has_store(folder) => Ok(folder),
             StoreUrl::File(folder) => {
                 let why = if folder.is_dir() { "it contains no store" } else { "there is no such folder" };
-                Err(Failure::new(format!("cannot read {}: {why}", folder.display())))
+                Err(CommandFailure::new(format!("cannot read {}: {why}", folder.display())))
             }
-            _ => Err(Failure::new(format!("{self} is not a folder: this command needs one"))),
+            _ => Err(CommandFailure::new(format!("{self} is not a folder: this command needs one"))),
         }
     }
 
@@ -89,7 +89,7 @@ impl StoreLocation {
     }
 
     /// Opens an existing store.
-    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CommandFailure> {
         if self.is_folder() {
             self.folder()?;
         }
@@ -97,13 +97,15 @@ impl StoreLocation {
     }
 
     /// Opens a store, or creates one in an empty location.
-    pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, CommandFailure> {
         match &self.0 {
             StoreUrl::File(folder) => match Embedded::open(folder) {
                 Ok(store) => Ok(Arc::new(store)),
                 Err(error) => Err(failed(folder, &error)),
             },
-            StoreUrl::Memory(_) => Err(Failure::new("a `memory:` store is lost when its server stops")),
+            StoreUrl::Memory(_) => {
+                Err(CommandFailure::new("a `memory:` store is lost when its server stops"))
+            }
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }
@@ -121,11 +123,11 @@ fn has_store(folder: &Path) -> bool {
     entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "seg"))
 }
 
-pub(super) fn failed(folder: &Path, error: &headwater_store::Error) -> Failure {
+pub(super) fn failed(folder: &Path, error: &headwater_store::Error) -> CommandFailure {
     match error.kind() {
         ErrorKind::Locked => {
-            Failure::new(format!("the store in {} is in use: stop its server first", folder.display()))
+            CommandFailure::new(format!("the store in {} is in use: stop its server first", folder.display()))
         }
-        _ => Failure::new(format!("cannot read the store in {}: {error}", folder.display())),
+        _ => CommandFailure::new(format!("cannot read the store in {}: {error}", folder.display())),
     }
 }

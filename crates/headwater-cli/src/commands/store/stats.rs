@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::location::StoreLocation;
 use crate::{
-    failure::{Failure, Verdict},
+    failure::{CommandFailure, ExitVerdict},
     style,
 };
 
-pub(super) async fn stats(location: &StoreLocation, json: bool) -> Result<Verdict, Failure> {
+pub(super) async fn stats(location: &StoreLocation, json: bool) -> Result<ExitVerdict, CommandFailure> {
     let store = location.open().await?;
     let survey = Survey::of(&*store, Depth::Counts)
         .await
-        .map_err(|error| Failure::new(format!("cannot read {location}: {error}")))?;
+        .map_err(|error| CommandFailure::new(format!("cannot read {location}: {error}")))?;
     let space = if location.is_folder() { Some(space_of(location.folder()?)?) } else { None };
     let mut out = style::stdout(json);
     if json {
@@ -28,17 +28,17 @@ pub(super) async fn stats(location: &StoreLocation, json: bool) -> Result<Verdic
         print(&mut out, &survey, space)?;
     }
     out.flush()?;
-    Ok(Verdict::at_fault_if(!survey.is_good()))
+    Ok(ExitVerdict::at_fault_if(!survey.is_good()))
 }
 
 /// The total size of the files in a folder.
-fn space_of(folder: &Path) -> Result<u64, Failure> {
+fn space_of(folder: &Path) -> Result<u64, CommandFailure> {
     let size =
         || -> std::io::Result<u64> { fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum() };
-    size().map_err(|error| Failure::reading(&folder.display().to_string(), error))
+    size().map_err(|error| CommandFailure::reading(&folder.display().to_string(), error))
 }
 
-fn print(out: &mut impl Write, survey: &Survey, space: Option<u64>) -> Result<(), Failure> {
+fn print(out: &mut impl Write, survey: &Survey, space: Option<u64>) -> Result<(), CommandFailure> {
     let count = style::thousands;
     let journals = survey.journals;
     writeln!(

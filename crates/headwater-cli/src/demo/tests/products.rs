@@ -1,18 +1,18 @@
 //! Conversations with `travel`, `research` and `support`: changes, denials, and unknown inputs.
 
 use headwater_protocol::{Event, Message, Part, RunStatus};
-use headwater_runtime::{Agent, Answer, Answered, Outcome, Session, Start};
+use headwater_runtime::{Agent, Answer, AnswerValue, RunOutcome, Session, Start};
 use serde_json::{Value, json};
 
 use super::{agent, parts, run, said};
 
 /// Answers the first open question and runs to the next stop.
-async fn answer(agent: &Agent, answer: Answer) -> Outcome {
+async fn answer(agent: &Agent, answer: AnswerValue) -> RunOutcome {
     let request = agent.questions(None, 10).await.unwrap().first().unwrap().request.clone();
-    agent.answer(Answered::new(request, answer).by(None)).await.unwrap().outcome().await.unwrap()
+    agent.answer(Answer::new(request, answer).by(None)).await.unwrap().outcome().await.unwrap()
 }
 
-fn object(outcome: &Outcome) -> Value {
+fn object(outcome: &RunOutcome) -> Value {
     outcome.structured().iter().last().unwrap().data().unwrap().clone()
 }
 
@@ -38,7 +38,7 @@ async fn travel_asks_for_pace_calls_tools_and_plans() {
     assert_eq!(outcome.status(), RunStatus::Waiting);
     let question = outcome.state.interrupts()[0].question.clone().unwrap();
     assert_eq!(question, "How full should your days in Lisbon be?");
-    let outcome = answer(&agent, Answer::Given(json!("packed"))).await;
+    let outcome = answer(&agent, AnswerValue::Given(json!("packed"))).await;
     assert_eq!(outcome.status(), RunStatus::Finished);
     let plan = object(&outcome);
     assert_eq!(plan["title"], "3 full days in Lisbon");
@@ -154,7 +154,7 @@ async fn support_issues_approved_refund() {
     let open = agent.questions(None, 10).await.unwrap();
     let (_, input) = open[0].approval().unwrap();
     assert_eq!(input, &json!({ "order": "1042", "amount": 48, "reason": "Arrived damaged" }));
-    let outcome = answer(&agent, Answer::Approval { approved: true, reason: None, input: None }).await;
+    let outcome = answer(&agent, AnswerValue::Approval { approved: true, reason: None, input: None }).await;
     assert_eq!(outcome.status(), RunStatus::Finished);
     assert!(
         outcome
@@ -171,10 +171,11 @@ async fn support_uses_amount_set_by_approver() {
     for (amount, status, refunded) in [(20, "refunded", 20), (900, "open", 0)] {
         let (agent, _) = run("support", "My order 1042 arrived broken").await;
         let input = Some(json!({ "order": "1042", "amount": amount, "reason": "Goodwill" }));
-        let mut outcome = answer(&agent, Answer::Approval { approved: true, reason: None, input }).await;
+        let mut outcome = answer(&agent, AnswerValue::Approval { approved: true, reason: None, input }).await;
         if amount > 25 {
             assert_eq!(outcome.status(), RunStatus::Waiting, "the rule holds for the new amount too");
-            outcome = answer(&agent, Answer::Approval { approved: true, reason: None, input: None }).await;
+            outcome =
+                answer(&agent, AnswerValue::Approval { approved: true, reason: None, input: None }).await;
         }
         assert_eq!(outcome.status(), RunStatus::Finished, "{amount}");
         let case = object(&outcome);
@@ -188,7 +189,7 @@ async fn support_uses_amount_set_by_approver() {
 #[tokio::test]
 async fn support_pays_nothing_after_denial() {
     let (agent, _) = run("support", "The boots of order 1044 do not fit").await;
-    let denied = Answer::Approval { approved: false, reason: Some("worn".to_owned()), input: None };
+    let denied = AnswerValue::Approval { approved: false, reason: Some("worn".to_owned()), input: None };
     let outcome = answer(&agent, denied).await;
     assert_eq!(outcome.status(), RunStatus::Finished);
     assert!(

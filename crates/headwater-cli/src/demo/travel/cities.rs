@@ -13,7 +13,7 @@ pub(super) struct City {
     pub(super) about: &'static str,
     /// Degrees Celsius by day in winter, spring, summer and autumn.
     celsius: [i32; 4],
-    pub(super) connections: [Connection; 2],
+    pub(super) connections: [TravelConnection; 2],
     pub(super) hotel: u32,
     pub(super) meals: u32,
     days: &'static [Sight],
@@ -21,7 +21,7 @@ pub(super) struct City {
 
 /// A way to get there, the better one first.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Connection {
+pub(super) struct TravelConnection {
     pub(super) by: &'static str,
     pub(super) from: &'static str,
     pub(super) duration: &'static str,
@@ -40,8 +40,8 @@ pub(super) struct Sight {
     pub(super) evening: &'static str,
 }
 
-const fn way(by: &'static str, duration: &'static str, euros: u32) -> Connection {
-    Connection { by, from: HOME, duration, euros }
+const fn way(by: &'static str, duration: &'static str, euros: u32) -> TravelConnection {
+    TravelConnection { by, from: HOME, duration, euros }
 }
 
 const fn sight(

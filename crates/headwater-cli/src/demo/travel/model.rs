@@ -7,7 +7,7 @@ use headwater_models::{
 use serde_json::{Value, json};
 
 use super::{
-    COMMENT, Cost, Day, Intent, Itinerary, LOOK_UP, PLAN, Pace, SUMMARIZE, Trip, UNDERSTAND, Wish,
+    COMMENT, Cost, Day, Intent, Itinerary, LOOK_UP, PLAN, SUMMARIZE, TravelPace, Trip, UNDERSTAND, Wish,
     cities::{City, HOME, Sight},
 };
 use crate::demo::improvised::{DemoRequest, Words, as_json, literal, literal_json};
@@ -46,17 +46,18 @@ fn understand(prompt: &str) -> Wish {
     let city = city(text).or_else(|| days.and(before.map(|itinerary| itinerary.city.clone())));
     let Some(city) = city else { return Wish { intent: Intent::Unclear, trip: None } };
     let days = days.unwrap_or(3).clamp(1, MAX_DAYS);
-    let known = before
-        .map(|itinerary| if itinerary.title.contains("relaxed") { Pace::Relaxed } else { Pace::Packed });
+    let known = before.map(|itinerary| {
+        if itinerary.title.contains("relaxed") { TravelPace::Relaxed } else { TravelPace::Packed }
+    });
     let trip = Trip { city, days, month: when(&words), pace: pace(&words).or(known) };
     Wish { intent: Intent::Plan, trip: Some(trip) }
 }
 
-fn pace(words: &Words) -> Option<Pace> {
+fn pace(words: &Words) -> Option<TravelPace> {
     if words.any(&["relaxed", "slow", "slowly", "easy", "calm", "quiet"]) {
-        return Some(Pace::Relaxed);
+        return Some(TravelPace::Relaxed);
     }
-    words.any(&["packed", "full", "busy", "everything"]).then_some(Pace::Packed)
+    words.any(&["packed", "full", "busy", "everything"]).then_some(TravelPace::Packed)
 }
 
 /// The number of days asked for.
@@ -192,7 +193,7 @@ fn plan(prompt: &str) -> (Itinerary, String) {
 }
 
 fn planned(trip: &Trip) -> Itinerary {
-    let is_slow = trip.pace == Some(Pace::Relaxed);
+    let is_slow = trip.pace == Some(TravelPace::Relaxed);
     let days: Vec<_> = City::named(&trip.city)
         .sights()
         .zip(1..=trip.days)
@@ -260,7 +261,7 @@ fn sight_of(city: &City, day: &Day) -> Option<&'static Sight> {
 enum PlanChange {
     Swap(u32, u32),
     /// Of one day, or of all.
-    Pace(Pace, Option<u32>),
+    Pace(TravelPace, Option<u32>),
     Cheaper,
 }
 
@@ -281,9 +282,9 @@ impl PlanChange {
         let fuller = words.any(&["fuller", "busier", "more"]) && !words.any(&["day"])
             || words.any(&["fuller", "busier"]);
         let pace = if slower {
-            Pace::Relaxed
+            TravelPace::Relaxed
         } else if fuller {
-            Pace::Packed
+            TravelPace::Packed
         } else {
             return None;
         };
@@ -313,14 +314,14 @@ impl PlanChange {
                 {
                     if let Some(sight) = sight_of(&city, day) {
                         day.afternoon =
-                            if pace == Pace::Relaxed { sight.rest } else { sight.afternoon }.to_owned();
+                            if pace == TravelPace::Relaxed { sight.rest } else { sight.afternoon }.to_owned();
                     }
                 }
                 price(itinerary, was_cheap);
                 let what = which.map_or("Every day".to_owned(), |which| format!("Day {which}"));
                 match pace {
-                    Pace::Relaxed => format!("{what} now has a free afternoon."),
-                    Pace::Packed => format!("{what} now has something to see all afternoon."),
+                    TravelPace::Relaxed => format!("{what} now has a free afternoon."),
+                    TravelPace::Packed => format!("{what} now has something to see all afternoon."),
                 }
             }
             Self::Cheaper => {

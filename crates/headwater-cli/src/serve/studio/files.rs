@@ -2,40 +2,40 @@
 
 /// A file of the studio.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct StudioFile {
     pub(crate) path: &'static str,
     pub(crate) media_type: &'static str,
     pub(crate) bytes: &'static [u8],
 }
 
-pub(crate) const FILES: &[File] = &[
-    File { path: "/", media_type: "text/html; charset=utf-8", bytes: include_bytes!("index.html") },
-    File {
+pub(crate) const FILES: &[StudioFile] = &[
+    StudioFile { path: "/", media_type: "text/html; charset=utf-8", bytes: include_bytes!("index.html") },
+    StudioFile {
         path: "/assets/highlight-CJX-toai.js",
         media_type: "text/javascript; charset=utf-8",
         bytes: include_bytes!("assets/highlight-CJX-toai.js"),
     },
-    File {
+    StudioFile {
         path: "/assets/highlight-license.txt",
         media_type: "text/plain; charset=utf-8",
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
-    File {
+    StudioFile {
         path: "/assets/index-CaEEWaqJ.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
     },
-    File {
+    StudioFile {
         path: "/assets/index-GRGQsxKV.js",
         media_type: "text/javascript; charset=utf-8",
         bytes: include_bytes!("assets/index-GRGQsxKV.js"),
     },
-    File {
+    StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
         media_type: "font/woff2",
         bytes: include_bytes!("assets/inter-latin-wght-normal-Dx4kXJAl.woff2"),
     },
-    File {
+    StudioFile {
         path: "/assets/inter-license.txt",
         media_type: "text/plain; charset=utf-8",
         bytes: include_bytes!("assets/inter-license.txt"),

@@ -8,13 +8,13 @@ use std::{borrow::Cow, collections::HashMap};
 use headwater_protocol::{Part, Record, StructuredUpdate};
 use serde_json::{Value, json};
 
-use super::{Encoder, Sink, at};
+use super::{AgUiEncoder, Sink, at};
 use crate::{
     ag_ui::{
         chunk::{ActivityDelta, ActivitySnapshot, Chunk, Custom, MessageRef, TextMessageStart},
         messages,
     },
-    growing::GrowingObjects,
+    growing_objects::GrowingObjects,
 };
 
 /// The objects of a run and the values that were sent.
@@ -32,7 +32,7 @@ struct ObjectMessage {
     content: Value,
 }
 
-impl Encoder {
+impl AgUiEncoder {
     pub(super) fn grow_object(&mut self, record: &Record, update: &StructuredUpdate, sink: Sink<'_>) {
         self.reduce(record);
         let grown = self.objects.growing.apply(update, record.time);

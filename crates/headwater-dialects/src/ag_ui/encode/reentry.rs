@@ -9,10 +9,10 @@ use headwater_protocol::{
     self, Event, Part, PartState, Record, RunStarted, RunState, RunStatus, ToolState, WarningEvent,
 };
 
-use super::{Encoder, Sink, at};
+use super::{AgUiEncoder, Sink, at};
 use crate::ag_ui::chunk::{Chunk, StateSnapshot, Step};
 
-impl Encoder {
+impl AgUiEncoder {
     /// Sends a state to a client that may hold nothing, the beginning, or all of it.
     pub(in super::super) fn rebuild(&mut self, state: &RunState, sink: Sink<'_>) {
         if *state == RunState::with_rules(state.rules()) {

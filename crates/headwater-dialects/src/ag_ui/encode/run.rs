@@ -8,18 +8,18 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::{Encoder, Phase, Sink, at};
+use super::{AgUiEncoder, Sink, StreamPhase, at};
 use crate::ag_ui::{
-    chunk::{Chunk, Custom, Outcome, RunError, RunFinished, RunStarted as Started, Step, TokenUsage},
+    chunk::{Chunk, Custom, FinishedOutcome, RunError, RunFinished, RunStarted as Started, Step, TokenUsage},
     interrupts,
 };
 
-impl Encoder {
+impl AgUiEncoder {
     pub(super) fn begin(&mut self, record: &Record, started: &RunStarted, sink: Sink<'_>) {
         match self.phase {
-            Phase::Running => return self.reduce(record),
+            StreamPhase::Running => return self.reduce(record),
             // Clients before 0.0.59 reject events after an error.
-            Phase::Failed if self.legacy => return,
+            StreamPhase::Failed if self.legacy => return,
             _ => {}
         }
         self.reduce(record);
@@ -44,7 +44,7 @@ impl Encoder {
             input: None,
             base: at(record),
         }));
-        self.phase = Phase::Running;
+        self.phase = StreamPhase::Running;
     }
 
     pub(super) fn end(&mut self, record: &Record, sink: Sink<'_>) {
@@ -59,12 +59,12 @@ impl Encoder {
                     _ => "stop",
                 });
                 self.finished(record, result, None, usage.as_ref(), word, sink);
-                self.phase = Phase::Finished;
+                self.phase = StreamPhase::Finished;
             }
             Event::RunCancelled { .. } if self.stop_is_end => {
                 self.close_all(record, sink);
                 self.finished(record, None, None, None, None, sink);
-                self.phase = Phase::Finished;
+                self.phase = StreamPhase::Finished;
             }
             Event::RunCancelled { reason } if self.legacy => {
                 let message = reason.as_deref().unwrap_or("The run was cancelled.");
@@ -72,8 +72,8 @@ impl Encoder {
             }
             Event::RunCancelled { .. } => {
                 self.close_all(record, sink);
-                self.finished(record, None, Some(Outcome::Cancelled {}), None, None, sink);
-                self.phase = Phase::Finished;
+                self.finished(record, None, Some(FinishedOutcome::Cancelled {}), None, None, sink);
+                self.phase = StreamPhase::Finished;
             }
             Event::RunWaiting(RunWaiting { tool_calls, usage, .. }) => {
                 self.wait(record, tool_calls, usage.as_ref(), sink);
@@ -93,7 +93,7 @@ impl Encoder {
         self.say_unsent(record, sink);
         let (message, code) = (Cow::Borrowed(message), code.map(Cow::Borrowed));
         sink(&Chunk::RunError(RunError { message, code, base: at(record) }));
-        self.phase = Phase::Failed;
+        self.phase = StreamPhase::Failed;
         self.texts.clear();
         self.calls.clear();
         self.steps.clear();
@@ -104,7 +104,7 @@ impl Encoder {
         &mut self,
         record: &Record,
         result: Option<&Value>,
-        outcome: Option<Outcome<'_>>,
+        outcome: Option<FinishedOutcome<'_>>,
         usage: Option<&Usage>,
         reason: Option<&str>,
         sink: Sink<'_>,
@@ -161,21 +161,21 @@ impl Encoder {
         let outcome = if questions.is_empty() && executed.is_empty() {
             let ids = calls.iter().map(|call| Cow::Borrowed(call.as_str())).collect();
             let pending = (!self.legacy && !calls.is_empty()).then_some(ids);
-            pending.map(|ids| Outcome::Success { pending_tool_call_ids: Some(ids) })
+            pending.map(|ids| FinishedOutcome::Success { pending_tool_call_ids: Some(ids) })
         } else {
             let run = self.tanstack.then_some(self.run.as_str());
             let asked = questions.iter().filter_map(|asked| interrupts::write(asked, run));
-            Some(Outcome::Interrupt { interrupts: asked.chain(executed).collect() })
+            Some(FinishedOutcome::Interrupt { interrupts: asked.chain(executed).collect() })
         };
         let reason = (!calls.is_empty()).then_some("tool_calls");
         self.finished(record, None, outcome, usage, reason, sink);
         self.questions = questions;
-        self.phase = Phase::Waiting;
+        self.phase = StreamPhase::Waiting;
     }
 
     /// The stream ends here. If the run has not ended, the client must not take it as complete.
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
-        if self.phase == Phase::Running {
+        if self.phase == StreamPhase::Running {
             let record = Record::new(0, WarningEvent::default());
             self.say_unsent(&record, sink);
             sink(&Chunk::RunError(RunError {
@@ -183,7 +183,7 @@ impl Encoder {
                 code: Some(Cow::Borrowed("cut")),
                 base: at(&record),
             }));
-            self.phase = Phase::Failed;
+            self.phase = StreamPhase::Failed;
         }
     }
 }

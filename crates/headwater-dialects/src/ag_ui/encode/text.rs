@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use headwater_protocol::{BlockDelta, BlockEnded, BlockKind, BlockStarted, PartId, Record, Role};
 use serde_json::Value;
 
-use super::{Encoder, OpenText, Sink, at};
+use super::{AgUiEncoder, OpenText, Sink, at};
 use crate::ag_ui::chunk::{Base, Chunk, MessageDelta, MessageRef, ReasoningMessageStart, TextMessageStart};
 
-impl Encoder {
+impl AgUiEncoder {
     pub(super) fn start_text(&mut self, record: &Record, block: &BlockStarted, sink: Sink<'_>) {
         self.reduce(record);
         if let Some(open) = self.open_text(record, block.kind, &block.id) {

@@ -8,16 +8,19 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::{Encoder, OpenCall, Sink, at};
-use crate::ag_ui::{
-    chunk::{Base, Chunk, Content, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
-    messages::{DENIED, output_text},
+use super::{AgUiEncoder, Sink, StreamedCall, at};
+use crate::{
+    ag_ui::{
+        chunk::{Base, Chunk, Content, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
+        messages::output_text,
+    },
+    denial::DENIED,
 };
 
 /// The result of a call whose attempt was retracted.
 const RETRACTED: &str = "The attempt that made this call was retracted.";
 
-impl Encoder {
+impl AgUiEncoder {
     pub(super) fn start_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
         if self.ids.of_call(&tool.call).is_some() {
             return self.reduce(record);
@@ -214,7 +217,7 @@ impl Encoder {
             parent_message_id: Some(Cow::Borrowed(&*parent)),
             base: at(record),
         }));
-        self.calls.push(OpenCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
+        self.calls.push(StreamedCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
     }
 
     pub(super) fn close_call(&mut self, record: &Record, open: usize, sink: Sink<'_>) {

@@ -9,15 +9,15 @@ use headwater_protocol::{Error, ErrorKind, Role};
 use super::{EventPlace, EventReader};
 use crate::{
     ag_ui::chunk::{Base, Chunk, TextMessageChunk, ToolCallChunk, ToolCallEnd, ToolCallStart},
-    decode::Decoded,
+    decode::DecodeOutput,
 };
 
 /// The open chunk streams: subagent, kind and id.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ChunkLanes(Vec<(Option<String>, LaneKind, String)>);
+pub(super) struct ChunkLanes(Vec<(Option<String>, ChunkLaneKind, String)>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum LaneKind {
+enum ChunkLaneKind {
     Text,
     Call,
     Thought,
@@ -28,7 +28,7 @@ impl ChunkLanes {
         self.0.is_empty()
     }
 
-    fn find(&self, kind: LaneKind, id: Option<&str>, tag: Option<&str>) -> Option<String> {
+    fn find(&self, kind: ChunkLaneKind, id: Option<&str>, tag: Option<&str>) -> Option<String> {
         let mut same = self.0.iter().filter(|(_, open, _)| *open == kind);
         let lane = match (id, tag) {
             (Some(id), _) => same.find(|(_, _, open)| open == id),
@@ -48,7 +48,7 @@ impl EventReader {
         &mut self,
         chunk: &Chunk<'_>,
         subagent: Option<&str>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         if self.lanes.is_empty() {
             return Ok(());
@@ -75,8 +75,8 @@ impl EventReader {
         closed.into_iter().try_for_each(|(_, kind, id): (_, _, String)| self.close_lane(kind, &id, out))
     }
 
-    fn close_lane(&mut self, kind: LaneKind, id: &str, out: &mut Decoded) -> Result<(), Error> {
-        if kind == LaneKind::Call {
+    fn close_lane(&mut self, kind: ChunkLaneKind, id: &str, out: &mut DecodeOutput) -> Result<(), Error> {
+        if kind == ChunkLaneKind::Call {
             let end = ToolCallEnd { tool_call_id: Cow::Borrowed(id), base: Base::default() };
             self.end_call(&end, out);
             return Ok(());
@@ -87,10 +87,10 @@ impl EventReader {
     /// The stream that a chunk continues, or `None` for a new one, which must have an id.
     fn open_lane(
         &mut self,
-        kind: LaneKind,
+        kind: ChunkLaneKind,
         id: Option<&str>,
         base: &Base<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(String, bool), Error> {
         let tag = base.subagent_run_id.as_deref();
         if let Some(id) = self.lanes.find(kind, id, tag) {
@@ -111,9 +111,9 @@ impl EventReader {
         &mut self,
         role: Role,
         chunk: TextMessageChunk<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
-        let kind = if role == Role::Reasoning { LaneKind::Thought } else { LaneKind::Text };
+        let kind = if role == Role::Reasoning { ChunkLaneKind::Thought } else { ChunkLaneKind::Text };
         let (id, new) = self.open_lane(kind, chunk.message_id.as_deref(), &chunk.base, out)?;
         if new {
             let name = chunk.name.map(|name| name.into_owned().into());
@@ -129,8 +129,13 @@ impl EventReader {
         Ok(())
     }
 
-    pub(super) fn call_chunk(&mut self, chunk: ToolCallChunk<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let (id, new) = self.open_lane(LaneKind::Call, chunk.tool_call_id.as_deref(), &chunk.base, out)?;
+    pub(super) fn call_chunk(
+        &mut self,
+        chunk: ToolCallChunk<'_>,
+        out: &mut DecodeOutput,
+    ) -> Result<(), Error> {
+        let (id, new) =
+            self.open_lane(ChunkLaneKind::Call, chunk.tool_call_id.as_deref(), &chunk.base, out)?;
         let time = EventPlace::of(&chunk.base).time;
         if new {
             let start = ToolCallStart {

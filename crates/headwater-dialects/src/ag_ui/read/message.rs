@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{EventPlace, EventReader, TextState, out_of_place};
 use crate::{
     ag_ui::chunk::{ActivityDelta, ActivitySnapshot, Base},
-    decode::Decoded,
+    decode::DecodeOutput,
 };
 
 impl EventReader {
@@ -20,7 +20,7 @@ impl EventReader {
         role: Role,
         author: Option<Value>,
         base: &Base<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) {
         let role = *self.roles.entry(id.to_owned()).or_insert(role);
         let kind = if role == Role::Reasoning { BlockKind::Reasoning } else { BlockKind::Text };
@@ -36,13 +36,18 @@ impl EventReader {
     }
 
     /// Merges metadata into the message.
-    pub(super) fn metadata(&mut self, place: &EventPlace, base: &Base<'_>, out: &mut Decoded) {
+    pub(super) fn metadata(&mut self, place: &EventPlace, base: &Base<'_>, out: &mut DecodeOutput) {
         if let Some(metadata) = base.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
             self.emit(place, Event::MessageMetadata { metadata: Value::Object(metadata.clone()) }, out);
         }
     }
 
-    pub(super) fn end_text(&mut self, id: &str, base: &Base<'_>, out: &mut Decoded) -> Result<(), Error> {
+    pub(super) fn end_text(
+        &mut self,
+        id: &str,
+        base: &Base<'_>,
+        out: &mut DecodeOutput,
+    ) -> Result<(), Error> {
         self.last = None;
         let text = self.texts.remove(id).ok_or_else(|| out_of_place("text", id))?;
         if text.lost {
@@ -55,7 +60,7 @@ impl EventReader {
         Ok(())
     }
 
-    pub(super) fn activity(&mut self, activity: ActivitySnapshot<'_>, out: &mut Decoded) {
+    pub(super) fn activity(&mut self, activity: ActivitySnapshot<'_>, out: &mut DecodeOutput) {
         let id = &*activity.message_id;
         let place = EventPlace::of(&activity.base).in_message(id);
         if activity.replace == Some(false) && self.roles.contains_key(id) {
@@ -74,7 +79,7 @@ impl EventReader {
     pub(super) fn patch_activity(
         &mut self,
         delta: &ActivityDelta<'_>,
-        out: &mut Decoded,
+        out: &mut DecodeOutput,
     ) -> Result<(), Error> {
         let id = &*delta.message_id;
         if self.roles.get(id) != Some(&Role::Activity) {
@@ -96,7 +101,7 @@ impl EventReader {
     }
 
     /// A complete message.
-    pub(super) fn whole_message(&mut self, place: &EventPlace, message: &Message, out: &mut Decoded) {
+    pub(super) fn whole_message(&mut self, place: &EventPlace, message: &Message, out: &mut DecodeOutput) {
         let place = place.clone().in_message(message.id.clone());
         for event in message.replay() {
             self.emit(&place, event, out);

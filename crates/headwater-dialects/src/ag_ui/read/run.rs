@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::{EventPlace, EventReader};
 use crate::{
     ag_ui::{
-        chunk::{Interrupt, Outcome, RunError, RunFinished, RunStarted, total},
+        chunk::{FinishedOutcome, Interrupt, RunError, RunFinished, RunStarted, total},
         messages,
     },
-    decode::Decoded,
+    decode::DecodeOutput,
     json::EmbeddedJson,
 };
 
 impl EventReader {
-    pub(super) fn run_started(&mut self, started: &RunStarted<'_>, out: &mut Decoded) {
+    pub(super) fn run_started(&mut self, started: &RunStarted<'_>, out: &mut DecodeOutput) {
         let place = EventPlace::of(&started.base);
         self.questions.clear();
         self.owed.clear();
@@ -36,13 +36,13 @@ impl EventReader {
         }
     }
 
-    pub(super) fn run_finished(&mut self, finished: RunFinished<'_>, out: &mut Decoded) {
+    pub(super) fn run_finished(&mut self, finished: RunFinished<'_>, out: &mut DecodeOutput) {
         let place = EventPlace::of(&finished.base);
         let usage = finished.usage.as_deref().and_then(total);
         let reason = finished.base.tanstack("finishReason");
         let waiting = |tool_calls, usage| RunWaiting { tool_calls, usage, ..Default::default() }.into();
         let event = match finished.outcome {
-            Some(Outcome::Interrupt { interrupts }) => {
+            Some(FinishedOutcome::Interrupt { interrupts }) => {
                 for interrupt in interrupts {
                     if self.questions.insert(interrupt.id.to_string()) {
                         self.emit(&place, question(interrupt), out);
@@ -51,8 +51,8 @@ impl EventReader {
                 waiting(std::mem::take(&mut self.owed), usage)
             }
             None if !self.owed.is_empty() => waiting(std::mem::take(&mut self.owed), usage),
-            Some(Outcome::Cancelled {}) => Event::RunCancelled { reason: None },
-            Some(Outcome::Success { pending_tool_call_ids: Some(calls) }) if !calls.is_empty() => {
+            Some(FinishedOutcome::Cancelled {}) => Event::RunCancelled { reason: None },
+            Some(FinishedOutcome::Success { pending_tool_call_ids: Some(calls) }) if !calls.is_empty() => {
                 waiting(calls.iter().map(|call| (&**call).into()).collect(), usage)
             }
             _ => Event::RunFinished(headwater_protocol::RunFinished {
@@ -65,7 +65,7 @@ impl EventReader {
         self.emit(&place, event, out);
     }
 
-    pub(super) fn run_failed(&mut self, failed: &RunError<'_>, out: &mut Decoded) {
+    pub(super) fn run_failed(&mut self, failed: &RunError<'_>, out: &mut DecodeOutput) {
         let event = match failed.code.as_deref() {
             // Clients before 1.0 get this instead of the outcome that they do not know.
             Some("cancelled") => Event::RunCancelled { reason: Some(failed.message.to_string()) },

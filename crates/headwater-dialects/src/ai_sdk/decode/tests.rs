@@ -1,16 +1,16 @@
 use headwater_protocol::{ErrorKind, Framing, RunState, RunStatus};
 
 use super::*;
-use crate::{decode::Decoder as Reader, lint::lint};
+use crate::{decoder::Decoder as Reader, lint_stream::lint};
 
 fn body(chunks: &[&str]) -> Vec<u8> {
     chunks.iter().flat_map(|chunk| format!("data: {chunk}\n\n").into_bytes()).collect()
 }
 
-fn read(chunks: &[&str]) -> (RunState, Decoded) {
+fn read(chunks: &[&str]) -> (RunState, DecodeOutput) {
     let dialect = &crate::ai_sdk::AiSdk;
     let mut reader = Reader::new(dialect, Framing::Sse);
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     reader.feed(&body(chunks), &mut out);
     reader.finish(&mut out);
     let mut state = RunState::with_rules(crate::Reader::rules(dialect));
@@ -121,7 +121,7 @@ fn output_is_refused_only_without_a_possible_call() {
     assert!(read(&chunks).1.fatal().is_none(), "it may belong to the continued message");
     let dialect = &crate::ai_sdk::AiSdk;
     let mut reader = Reader::new(dialect, Framing::Sse).with_messages(&[]);
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     reader.feed(&body(&chunks), &mut out);
     assert!(out.fatal().is_some(), "there is no such message");
 }

@@ -6,10 +6,10 @@
 
 use headwater_protocol::{AttemptId, FrameWriter};
 
-use super::{Audience, Encoder, Holds, tool};
+use super::{AiSdkEncoder, Audience, Holds, tool};
 use crate::ai_sdk::chunk::{Chunk, Empty};
 
-impl Encoder {
+impl AiSdkEncoder {
     pub(super) fn start_attempt(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
         self.attempt = Some(attempt.clone());
         if self.audience == Audience::Ai7 && self.started && self.is_quiet() {
@@ -54,7 +54,7 @@ impl Encoder {
         self.close_blocks(|block| block.attempt.as_ref() == Some(attempt), out);
         // A call without an end would keep the page waiting; one that failed in the last step would make it
         // send again.
-        let dies = |call: &super::Call| !call.settled && call.attempt.as_ref() == Some(attempt);
+        let dies = |call: &super::ShownCall| !call.settled && call.attempt.as_ref() == Some(attempt);
         let mut dead: Vec<_> = self.calls.extract_if(|_, call| dies(call)).map(|(id, _)| id).collect();
         dead.sort_unstable();
         for call in &dead {

@@ -10,15 +10,15 @@ use headwater_protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    Audience, Block, Encoder, Step, block_delta, block_end, block_start, finish, provider_metadata, start,
-    text,
+    AiSdkEncoder, Audience, OpenPart, Step, block_delta, block_end, block_start, finish, provider_metadata,
+    start, text,
 };
 use crate::{
     ai_sdk::chunk::{Abort, Chunk, Data, File, MessageMetadata, SourceDocument, SourceUrl},
-    growing::GrownObject,
+    growing_objects::GrownObject,
 };
 
-impl Encoder {
+impl AiSdkEncoder {
     pub(super) fn event(&mut self, record: &Record, out: &mut FrameWriter) {
         let attempt = record.origin.attempt.as_ref();
         match &record.event {
@@ -159,7 +159,7 @@ impl Encoder {
         self.put(&block_start(kind, id.as_str(), block.metadata.as_ref()), out);
         let (message, attempt) = (self.wanted_message(record).cloned(), record.origin.attempt.clone());
         self.holds(attempt.as_ref());
-        self.blocks.push(Block { kind, id: id.clone(), message, attempt });
+        self.blocks.push(OpenPart { kind, id: id.clone(), message, attempt });
     }
 
     /// A delta of a block that is not open on the wire opens it.

@@ -7,7 +7,7 @@ use headwater_protocol::{
 use serde_json::json;
 
 use super::*;
-use crate::{encode::Encoder as Writer, lint::lint};
+use crate::{encoder::Encoder as Writer, lint_stream::lint};
 
 fn write(profile: &str, records: &[Record]) -> String {
     let mut options =
@@ -224,7 +224,7 @@ fn waiting_run_ends_its_stream_and_cut_stream_has_an_error() {
 }
 
 #[test]
-fn lone_output_belongs_to_the_message_that_is_gone_on_with() {
+fn lone_output_belongs_to_the_continued_message() {
     let output = |call: &str| {
         Event::ToolOutputError(ToolOutputError {
             call: call.into(),

@@ -12,13 +12,13 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::{Audience, Call, Encoder, Holds, provider_metadata, text};
+use super::{AiSdkEncoder, Audience, Holds, ShownCall, provider_metadata, text};
 use crate::ai_sdk::chunk::{
     Chunk, Data, ToolApprovalRequest, ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError,
     ToolInputStart, ToolOutput, ToolOutputDenied, ToolOutputError,
 };
 
-impl Encoder {
+impl AiSdkEncoder {
     pub(super) fn tool_event(&mut self, record: &Record, out: &mut FrameWriter) {
         let ai_7 = self.audience == Audience::Ai7;
         match &record.event {
@@ -157,7 +157,7 @@ impl Encoder {
         self.holds(None);
         let tool = ToolCall::new(call.clone(), ASK_USER);
         self.put_input(&tool, Some(&interrupt.to_tool_input()), out);
-        self.calls.insert(call, Call { name: tool.name, ready: true, ..Call::default() });
+        self.calls.insert(call, ShownCall { name: tool.name, ready: true, ..ShownCall::default() });
     }
 
     /// Sends the outcome of a question. A page that sends answers automatically repeats them while the last
@@ -180,8 +180,10 @@ impl Encoder {
         let known = self.calls.get(&tool.call);
         let attempt = known.map_or(&record.origin.attempt, |known| &known.attempt).clone();
         self.holds(attempt.as_ref());
-        let known =
-            self.calls.entry(tool.call.clone()).or_insert_with(|| Call { attempt, ..Call::default() });
+        let known = self
+            .calls
+            .entry(tool.call.clone())
+            .or_insert_with(|| ShownCall { attempt, ..ShownCall::default() });
         known.ready = !partial;
         known.name.clone_from(&tool.name);
         known.partial |= partial;

@@ -5,20 +5,17 @@ use headwater_protocol::{
 use serde_json::json;
 
 use super::*;
-use crate::{
-    encode::{EncodeOptions, Encoder as Stream},
-    kortyx::Kortyx,
-};
+use crate::{encode::EncodeOptions, encoder::Encoder as Stream, kortyx::Kortyx};
 
-fn decode(body: &[u8]) -> Decoded {
-    let mut decoder = crate::decode::Decoder::new(&Kortyx, Framing::Sse);
-    let mut out = Decoded::default();
+fn decode(body: &[u8]) -> DecodeOutput {
+    let mut decoder = crate::decoder::Decoder::new(&Kortyx, Framing::Sse);
+    let mut out = DecodeOutput::default();
     decoder.feed(body, &mut out);
     decoder.finish(&mut out);
     out
 }
 
-fn read(chunks: &[&str]) -> Decoded {
+fn read(chunks: &[&str]) -> DecodeOutput {
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     decode(body.as_bytes())
 }

@@ -7,7 +7,7 @@ use headwater_protocol::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{encode::Encoder as Stream, kortyx::Kortyx};
+use crate::{encoder::Encoder as Stream, kortyx::Kortyx};
 
 fn from(node: &str, operation: &str, segment: &str) -> Origin {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -312,7 +312,7 @@ fn structured_update_that_the_page_cannot_apply_is_not_sent() {
 }
 
 #[test]
-fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
+fn a_text_that_was_open_at_a_re_entry_continues_in_the_same_piece() {
     let origin = attempt("a1");
     let started = Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t"));
     let mut state = headwater_protocol::RunState::default();

@@ -8,13 +8,13 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::{Encoder, Sink, question, text};
+use super::{KortyxEncoder, Sink, question, text};
 use crate::kortyx::chunk::{Chunk, ToolCallError, ToolCallResult, ToolCallStart};
 
 /// Kortyx' text for the model after a denied call.
 const DENIED: &str = "Tool call denied by user.";
 
-impl Encoder {
+impl KortyxEncoder {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
         let Record { origin, event, .. } = record;
         if let Some(tool) = called(event).filter(|tool| tool.quiet && tool.executor != Executor::Client) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{kortyx::Kortyx, lint::lint};
+use crate::{kortyx::Kortyx, lint_stream::lint};
 
 fn rules(body: &str) -> Vec<&'static str> {
     lint(&Kortyx, Framing::Sse, body.as_bytes()).into_iter().map(|finding| finding.rule).collect()

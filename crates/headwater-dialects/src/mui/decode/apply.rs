@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::{
     super::{chunk::*, lenient, message::read_parts},
-    BlockState, Decoder, id,
+    BlockState, MuiDecoder, id,
     wire::{self, WireDelta},
 };
-use crate::{decode::Decoded, json::Tag};
+use crate::{decode::DecodeOutput, json::Tag};
 
 /// The message id of a stream that names none.
 const NAMELESS: &str = "message-1";
 
-impl Decoder {
-    pub(super) fn apply_delta(&mut self, delta: WireDelta<'_>, out: &mut Decoded) {
+impl MuiDecoder {
+    pub(super) fn apply_delta(&mut self, delta: WireDelta<'_>, out: &mut DecodeOutput) {
         match delta {
             WireDelta::Block { kind, id, delta } => self.grow(kind, id, delta, out),
             WireDelta::ToolInput { call, delta } => {
@@ -32,7 +32,7 @@ impl Decoder {
     }
 
     /// Applies one chunk.
-    pub(super) fn apply(&mut self, json: &str, out: &mut Decoded) -> Result<(), Error> {
+    pub(super) fn apply(&mut self, json: &str, out: &mut DecodeOutput) -> Result<(), Error> {
         match self.read(json, out) {
             Ok(done) => done,
             // Possibly duplicate fields: JavaScript takes the last.
@@ -44,7 +44,7 @@ impl Decoder {
     }
 
     /// Parses a chunk by its type. The outer error is a parse error.
-    fn read(&mut self, json: &str, out: &mut Decoded) -> Result<Result<(), Error>, serde_json::Error> {
+    fn read(&mut self, json: &str, out: &mut DecodeOutput) -> Result<Result<(), Error>, serde_json::Error> {
         let Tag { kind } = lenient::object(json)?;
         match &*kind {
             // The keep-alive chunk.
@@ -59,7 +59,7 @@ impl Decoder {
         Ok(Ok(()))
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut DecodeOutput) {
         match chunk {
             Chunk::Start(start) => self.start(start, out),
             Chunk::Finish(Finish { message_id, finish_reason }) => {
@@ -93,7 +93,7 @@ impl Decoder {
         }
     }
 
-    fn start(&mut self, start: Start<'_>, out: &mut Decoded) {
+    fn start(&mut self, start: Start<'_>, out: &mut DecodeOutput) {
         let Start { message_id, author } = start;
         let message = match message_id {
             Some(given) => id(given),
@@ -109,7 +109,7 @@ impl Decoder {
     }
 
     /// Replaces the parts of the message. The parts of open blocks are in the order of their start.
-    fn updated(&mut self, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
+    fn updated(&mut self, json: &str, out: &mut DecodeOutput) -> Result<(), serde_json::Error> {
         let chunk: Value = serde_json::from_str(json)?;
         let parts = chunk.get("message").and_then(|message| message.get("parts"));
         let Ok(mut parts) = read_parts(parts, "message") else {
@@ -141,11 +141,11 @@ impl Decoder {
     }
 
     /// Starts the message if no `start` was received.
-    pub(super) fn begin(&mut self, out: &mut Decoded) {
+    pub(super) fn begin(&mut self, out: &mut DecodeOutput) {
         self.begin_as(None, out);
     }
 
-    fn begin_as(&mut self, given: Option<Cow<'_, str>>, out: &mut Decoded) {
+    fn begin_as(&mut self, given: Option<Cow<'_, str>>, out: &mut DecodeOutput) {
         if !self.begun {
             let message = self.named(given);
             self.message = Some(message.clone());
@@ -168,12 +168,12 @@ impl Decoder {
     }
 
     /// Emits an event of the message, which is started first if necessary.
-    fn say(&mut self, out: &mut Decoded, event: impl Into<Event>) {
+    fn say(&mut self, out: &mut DecodeOutput, event: impl Into<Event>) {
         self.begin(out);
         self.push(out, event);
     }
 
-    pub(super) fn push(&mut self, out: &mut Decoded, event: impl Into<Event>) {
+    pub(super) fn push(&mut self, out: &mut DecodeOutput, event: impl Into<Event>) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.records, event).from(origin));
         self.records += 1;
@@ -187,7 +187,7 @@ impl Decoder {
         }
     }
 
-    fn open(&mut self, kind: BlockKind, start: &BlockRef<'_>, out: &mut Decoded) {
+    fn open(&mut self, kind: BlockKind, start: &BlockRef<'_>, out: &mut DecodeOutput) {
         self.begin(out);
         if self.blocks(kind).contains_key(&*start.id) {
             return;
@@ -204,7 +204,7 @@ impl Decoder {
         id
     }
 
-    fn grow(&mut self, kind: BlockKind, id: Cow<'_, str>, delta: Cow<'_, str>, out: &mut Decoded) {
+    fn grow(&mut self, kind: BlockKind, id: Cow<'_, str>, delta: Cow<'_, str>, out: &mut DecodeOutput) {
         self.begin(out);
         if !self.last.as_ref().is_some_and(|last| last.kind == kind && last.id == *id) {
             match self.blocks(kind).get(&*id) {
@@ -218,7 +218,7 @@ impl Decoder {
         self.push(out, headwater_protocol::BlockDelta::new(kind, id, delta));
     }
 
-    fn end_block(&mut self, kind: BlockKind, end: &BlockRef<'_>, out: &mut Decoded) {
+    fn end_block(&mut self, kind: BlockKind, end: &BlockRef<'_>, out: &mut DecodeOutput) {
         self.begin(out);
         let Some(BlockState { id, .. }) = self.blocks(kind).remove(&*end.id) else {
             return;
@@ -227,7 +227,7 @@ impl Decoder {
         self.push(out, BlockEnded::new(kind, id));
     }
 
-    fn data(&mut self, data: Data<'_>, out: &mut Decoded) {
+    fn data(&mut self, data: Data<'_>, out: &mut DecodeOutput) {
         let Data { kind, id, data, transient } = data;
         let event = Event::Data(DataEvent {
             name: kind.strip_prefix("data-").unwrap_or(&kind).to_owned(),
@@ -246,7 +246,7 @@ impl Decoder {
         }
     }
 
-    fn unknown(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
+    fn unknown(&mut self, kind: &str, json: &str, out: &mut DecodeOutput) -> Result<(), serde_json::Error> {
         let event = Event::Unknown(UnknownEvent::new(kind.to_owned(), serde_json::from_str(json)?));
         self.push(out, event);
         Ok(())

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn decode(chunks: &[Value]) -> Decoded {
-    let mut decoder = Decoder::new();
-    let mut out = Decoded::default();
+fn decode(chunks: &[Value]) -> DecodeOutput {
+    let mut decoder = MuiDecoder::new();
+    let mut out = DecodeOutput::default();
     for (index, chunk) in chunks.iter().enumerate() {
         let data = chunk.to_string();
         let frame = Frame { event: None, id: None, data: &data, offset: 0, index: index as u64 };
@@ -155,16 +155,16 @@ fn invalid_chunk_ends_the_stream() {
         assert_eq!(error.place().unwrap().frame, 1, "{bad}");
         assert_eq!(kinds(&out.records), ["message-started"]);
     }
-    let mut decoder = Decoder::new();
-    let mut out = Decoded::default();
+    let mut decoder = MuiDecoder::new();
+    let mut out = DecodeOutput::default();
     decoder.frame(&Frame { event: None, id: None, data: "{\"type\":", offset: 0, index: 0 }, &mut out);
     assert_eq!(out.fatal().unwrap().kind(), ErrorKind::Json);
 }
 
 #[test]
 fn last_of_duplicate_fields_counts() {
-    let mut decoder = Decoder::new();
-    let mut out = Decoded::default();
+    let mut decoder = MuiDecoder::new();
+    let mut out = DecodeOutput::default();
     for data in [
         r#"{"type":"finish","type":"start","messageId":"m"}"#,
         r#"{"sequence":0,"chunk":{"type":"text-delta","id":"t","delta":"x","delta":"y"},"sequence":3}"#,
@@ -190,8 +190,8 @@ fn fast_path_equals_the_parser() {
     ];
     for json in &taken {
         let frame = Frame { event: None, id: None, data: json, offset: 0, index: 0 };
-        let [mut compared, mut parsed] = [Decoder::new(), Decoder::new()];
-        let [mut fast, mut slow] = [Decoded::default(), Decoded::default()];
+        let [mut compared, mut parsed] = [MuiDecoder::new(), MuiDecoder::new()];
+        let [mut fast, mut slow] = [DecodeOutput::default(), DecodeOutput::default()];
         assert!(compared.delta(&frame, &mut fast), "{json}");
         parsed.line(&frame, &mut slow).unwrap();
         assert_eq!(fast, slow);
@@ -222,8 +222,8 @@ fn fast_path_equals_the_parser() {
 
 #[test]
 fn stream_can_be_resumed() {
-    let mut decoder = Decoder::new().with_message("mine").resume(Some(2), ["m:0", "m:1"]);
-    let mut out = Decoded::default();
+    let mut decoder = MuiDecoder::new().with_message("mine").resume(Some(2), ["m:0", "m:1"]);
+    let mut out = DecodeOutput::default();
     for (index, chunk) in [numbered(1, text("old")), numbered(2, text("new"))].iter().enumerate() {
         let data = chunk.to_string();
         decoder

@@ -6,7 +6,7 @@ use headwater_protocol::{BlockKind, Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::json::{self, Text};
+use crate::json::{self, JsonText};
 
 /// The most frequent chunks.
 #[derive(Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, WireDelta<'_>)> {
     let (id, rest) = plain(rest.strip_prefix(id_field)?)?;
     let text = rest.strip_prefix(delta_field)?.strip_suffix("}}")?;
     // If the rest is a single string, there are no other fields.
-    let Text(delta) = serde_json::from_str(text).ok()?;
+    let JsonText(delta) = serde_json::from_str(text).ok()?;
     let id = Cow::Borrowed(id);
     let delta = match block {
         Some(kind) => WireDelta::Block { kind, id, delta },

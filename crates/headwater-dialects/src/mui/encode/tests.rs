@@ -38,10 +38,10 @@ fn finished() -> Event {
 }
 
 fn chunks(records: &[Record]) -> Vec<Value> {
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = MuiEncoder::new(&EncodeOptions::default());
     let mut chunks = Vec::new();
     for record in records {
-        encoder.speech.say(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
+        encoder.messages.say(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
     }
     chunks
 }
@@ -57,8 +57,8 @@ fn types(chunks: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_stream_is_numbered_densely_from_where_it_is_told_to() {
-    let mut encoder = Encoder::new(&EncodeOptions { sequence: 7, ..EncodeOptions::default() });
+fn stream_is_numbered_densely_from_its_start() {
+    let mut encoder = MuiEncoder::new(&EncodeOptions { sequence: 7, ..EncodeOptions::default() });
     let mut out = FrameWriter::new(Framing::Sse);
     let run = Event::RunStarted(RunStarted { run: Some("r1".into()), ..RunStarted::default() });
     for event in [run, started(), start("t"), delta("t", "é\n"), finished(), delta("t", "late")] {
@@ -211,7 +211,7 @@ fn failed_run_ends_with_an_error_and_cancelled_run_with_abort() {
 
 #[test]
 fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = MuiEncoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Ndjson);
     for event in [started(), Event::RunWaiting(RunWaiting::default())] {
         encoder.record(&record(event), &mut out);
@@ -225,7 +225,7 @@ fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
 }
 
 #[test]
-fn an_attempt_is_taken_back_with_the_parts_that_stay() {
+fn an_attempt_is_retracted_with_the_parts_that_stay() {
     let attempt = Some("a1");
     let records = [
         record(started()),
@@ -293,7 +293,7 @@ fn deltas_written_by_hand_are_what_serde_writes() {
     for event in [delta("t"), Event::ToolInputDelta(ToolInputDelta::new("c", "{\""))] {
         let records = [record(started()), record(event)];
         let expected = chunks(&records).pop().unwrap();
-        let mut encoder = Encoder::new(&EncodeOptions::default());
+        let mut encoder = MuiEncoder::new(&EncodeOptions::default());
         let mut out = FrameWriter::new(Framing::Ndjson);
         records.iter().for_each(|record| encoder.record(record, &mut out));
         let lines = String::from_utf8(out.take()).unwrap();

@@ -13,10 +13,10 @@ use super::{
         ToolOutputAvailable, ToolOutputDenied,
     },
     Sink,
-    speech::Speech,
+    message_encoder::MessageEncoder,
 };
 
-impl Speech {
+impl MessageEncoder {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
         let event = &record.event;
         match event {

@@ -2,7 +2,7 @@ use headwater_protocol::Framing;
 use serde_json::json;
 
 use super::*;
-use crate::{lint::lint, mui::Mui};
+use crate::{lint_stream::lint, mui::Mui};
 
 fn found(chunks: &[Value]) -> Vec<&'static str> {
     let stream: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();

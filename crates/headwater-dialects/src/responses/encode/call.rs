@@ -15,7 +15,7 @@ use super::{
 
 /// A tool call.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct CallItem {
     name: String,
     arguments: String,
     executor: Executor,

@@ -10,7 +10,7 @@ use super::super::{
 use crate::encode::WriteChunk as _;
 
 #[derive(Serialize)]
-struct Numbered<'a, T> {
+struct NumberedEvent<'a, T> {
     #[serde(rename = "type")]
     kind: &'static str,
     sequence_number: u64,
@@ -20,7 +20,7 @@ struct Numbered<'a, T> {
 
 /// Writes an event with its number.
 pub(super) fn send(next: &mut u64, kind: &'static str, body: &impl Serialize, out: &mut FrameWriter) {
-    out.chunk(Some(kind), &Numbered { kind, sequence_number: *next, body });
+    out.chunk(Some(kind), &NumberedEvent { kind, sequence_number: *next, body });
     *next += 1;
 }
 

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::*;
 
-fn decode(chunks: &[Value]) -> Decoded {
+fn decode(chunks: &[Value]) -> DecodeOutput {
     let mut decoder = TanStackDecoder::default();
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     for (index, chunk) in chunks.iter().enumerate() {
         let data = chunk.to_string();
         let frame = Frame { event: None, id: None, data: &data, offset: 0, index: index as u64 };
@@ -179,7 +179,7 @@ fn chunks_ignored_by_the_client_are_kept() {
     }
     // A line that is not JSON only causes a warning in the client and is reported here.
     let mut decoder = TanStackDecoder::default();
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     let frame = Frame { event: None, id: None, data: "{oops", offset: 0, index: 0 };
     decoder.frame(&frame, &mut out);
     assert_eq!(out.errors[0].kind(), ErrorKind::Json);
@@ -189,7 +189,7 @@ fn chunks_ignored_by_the_client_are_kept() {
 #[test]
 fn every_line_of_an_event_is_a_chunk() {
     let mut decoder = TanStackDecoder::default();
-    let mut out = Decoded::default();
+    let mut out = DecodeOutput::default();
     let data = format!("{}\n{}", said("a"), said("b"));
     decoder.frame(&Frame { event: None, id: None, data: &data, offset: 0, index: 0 }, &mut out);
     let texts = out

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The calls of one response.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    list: Vec<Call>,
+    list: Vec<EncodedCall>,
     /// The newest call of each id.
     newest: HashMap<ToolCallId, usize>,
     /// The ids used on the page.
@@ -19,7 +19,7 @@ pub(super) struct Calls {
 
 /// One call.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct EncodedCall {
     /// Its id on the page. A reused id gets another one, since the page would append the new input to the
     /// old.
     pub(super) wire: String,
@@ -47,7 +47,7 @@ impl Calls {
         self.newest.get(id).copied()
     }
 
-    pub(super) fn get(&mut self, at: usize) -> Option<&mut Call> {
+    pub(super) fn get(&mut self, at: usize) -> Option<&mut EncodedCall> {
         self.list.get_mut(at)
     }
 
@@ -67,7 +67,7 @@ impl Calls {
         let at = self.list.len();
         let wire = self.name(id);
         let (name, attempt) = (name.to_owned(), attempt.cloned());
-        self.list.push(Call { wire, name, index: at as u64, attempt, ..Call::default() });
+        self.list.push(EncodedCall { wire, name, index: at as u64, attempt, ..EncodedCall::default() });
         self.newest.insert(id.clone(), at);
         at
     }

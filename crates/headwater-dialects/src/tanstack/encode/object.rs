@@ -5,17 +5,17 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::{Encoder, Sink};
+use super::{ChunkSink, TanstackEncoder};
 
-impl Encoder {
-    pub(super) fn structured(&mut self, sink: &mut Sink<'_>, update: &StructuredUpdate) {
+impl TanstackEncoder {
+    pub(super) fn structured(&mut self, sink: &mut ChunkSink<'_>, update: &StructuredUpdate) {
         let Some(object) = self.objects.apply(update, sink.record.time) else { return };
         let (data, complete) = (object.data(), object.complete);
         self.object(sink, &update.stream, &update.data_type, data, complete);
     }
 
     /// Sends the objects that have grown since they were last sent.
-    pub(super) fn send_grown_objects(&mut self, sink: &mut Sink<'_>) {
+    pub(super) fn send_grown_objects(&mut self, sink: &mut ChunkSink<'_>) {
         let grown = self.objects.unsent().map(|object| {
             let state = object.state;
             (state.stream().to_owned(), state.data_type().to_owned(), object.data())
@@ -27,7 +27,7 @@ impl Encoder {
     }
 
     /// The page cannot remove a call, so it shows an error as its output.
-    pub(super) fn invalidate(&mut self, sink: &mut Sink<'_>, stream: &str) {
+    pub(super) fn invalidate(&mut self, sink: &mut ChunkSink<'_>, stream: &str) {
         self.objects.invalidate(stream);
         if self.object_calls.remove(stream) {
             let error = "the object was withdrawn".to_owned();
@@ -38,7 +38,14 @@ impl Encoder {
         }
     }
 
-    fn object(&mut self, sink: &mut Sink<'_>, stream: &str, data_type: &str, data: Value, complete: bool) {
+    fn object(
+        &mut self,
+        sink: &mut ChunkSink<'_>,
+        stream: &str,
+        data_type: &str,
+        data: Value,
+        complete: bool,
+    ) {
         if !self.object_calls.contains(stream) {
             self.object_calls.insert(stream.to_owned());
             let tool = ToolCall::new(stream, data_type);
@@ -55,11 +62,12 @@ impl Encoder {
 
     /// Encodes an event in place of the record's own. It belongs to no attempt, since objects are not
     /// retracted.
-    fn synthesize(&mut self, sink: &mut Sink<'_>, event: Event) {
+    fn synthesize(&mut self, sink: &mut ChunkSink<'_>, event: Event) {
         let Record { seq, time, origin, .. } = sink.record;
         let origin = Origin { attempt: None, ..origin.clone() };
         let record = Record::new(*seq, event).at(*time).from(origin);
-        let mut inner = Sink { to: &mut *sink.to, record: &record, pen: &mut *sink.pen, count: sink.count };
+        let mut inner =
+            ChunkSink { to: &mut *sink.to, record: &record, pen: &mut *sink.pen, count: sink.count };
         self.tool_event(&mut inner);
         sink.count = inner.count;
     }

@@ -2,10 +2,10 @@
 
 use headwater_protocol::{Event, FrameWriter, InterruptAnswered, RunState, ToolOutput};
 
-use super::{Chunk, Encoder, Sink, write};
+use super::{Chunk, ChunkSink, TanstackEncoder, write};
 use crate::encode::Encode as _;
 
-impl Encoder {
+impl TanstackEncoder {
     /// Sends a state with the fewest chunks. A new response is a new message on the page, so everything is
     /// sent whole, and the encoder continues from there.
     pub(super) fn rebuild(&mut self, state: &RunState, out: &mut FrameWriter) {
@@ -17,7 +17,7 @@ impl Encoder {
         if let Some(record) = replay.last() {
             let mut pen = std::mem::take(&mut self.pen);
             let to = &mut |chunk: &Chunk<'_>| write(chunk, out);
-            self.send_grown_objects(&mut Sink { to, record, pen: &mut pen, count: 1 });
+            self.send_grown_objects(&mut ChunkSink { to, record, pen: &mut pen, count: 1 });
             self.pen = pen;
         }
         self.answered.clear();

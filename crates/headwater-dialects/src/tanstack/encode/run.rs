@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use headwater_protocol::{ErrorEvent, ErrorInfo, Event, FinishReason, RunFinished, RunWaiting, Usage};
 
-use super::{Encoder, End, Sink};
+use super::{ChunkSink, End, TanstackEncoder};
 use crate::tanstack::chunk::{Chunk, Done, ErrorBody, Failure, TokenUsage};
 
-impl Encoder {
-    pub(super) fn run_end(&mut self, sink: &mut Sink<'_>) {
+impl TanstackEncoder {
+    pub(super) fn run_end(&mut self, sink: &mut ChunkSink<'_>) {
         self.send_grown_objects(sink);
         match &sink.record.event {
             Event::RunWaiting(RunWaiting { tool_calls, .. }) => self.tell_asked(sink, tool_calls),
@@ -31,7 +31,7 @@ impl Encoder {
         }
     }
 
-    fn done(&mut self, sink: &mut Sink<'_>, reason: Option<&'static str>, usage: Option<&Usage>) {
+    fn done(&mut self, sink: &mut ChunkSink<'_>, reason: Option<&'static str>, usage: Option<&Usage>) {
         self.end = End::Ended;
         self.page.turn_is_open = false;
         let (to, base) = sink.next();
@@ -39,7 +39,7 @@ impl Encoder {
         to(&Chunk::Done(Done { finish_reason, usage: usage.map(tokens), ..Done::at(base) }));
     }
 
-    fn failed(&mut self, sink: &mut Sink<'_>, error: &ErrorInfo) {
+    fn failed(&mut self, sink: &mut ChunkSink<'_>, error: &ErrorInfo) {
         self.end = End::Failed;
         let (to, base) = sink.next();
         let error = ErrorBody {

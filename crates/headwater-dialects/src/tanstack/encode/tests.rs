@@ -46,7 +46,7 @@ fn finished() -> Event {
 
 /// What the page reads of the events, one line per known chunk.
 fn page(options: &EncodeOptions, events: &[Event]) -> Vec<String> {
-    let mut encoder = Encoder::new(options);
+    let mut encoder = TanstackEncoder::new(options);
     let mut seen = Vec::new();
     for event in events {
         encoder.chunks(&Record::new(0, event.clone()), &mut |chunk| seen.extend(line(chunk)));
@@ -84,7 +84,7 @@ fn compact(events: &[Event]) -> Vec<String> {
 
 #[test]
 fn the_bytes_are_those_that_the_clients_reader_takes() {
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Sse);
     let started = RunStarted { model: Some("gpt-4".into()), ..RunStarted::default() };
     encoder.record(&Record::new(0, Event::RunStarted(started)).at(5), &mut out);
@@ -176,7 +176,7 @@ fn an_empty_delta_is_not_for_the_page() {
 }
 
 #[test]
-fn what_is_asked_of_the_page_comes_after_the_turn() {
+fn requests_to_the_page_come_after_the_turn() {
     let events = [
         ready("c1", Executor::Client),
         ready("c2", Executor::Server),
@@ -215,7 +215,7 @@ fn an_id_that_comes_again_gets_another_name() {
 #[test]
 fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
     let options = EncodeOptions { seam: "\n---\n".into(), ..EncodeOptions::default() };
-    let mut encoder = Encoder::new(&options);
+    let mut encoder = TanstackEncoder::new(&options);
     let mut seen = Vec::new();
     let records = [
         ("a1", text("dead")),
@@ -231,7 +231,7 @@ fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
         r#"text "dead""#,
         "call c ",
         "done tool_calls",
-        r#"result c {"error":"the call was taken back"}"#,
+        r#"result c {"error":"the call was retracted"}"#,
         r#"text "\n---\n" of """#,
         r#"text "alive""#,
     ];
@@ -249,7 +249,7 @@ fn nothing_follows_an_error() {
 
 /// What the page reads of a run that takes several responses.
 fn responses(all: &[&[Event]]) -> Vec<Vec<String>> {
-    let mut encoder = Encoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
     let mut out = FrameWriter::new(Framing::Sse);
     let told = all.iter().map(|events| {
         let mut seen = Vec::new();
@@ -330,7 +330,7 @@ fn the_page_executes_nothing_before_a_person_allowed_it() {
 }
 
 #[test]
-fn a_page_that_comes_back_is_asked_for_what_is_open_and_nothing_else() {
+fn reconnecting_page_gets_open_requests_and_nothing_else() {
     let mut state = RunState::with_rules(crate::reader("tanstack").unwrap().rules());
     let events = [
         ready("s", Executor::Server),
@@ -342,7 +342,7 @@ fn a_page_that_comes_back_is_asked_for_what_is_open_and_nothing_else() {
         waiting(&["c2"]),
     ];
     events.into_iter().for_each(|event| state.apply(&Record::new(0, event)).unwrap());
-    let mut encoder = Encoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
     let mut out = FrameWriter::new(Framing::Ndjson);
     encoder.reentry(&state, &mut out);
     for event in [output("c2"), output("s"), finished()] {
@@ -384,7 +384,7 @@ fn messages_of_others_are_not_shown() {
 
 #[test]
 fn event_without_a_chunk_is_not_sent() {
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::default());
     let hidden = [
         Event::Unknown(UnknownEvent::new("weird", json!({ "type": "weird", "x": 1 }))),
         Event::StepStarted { name: None },
@@ -445,12 +445,12 @@ fn object_does_not_keep_a_page_from_answering() {
 }
 
 #[test]
-fn object_is_whole_for_a_page_that_comes_back() {
+fn object_is_whole_for_a_reconnecting_page() {
     let mut state = RunState::default();
     for row in 0..3 {
         state.apply(&Record::new(0, update(StructuredOp::append("rows", [row])))).unwrap();
     }
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Ndjson);
     encoder.reentry(&state, &mut out);
     let text = String::from_utf8_lossy(out.bytes());
@@ -459,7 +459,7 @@ fn object_is_whole_for_a_page_that_comes_back() {
 
 #[test]
 fn delta_is_written_as_its_chunk_serialises() {
-    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut encoder = TanstackEncoder::new(&EncodeOptions::default());
     let delta = Event::ToolInputDelta(ToolInputDelta::new("c", "{\"a"));
     for event in [text("é\n\"\u{0}"), start("c"), delta, text("B")] {
         encoder.chunks(&Record::new(0, event).at(1), &mut |chunk| {

@@ -8,11 +8,11 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::{Encoder, Sink};
+use super::{ChunkSink, TanstackEncoder};
 use crate::tanstack::chunk::{Call, Chunk, Done, Function, ToolCall as Piece, ToolResult};
 
-impl Encoder {
-    pub(super) fn tool(&mut self, sink: &mut Sink<'_>) {
+impl TanstackEncoder {
+    pub(super) fn tool(&mut self, sink: &mut ChunkSink<'_>) {
         let record = sink.record;
         let attempt = record.origin.attempt.as_ref();
         match &record.event {
@@ -43,7 +43,7 @@ impl Encoder {
     }
 
     /// Sends a chunk of a call.
-    pub(super) fn piece(&mut self, sink: &mut Sink<'_>, at: usize, arguments: &str) {
+    pub(super) fn piece(&mut self, sink: &mut ChunkSink<'_>, at: usize, arguments: &str) {
         let Some(call) = self.calls.get(at) else { return };
         if !call.is_shown {
             call.is_shown = true;
@@ -66,7 +66,7 @@ impl Encoder {
         }));
     }
 
-    fn input_delta(&mut self, sink: &mut Sink<'_>, call: &ToolCallId, delta: &str) {
+    fn input_delta(&mut self, sink: &mut ChunkSink<'_>, call: &ToolCallId, delta: &str) {
         let at = match self.calls.find(call) {
             Some(at) => at,
             None => self.calls.begin(call, "", sink.record.origin.attempt.as_ref()),
@@ -81,7 +81,7 @@ impl Encoder {
         self.piece(sink, at, delta);
     }
 
-    fn input(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) {
+    fn input(&mut self, sink: &mut ChunkSink<'_>, tool: &ToolCall, input: Option<&Value>) {
         let known = self.calls.find(&tool.call).and_then(|at| self.calls.get(at));
         if known.is_some_and(|call| !call.is_settled && (call.is_complete || call.is_asked)) {
             return;
@@ -101,7 +101,7 @@ impl Encoder {
         }
     }
 
-    fn begin_or_go_on(&mut self, sink: &Sink<'_>, tool: &ToolCall) -> usize {
+    fn begin_or_go_on(&mut self, sink: &ChunkSink<'_>, tool: &ToolCall) -> usize {
         let open = self.calls.find(&tool.call);
         let open = open.filter(|&at| {
             self.calls.get(at).is_some_and(|call| call.is_shown && !call.is_complete && !call.is_settled)
@@ -110,7 +110,7 @@ impl Encoder {
     }
 
     /// Ensures that the page shows the call and its whole input.
-    pub(super) fn show(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
+    pub(super) fn show(&mut self, sink: &mut ChunkSink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
         let known = self.calls.find(&tool.call);
         let shown = known.filter(|&at| {
             self.calls.get(at).is_some_and(|call| {
@@ -126,7 +126,7 @@ impl Encoder {
         at
     }
 
-    fn result(&mut self, sink: &mut Sink<'_>, id: &ToolCallId) {
+    fn result(&mut self, sink: &mut ChunkSink<'_>, id: &ToolCallId) {
         let at = self.calls.find(id);
         let is_shown = at.and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown);
         // A call of an earlier response: nothing could keep the text from being repeated.
@@ -146,7 +146,7 @@ impl Encoder {
         }
     }
 
-    pub(super) fn output(&mut self, sink: &mut Sink<'_>, at: usize, content: String) {
+    pub(super) fn output(&mut self, sink: &mut ChunkSink<'_>, at: usize, content: String) {
         let is_first = self.calls.get(at).is_some_and(|call| !std::mem::replace(&mut call.has_output, true));
         if is_first {
             if self.page.would_repeat() {
@@ -167,7 +167,7 @@ impl Encoder {
     }
 
     /// Ends the model's turn.
-    pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
+    pub(super) fn settle(&mut self, sink: &mut ChunkSink<'_>) {
         if std::mem::take(&mut self.page.turn_is_open) {
             self.page.turn_is_over = true;
             let (to, base) = sink.next();
@@ -177,20 +177,20 @@ impl Encoder {
     }
 
     /// The page cannot remove a call, so it shows its end.
-    pub(super) fn retract(&mut self, sink: &mut Sink<'_>, attempt: &AttemptId) {
+    pub(super) fn retract(&mut self, sink: &mut ChunkSink<'_>, attempt: &AttemptId) {
         let dead = self.calls.retract(attempt);
         if !dead.is_empty() {
             self.settle(sink);
         }
         for at in dead {
             if self.calls.get(at).is_some_and(|call| call.is_shown) {
-                self.output(sink, at, failure("the call was taken back"));
+                self.output(sink, at, failure("the call was retracted"));
             }
         }
     }
 
     /// Asks a question: a client tool call with the id of the request.
-    pub(super) fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt) {
+    pub(super) fn ask(&mut self, sink: &mut ChunkSink<'_>, question: &Interrupt) {
         let input = question.to_tool_input();
         let at = self.calls.begin(&question.request.as_str().into(), ASK_USER, None);
         self.piece(sink, at, &input.to_string());
@@ -200,7 +200,7 @@ impl Encoder {
         self.calls.wait(at, Some(input));
     }
 
-    fn answer(&mut self, sink: &mut Sink<'_>, request: &str) {
+    fn answer(&mut self, sink: &mut ChunkSink<'_>, request: &str) {
         let call = ToolCallId::from(request);
         let asked = self.calls.find(&call).and_then(|at| self.calls.get(at));
         // One asked in an earlier response has its answer there.

@@ -56,13 +56,13 @@ pub(super) struct RecordedResponse {
 pub(super) struct RecordedPiece {
     pub(super) at: u64,
     #[serde(flatten)]
-    pub(super) bytes: Content,
+    pub(super) bytes: BodyBytes,
 }
 
 /// Bytes, stored as text if they are UTF-8.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Content {
+pub(super) enum BodyBytes {
     Text(String),
     Base64(String),
 }
@@ -79,7 +79,7 @@ pub(super) enum BodyEnd {
     Left,
 }
 
-impl Content {
+impl BodyBytes {
     pub(super) fn new(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),

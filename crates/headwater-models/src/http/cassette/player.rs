@@ -18,7 +18,7 @@ use super::{
     diff::{Difference, abbreviate, differences},
     file::{BodyEnd, ENDING, Exchange, RecordedRequest},
 };
-use crate::{ModelError, ModelErrorKind, http::transport::Reply, wire::EncodedRequest};
+use crate::{ModelError, ModelErrorKind, http::reply::HttpReply, wire::EncodedRequest};
 
 /// Answers requests from the exchanges of a folder. The n-th identical request gets the n-th recorded
 /// response, or the last one when there are no more.
@@ -88,7 +88,7 @@ impl Player {
         &self,
         provider: &str,
         encoded: &EncodedRequest,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<HttpReply, ModelError> {
         let asked = RecordedRequest::new(encoded);
         let same =
             |exchange: &Exchange| exchange.request.path == asked.path && exchange.request.body == asked.body;
@@ -126,7 +126,7 @@ impl Player {
             begun: self.timed.then(Instant::now),
             wait: None,
         };
-        Ok(Reply {
+        Ok(HttpReply {
             status: exchange.response.status,
             headers: exchange.response.headers.clone(),
             body: Box::pin(played),

@@ -14,11 +14,11 @@ use futures_core::Stream;
 use tokio::time::Instant;
 
 use super::file::{
-    BodyEnd, Content, ENDING, Exchange, FORMAT, RecordedPiece, RecordedRequest, RecordedResponse,
+    BodyBytes, BodyEnd, ENDING, Exchange, FORMAT, RecordedPiece, RecordedRequest, RecordedResponse,
 };
 use crate::{
     ModelError, ModelErrorKind,
-    http::transport::{Body, Reply},
+    http::reply::{Body, HttpReply},
 };
 
 /// Response headers that are recorded. All others may hold secrets.
@@ -160,11 +160,11 @@ pub(in crate::http) struct Recording {
 
 impl Recording {
     /// Records the head of a response, and its body as it is read.
-    pub(in crate::http) fn of(mut self, reply: Reply) -> Reply {
+    pub(in crate::http) fn of(mut self, reply: HttpReply) -> HttpReply {
         self.exchange.response.status = reply.status;
         let kept = reply.headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()));
         self.exchange.response.headers = kept.cloned().collect();
-        Reply { body: Box::pin(RecordingBody { recording: self, body: reply.body }), ..reply }
+        HttpReply { body: Box::pin(RecordingBody { recording: self, body: reply.body }), ..reply }
     }
 
     fn piece(&mut self, bytes: &Bytes) {
@@ -173,9 +173,9 @@ impl Recording {
             return;
         }
         let at = self.begun.elapsed().as_millis() as u64;
-        let content = match (Content::new(bytes), &self.key) {
-            (Content::Text(text), Some(key)) if key.len() >= SHORTEST_KEY => {
-                Content::Text(text.replace(key, REMOVED))
+        let content = match (BodyBytes::new(bytes), &self.key) {
+            (BodyBytes::Text(text), Some(key)) if key.len() >= SHORTEST_KEY => {
+                BodyBytes::Text(text.replace(key, REMOVED))
             }
             (content, _) => content,
         };

@@ -10,8 +10,8 @@ use crate::{
     ModelError, ModelEvent,
     wire::{
         failure,
-        read::{given, items, metadata, number, owned, text},
-        sink::{Ending, OpenToolCall, Sink},
+        json_access::{given, items, metadata, number, owned, text},
+        sink::{AnswerEnd, EventSink, OpenToolCall},
     },
 };
 
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(in crate::wire) struct AnthropicAnswer {
     message: Option<String>,
-    blocks: BTreeMap<u64, OpenBlock>,
+    blocks: BTreeMap<u64, AnthropicBlock>,
     /// Part numbers of the calls that the provider runs itself, by call id.
     executed: BTreeMap<String, u32>,
     usage: Map<String, Value>,
@@ -29,7 +29,7 @@ pub(in crate::wire) struct AnthropicAnswer {
 }
 
 #[derive(Debug)]
-enum OpenBlock {
+enum AnthropicBlock {
     Text {
         part: u32,
         citations: Vec<Value>,
@@ -70,7 +70,7 @@ struct StopFacts {
 }
 
 impl AnthropicAnswer {
-    pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let index = number(event, "/index").unwrap_or_default();
         match text(event, "type") {
             Some("message_start") => {
@@ -141,7 +141,7 @@ impl AnthropicAnswer {
     }
 
     /// Decodes a message without streaming.
-    pub(in crate::wire) fn whole(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn whole(&mut self, message: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         if text(message, "type") != Some("message") {
             return Err(sink.malformed("the answer is not a message"));
         }
@@ -155,7 +155,7 @@ impl AnthropicAnswer {
         Ok(())
     }
 
-    fn start(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn start(&mut self, message: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let id = owned(message, "id");
         if let Some(open) = &self.message {
             let second = id.as_deref().unwrap_or("without an id");
@@ -169,7 +169,7 @@ impl AnthropicAnswer {
     }
 
     /// Decodes the blocks contained in the message itself.
-    fn content(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn content(&mut self, message: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         for block in items(message, "content") {
             let block = self.block(block, sink)?;
             self.end_block(block, sink);
@@ -177,30 +177,30 @@ impl AnthropicAnswer {
         Ok(())
     }
 
-    fn block(&mut self, block: &Value, sink: &mut Sink) -> Result<OpenBlock, ModelError> {
+    fn block(&mut self, block: &Value, sink: &mut EventSink) -> Result<AnthropicBlock, ModelError> {
         Ok(match text(block, "type").unwrap_or_default() {
             "text" => {
                 let part = sink.text_start(None);
                 sink.text(part, text(block, "text").unwrap_or_default());
                 let citations = items(block, "citations").to_vec();
-                OpenBlock::Text { part, citations, kind: "text" }
+                AnthropicBlock::Text { part, citations, kind: "text" }
             }
             // A summary of the earlier conversation. It is sent back like the text that it replaces.
             "compaction" => {
                 let part = sink.text_start(metadata(sink.provider(), [("type", Some("compaction".into()))]));
                 sink.text(part, text(block, "content").unwrap_or_default());
-                OpenBlock::Text { part, citations: Vec::new(), kind: "compaction" }
+                AnthropicBlock::Text { part, citations: Vec::new(), kind: "compaction" }
             }
             "thinking" => {
                 let part = sink.reasoning_start(None);
                 sink.reasoning(part, text(block, "thinking").unwrap_or_default());
-                OpenBlock::Thinking { part, signature: owned(block, "signature").unwrap_or_default() }
+                AnthropicBlock::Thinking { part, signature: owned(block, "signature").unwrap_or_default() }
             }
             "redacted_thinking" => {
                 let redacted = metadata(sink.provider(), [("redactedData", block.get("data").cloned())]);
                 let part = sink.reasoning_start(redacted.clone());
                 sink.reasoning_end(part, redacted);
-                OpenBlock::Done
+                AnthropicBlock::Done
             }
             kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => {
                 let (Some(id), Some(name)) = (text(block, "id"), text(block, "name")) else {
@@ -221,7 +221,7 @@ impl AnthropicAnswer {
                     server: given(block, "server_name").cloned(),
                     caller: given(block, "caller").cloned(),
                 });
-                OpenBlock::Call {
+                AnthropicBlock::Call {
                     call,
                     input: input.cloned(),
                     mark: kind_of_code.map(KindMarker::new),
@@ -230,17 +230,17 @@ impl AnthropicAnswer {
             }
             kind if kind.ends_with("_tool_result") => {
                 self.result(kind, block, sink);
-                OpenBlock::Done
+                AnthropicBlock::Done
             }
             other => {
                 sink.unknown(format!("content.{other}"), block.clone());
-                OpenBlock::Done
+                AnthropicBlock::Done
             }
         })
     }
 
     /// The result of a tool that the provider ran.
-    fn result(&mut self, kind: &str, block: &Value, sink: &mut Sink) {
+    fn result(&mut self, kind: &str, block: &Value, sink: &mut EventSink) {
         let id = text(block, "tool_use_id").unwrap_or_default();
         let content = block.get("content").cloned().unwrap_or_default();
         let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or(false)
@@ -261,9 +261,9 @@ impl AnthropicAnswer {
         }
     }
 
-    fn end_block(&mut self, block: OpenBlock, sink: &mut Sink) {
+    fn end_block(&mut self, block: AnthropicBlock, sink: &mut EventSink) {
         match block {
-            OpenBlock::Text { part, citations, kind } => {
+            AnthropicBlock::Text { part, citations, kind } => {
                 for citation in &citations {
                     cite(citation, sink);
                 }
@@ -272,11 +272,11 @@ impl AnthropicAnswer {
                 let metadata = metadata(sink.provider(), [("type", kind), ("citations", citations)]);
                 sink.text_end(part, metadata);
             }
-            OpenBlock::Thinking { part, signature } => {
+            AnthropicBlock::Thinking { part, signature } => {
                 let signature = (!signature.is_empty()).then_some(Value::String(signature));
                 sink.reasoning_end(part, metadata(sink.provider(), [("signature", signature)]));
             }
-            OpenBlock::Call { mut call, input, mut mark, facts } => {
+            AnthropicBlock::Call { mut call, input, mut mark, facts } => {
                 // The input comes at the start or in deltas; deltas take precedence.
                 if !call.has_input() && (input.is_some() || mark.is_some()) {
                     let input = input.map_or_else(|| "{}".to_owned(), |input| input.to_string());
@@ -291,7 +291,7 @@ impl AnthropicAnswer {
                 ];
                 sink.call_end(call, metadata(sink.provider(), fields));
             }
-            OpenBlock::Done => {}
+            AnthropicBlock::Done => {}
         }
     }
 
@@ -320,7 +320,7 @@ impl AnthropicAnswer {
         }
     }
 
-    fn finish(&mut self, sink: &mut Sink) {
+    fn finish(&mut self, sink: &mut EventSink) {
         for (_, block) in std::mem::take(&mut self.blocks) {
             self.end_block(block, sink);
         }
@@ -340,7 +340,7 @@ impl AnthropicAnswer {
             ("container", self.stop.container.take()),
             ("contextManagement", self.stop.context.take()),
         ];
-        let ending = Ending {
+        let ending = AnswerEnd {
             raw_reason: raw,
             usage: usage_of(&raw_usage),
             metadata: metadata(sink.provider(), fields),
@@ -350,8 +350,8 @@ impl AnthropicAnswer {
     }
 }
 
-impl OpenBlock {
-    fn delta(&mut self, delta: &Value, sink: &mut Sink) {
+impl AnthropicBlock {
+    fn delta(&mut self, delta: &Value, sink: &mut EventSink) {
         match (text(delta, "type").unwrap_or_default(), self) {
             ("text_delta", Self::Text { part, .. }) => {
                 sink.text(*part, text(delta, "text").unwrap_or_default());
@@ -383,7 +383,7 @@ impl OpenBlock {
 }
 
 /// Cites a passage of a document. Web pages were already reported with the search result.
-fn cite(citation: &Value, sink: &mut Sink) {
+fn cite(citation: &Value, sink: &mut EventSink) {
     if text(citation, "type") == Some("web_search_result_location") {
         return;
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::wire::read::{given, text};
+use crate::wire::json_access::{given, text};
 
 /// Maximum array length: a larger index could exhaust memory with a few bytes.
 const LARGEST_ARRAY: usize = 10_000;

@@ -10,8 +10,8 @@ use crate::{
     ModelError, ModelEvent,
     wire::{
         failure,
-        read::{given, items, metadata, number, owned, text},
-        sink::{Ending, Sink},
+        json_access::{given, items, metadata, number, owned, text},
+        sink::{AnswerEnd, EventSink},
     },
 };
 
@@ -49,7 +49,7 @@ struct PartialCall {
 }
 
 impl GoogleAnswer {
-    pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         if let Some(error) = failure::in_body(sink.provider(), chunk) {
             return Err(error);
         }
@@ -106,7 +106,7 @@ impl GoogleAnswer {
     }
 
     /// Ends the stream. Gemini has no end marker; the finish reason must have come.
-    pub(in crate::wire) fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn end(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         let Some(raw) = self.reason.take() else {
             return Err(sink.cut());
         };
@@ -124,7 +124,7 @@ impl GoogleAnswer {
         let extra = mem::take(&mut self.extra);
         let metadata = (!extra.is_empty())
             .then(|| Value::Object(Map::from_iter([(sink.provider().to_owned(), Value::Object(extra))])));
-        let ending = Ending {
+        let ending = AnswerEnd {
             raw_reason: Some(raw),
             usage: self.usage.as_ref().map(usage_of).unwrap_or_default(),
             raw_usage: self.usage.take(),
@@ -134,7 +134,7 @@ impl GoogleAnswer {
         Ok(())
     }
 
-    fn part(&mut self, part: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn part(&mut self, part: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let signature = given(part, "thoughtSignature").cloned();
         if let Some(call) = given(part, "functionCall") {
             return self.call(call, signature, sink);
@@ -183,7 +183,7 @@ impl GoogleAnswer {
         Ok(())
     }
 
-    fn say(&mut self, content: &str, is_thought: bool, signature: Option<Value>, sink: &mut Sink) {
+    fn say(&mut self, content: &str, is_thought: bool, signature: Option<Value>, sink: &mut EventSink) {
         let at = match self.open {
             GoogleOpenPart::Text(at) if !is_thought => at,
             GoogleOpenPart::Reasoning(at) if is_thought => at,
@@ -209,7 +209,7 @@ impl GoogleAnswer {
         }
     }
 
-    fn close(&mut self, sink: &mut Sink) {
+    fn close(&mut self, sink: &mut EventSink) {
         let metadata = signed(sink, self.signature.take());
         match mem::take(&mut self.open) {
             GoogleOpenPart::Nothing => {}
@@ -219,7 +219,12 @@ impl GoogleAnswer {
     }
 
     /// Handles a call, complete or partial.
-    fn call(&mut self, call: &Value, signature: Option<Value>, sink: &mut Sink) -> Result<(), ModelError> {
+    fn call(
+        &mut self,
+        call: &Value,
+        signature: Option<Value>,
+        sink: &mut EventSink,
+    ) -> Result<(), ModelError> {
         self.close(sink);
         let will_continue = call.get("willContinue").and_then(Value::as_bool).unwrap_or(false);
         if let Some(name) = owned(call, "name") {
@@ -240,7 +245,7 @@ impl GoogleAnswer {
     }
 
     /// Arguments come by path in any order, so the call is emitted only when all have arrived.
-    fn end_call(&mut self, sink: &mut Sink) {
+    fn end_call(&mut self, sink: &mut EventSink) {
         if let Some(call) = self.call.take() {
             self.has_calls = true;
             let input = if call.arguments.is_null() { String::new() } else { call.arguments.to_string() };
@@ -249,7 +254,14 @@ impl GoogleAnswer {
         }
     }
 
-    fn result(&mut self, id: Option<&str>, output: &Value, is_error: bool, part: &Value, sink: &mut Sink) {
+    fn result(
+        &mut self,
+        id: Option<&str>,
+        output: &Value,
+        is_error: bool,
+        part: &Value,
+        sink: &mut EventSink,
+    ) {
         let call = self.executed.iter().rfind(|(call, _)| call.as_deref() == id);
         match call {
             Some((_, at)) => {
@@ -259,7 +271,7 @@ impl GoogleAnswer {
         }
     }
 
-    fn ground(&mut self, grounding: &Value, sink: &mut Sink) {
+    fn ground(&mut self, grounding: &Value, sink: &mut EventSink) {
         for chunk in items(grounding, "groundingChunks") {
             let page = ["web", "maps", "image", "retrievedContext"].iter().find_map(|key| given(chunk, key));
             let Some(page) = page else { continue };
@@ -287,7 +299,7 @@ impl GoogleAnswer {
     }
 }
 
-fn signed(sink: &Sink, signature: Option<Value>) -> Option<Value> {
+fn signed(sink: &EventSink, signature: Option<Value>) -> Option<Value> {
     metadata(sink.provider(), [("thoughtSignature", signature)])
 }
 

@@ -5,13 +5,13 @@ use std::mem;
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::{Value, json};
 
-use super::quick;
+use super::fast_path;
 use crate::{
     ModelError, ModelEvent,
     wire::{
         failure,
-        read::{self, given, items, metadata, number, owned, text},
-        sink::{Ending, OpenToolCall, Sink},
+        json_access::{self, given, items, metadata, number, owned, text},
+        sink::{AnswerEnd, EventSink, OpenToolCall},
     },
 };
 
@@ -67,7 +67,7 @@ struct Extra {
 }
 
 impl ChatAnswer {
-    pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn event(&mut self, chunk: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         if let Some(error) = failure::in_body(sink.provider(), chunk) {
             return Err(error);
         }
@@ -105,11 +105,11 @@ impl ChatAnswer {
 
     /// Fast path for a chunk with only text or reasoning; returns whether it applied. The first chunk of an
     /// answer takes the full path, because it has metadata.
-    pub(in crate::wire) fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
+    pub(in crate::wire) fn quick(&mut self, data: &str, sink: &mut EventSink) -> bool {
         if !sink.is_started() {
             return false;
         }
-        let Some(chunk) = quick::read(data) else { return false };
+        let Some(chunk) = fast_path::read(data) else { return false };
         let is_new = (chunk.has_tier && self.extra.service_tier.is_none())
             || (chunk.has_fingerprint && self.extra.system_fingerprint.is_none());
         if is_new {
@@ -127,12 +127,12 @@ impl ChatAnswer {
     }
 
     /// Handles the end marker of the stream.
-    pub(in crate::wire) fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn done(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         if sink.is_started() { self.finish(sink) } else { Err(sink.empty()) }
     }
 
     /// Ends the stream. Some providers send no end marker, but all send a finish reason.
-    pub(in crate::wire) fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn end(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         if self.reason.is_some() { self.finish(sink) } else { Err(sink.cut()) }
     }
 
@@ -153,7 +153,7 @@ impl ChatAnswer {
         }
     }
 
-    fn message(&mut self, message: &Value, sink: &mut Sink) {
+    fn message(&mut self, message: &Value, sink: &mut EventSink) {
         // Both names are in use, and some providers send both with the same text.
         if let Some(thought) = text(message, "reasoning_content").or_else(|| text(message, "reasoning")) {
             self.reasoning(thought, sink);
@@ -182,7 +182,7 @@ impl ChatAnswer {
     }
 
     /// Handles an element of a content array, as Mistral sends it.
-    fn part(&mut self, part: &Value, sink: &mut Sink) {
+    fn part(&mut self, part: &Value, sink: &mut EventSink) {
         match text(part, "type") {
             Some("text") => self.text(text(part, "text").unwrap_or_default(), sink),
             Some("thinking") => {
@@ -195,7 +195,7 @@ impl ChatAnswer {
         }
     }
 
-    fn text(&mut self, delta: &str, sink: &mut Sink) {
+    fn text(&mut self, delta: &str, sink: &mut EventSink) {
         if delta.is_empty() {
             return;
         }
@@ -210,7 +210,7 @@ impl ChatAnswer {
         sink.text(part, delta);
     }
 
-    fn reasoning(&mut self, delta: &str, sink: &mut Sink) {
+    fn reasoning(&mut self, delta: &str, sink: &mut EventSink) {
         if delta.is_empty() {
             return;
         }
@@ -225,7 +225,7 @@ impl ChatAnswer {
         sink.reasoning(part, delta);
     }
 
-    fn close(&mut self, sink: &mut Sink) {
+    fn close(&mut self, sink: &mut EventSink) {
         match mem::take(&mut self.open) {
             ChatOpenPart::Nothing => {}
             ChatOpenPart::Text(part) => sink.text_end(part, None),
@@ -233,7 +233,7 @@ impl ChatAnswer {
         }
     }
 
-    fn call(&mut self, position: usize, delta: &Value, sink: &mut Sink) {
+    fn call(&mut self, position: usize, delta: &Value, sink: &mut EventSink) {
         self.close(sink);
         let index = number(delta, "/index").unwrap_or(position as u64);
         let id = text(delta, "id");
@@ -251,7 +251,7 @@ impl ChatAnswer {
         };
         if let Some(signature) = delta.pointer("/extra_content/google/thought_signature") {
             let fields = [("thoughtSignature", Some(signature.clone()))];
-            call.metadata = read::metadata(sink.provider(), fields);
+            call.metadata = json_access::metadata(sink.provider(), fields);
         }
         let function = delta.get("function").unwrap_or(&Value::Null);
         if call.call.is_none()
@@ -273,7 +273,7 @@ impl ChatAnswer {
         }
     }
 
-    fn finish(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+    fn finish(&mut self, sink: &mut EventSink) -> Result<(), ModelError> {
         self.close(sink);
         let has_calls = !self.calls.is_empty();
         for call in mem::take(&mut self.calls) {
@@ -301,7 +301,7 @@ impl ChatAnswer {
             ("systemFingerprint", self.extra.system_fingerprint.take()),
             ("logprobs", (!logprobs.is_empty()).then_some(Value::Array(logprobs))),
         ];
-        let ending = Ending {
+        let ending = AnswerEnd {
             raw_reason: self.reason.take(),
             usage: self.usage.as_ref().map(usage_of).unwrap_or_default(),
             raw_usage: self.usage.take(),
@@ -324,7 +324,7 @@ fn usage_of(usage: &Value) -> Usage {
     }
 }
 
-fn annotate(annotation: &Value, sink: &mut Sink) {
+fn annotate(annotation: &Value, sink: &mut EventSink) {
     match annotation.get("url_citation") {
         Some(citation) if text(citation, "url").is_some() => {
             let place =

@@ -3,7 +3,7 @@
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use super::dialect::{Dialect, Effort, Thoughts};
+use super::quirks::{ChatQuirks, Effort, Thoughts};
 use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
     ToolChoice,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(in crate::wire) fn encode(
-    dialect: &Dialect,
+    dialect: &ChatQuirks,
     request: &ModelRequest,
     settings: &Settings,
 ) -> Result<EncodedRequest, ModelError> {
@@ -98,7 +98,7 @@ pub(in crate::wire) fn encode(
 }
 
 fn write_turn(
-    dialect: &Dialect,
+    dialect: &ChatQuirks,
     message: &ModelMessage,
     turns: &mut Vec<Value>,
     draft: &mut Draft<'_>,
@@ -134,7 +134,7 @@ fn write_turn(
     Ok(())
 }
 
-fn write_part(dialect: &Dialect, part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError> {
+fn write_part(dialect: &ChatQuirks, part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError> {
     match part {
         ContentPart::Text { text, .. } => Ok(json!({ "type": "text", "text": text })),
         ContentPart::File { media_type, filename, data, provider_options } => {
@@ -178,7 +178,7 @@ fn write_part(dialect: &Dialect, part: &ContentPart, draft: &Draft<'_>) -> Resul
     }
 }
 
-fn write_answer(dialect: &Dialect, content: &[ContentPart], draft: &mut Draft<'_>) -> Value {
+fn write_answer(dialect: &ChatQuirks, content: &[ContentPart], draft: &mut Draft<'_>) -> Value {
     let (mut text, mut thoughts, mut calls) = (String::new(), String::new(), Vec::new());
     for part in content {
         match part {
@@ -247,7 +247,7 @@ fn write_tool(tool: &ToolSpec, draft: &Draft<'_>) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-fn write_choice(dialect: &Dialect, choice: &ToolChoice, draft: &mut Draft<'_>) {
+fn write_choice(dialect: &ChatQuirks, choice: &ToolChoice, draft: &mut Draft<'_>) {
     if !dialect.has_tool_choice {
         if *choice == ToolChoice::None {
             draft.body.shift_remove("tools");
@@ -265,7 +265,7 @@ fn write_choice(dialect: &Dialect, choice: &ToolChoice, draft: &mut Draft<'_>) {
     draft.set("tool_choice", choice);
 }
 
-fn write_reasoning(dialect: &Dialect, reasoning: &ReasoningOptions, draft: &mut Draft<'_>) {
+fn write_reasoning(dialect: &ChatQuirks, reasoning: &ReasoningOptions, draft: &mut Draft<'_>) {
     let ReasoningOptions { effort, max_tokens } = reasoning;
     if max_tokens.is_some() {
         draft.warn("reasoning.max_tokens", "ignored: this provider accepts only an effort level");
@@ -295,7 +295,7 @@ fn write_reasoning(dialect: &Dialect, reasoning: &ReasoningOptions, draft: &mut 
 }
 
 /// A call id that the provider accepts. An id of another provider is replaced by a hash of it.
-fn call_id(dialect: &Dialect, id: &str) -> String {
+fn call_id(dialect: &ChatQuirks, id: &str) -> String {
     let is_short = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !dialect.has_short_ids || is_short {
         return id.to_owned();

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     ModelError, ModelEvent,
     wire::{
-        read::{given, items, metadata, number, owned, text},
-        sink::{Ending, OpenToolCall, Sink},
+        json_access::{given, items, metadata, number, owned, text},
+        sink::{AnswerEnd, EventSink, OpenToolCall},
     },
 };
 
@@ -58,7 +58,7 @@ enum ItemKind {
 }
 
 impl ResponsesAnswer {
-    pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let kind = text(event, "type").unwrap_or_default();
         match kind {
             "response.created" => {
@@ -124,7 +124,11 @@ impl ResponsesAnswer {
     }
 
     /// Decodes a response without streaming.
-    pub(in crate::wire) fn whole(&mut self, response: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    pub(in crate::wire) fn whole(
+        &mut self,
+        response: &Value,
+        sink: &mut EventSink,
+    ) -> Result<(), ModelError> {
         if response.get("output").is_none() {
             return Err(sink.malformed("the answer is not a response: it has no output"));
         }
@@ -156,7 +160,7 @@ impl ResponsesAnswer {
     }
 
     /// The message of an event. Opens it if its start event is missing.
-    fn message(&mut self, event: &Value, sink: &mut Sink) -> Option<&mut ItemKind> {
+    fn message(&mut self, event: &Value, sink: &mut EventSink) -> Option<&mut ItemKind> {
         let is_message =
             |at: &usize| matches!(self.items.get(*at), Some(OpenItem { kind: ItemKind::Message { .. }, .. }));
         let at = self.position(event).filter(is_message).unwrap_or_else(|| {
@@ -168,7 +172,7 @@ impl ResponsesAnswer {
         Some(&mut self.items.get_mut(at)?.kind)
     }
 
-    fn added(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn added(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let item = event.get("item").unwrap_or(&Value::Null);
         let kind = match text(item, "type").unwrap_or_default() {
             "message" => ItemKind::Message { part: sink.text_start(None), has_text: false, annotations: 0 },
@@ -187,7 +191,7 @@ impl ResponsesAnswer {
         Ok(())
     }
 
-    fn summary(&mut self, event: &Value, sink: &mut Sink) {
+    fn summary(&mut self, event: &Value, sink: &mut EventSink) {
         let number = number(event, "/summary_index").unwrap_or_default();
         if let Some(OpenItem { kind: ItemKind::Reasoning { part, summary, .. }, id, .. }) = self.find(event)
             && number > *summary
@@ -199,7 +203,7 @@ impl ResponsesAnswer {
         }
     }
 
-    fn done(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+    fn done(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         if self.find(event).is_none() {
             self.added(event, sink)?;
         }
@@ -250,7 +254,14 @@ impl ResponsesAnswer {
     }
 
     /// Emits the content of a message that was not streamed.
-    fn end_message(&mut self, part: u32, has_text: bool, annotations: usize, item: &Value, sink: &mut Sink) {
+    fn end_message(
+        &mut self,
+        part: u32,
+        has_text: bool,
+        annotations: usize,
+        item: &Value,
+        sink: &mut EventSink,
+    ) {
         for content in items(item, "content") {
             if !has_text {
                 self.is_refusal |= text(content, "type") == Some("refusal");
@@ -267,7 +278,7 @@ impl ResponsesAnswer {
     }
 
     /// Handles an item of one of OpenAI's own tools.
-    fn later(&mut self, item: &Value, sink: &mut Sink) {
+    fn later(&mut self, item: &Value, sink: &mut EventSink) {
         match hosted::read(item) {
             HostedItem::Call(call) => {
                 let facts = if call.is_executed {
@@ -309,7 +320,7 @@ impl ResponsesAnswer {
         }
     }
 
-    fn finish(&mut self, response: &Value, sink: &mut Sink) {
+    fn finish(&mut self, response: &Value, sink: &mut EventSink) {
         sink.started(owned(response, "id"), owned(response, "model"));
         for item in std::mem::take(&mut self.items) {
             match item.kind {
@@ -335,7 +346,7 @@ impl ResponsesAnswer {
             ("logprobs", (!logprobs.is_empty()).then_some(Value::Array(logprobs))),
         ];
         let usage = given(response, "usage");
-        let ending = Ending {
+        let ending = AnswerEnd {
             raw_reason: raw.map(str::to_owned),
             usage: usage.map(usage_of).unwrap_or_default(),
             raw_usage: usage.cloned(),

@@ -7,8 +7,8 @@ use crate::{
     ModelError, ModelErrorKind, ModelEvent,
     wire::{
         failure,
-        read::{metadata, number, owned, text},
-        sink::Sink,
+        json_access::{metadata, number, owned, text},
+        sink::EventSink,
     },
 };
 
@@ -52,7 +52,7 @@ pub(super) fn is_progress(kind: &str) -> bool {
         || is_of_item && steps.contains(&step)
 }
 
-pub(super) fn failed(body: &Value, sink: &Sink) -> ModelError {
+pub(super) fn failed(body: &Value, sink: &EventSink) -> ModelError {
     failure::in_body(sink.provider(), body).unwrap_or_else(|| {
         // The documented form has code and message beside the type.
         let wrapped = json!({ "error": { "code": body.get("code"), "message": body.get("message") } });
@@ -63,7 +63,7 @@ pub(super) fn failed(body: &Value, sink: &Sink) -> ModelError {
     })
 }
 
-pub(super) fn annotate(annotation: &Value, sink: &mut Sink) {
+pub(super) fn annotate(annotation: &Value, sink: &mut EventSink) {
     let facts = metadata(sink.provider(), [("annotation", Some(annotation.clone()))]);
     match text(annotation, "type").unwrap_or_default() {
         "url_citation" => sink.push(ModelEvent::SourceUrl {

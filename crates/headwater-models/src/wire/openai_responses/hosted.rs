@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::wire::read::{given, items, owned, text};
+use crate::wire::json_access::{given, items, owned, text};
 
 /// The content of an item.
 pub(super) enum HostedItem<'i> {

@@ -155,7 +155,7 @@ async fn timed_playback_keeps_recorded_delays() {
         },
     });
     let settings = headwater_models::wire::Settings::new("groq", "m");
-    let wire = headwater_models::wire::Wire::chat(&headwater_models::wire::Dialect::GROQ);
+    let wire = headwater_models::wire::Wire::chat(&headwater_models::wire::ChatQuirks::GROQ);
     let mut exchange = exchange;
     exchange["request"]["body"] = wire.encode(&ModelRequest::new("Hi"), &settings).unwrap().body;
     fs::write(folder.path().join("groq-1-001.exchange.json"), exchange.to_string()).unwrap();

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use super::RunState;
 use crate::{
-    event::BlockKind,
+    event::{BlockKind, Part, PartState},
     id::{PartId, ToolCallId},
-    state::{Part, PartState},
 };
 
 /// An index of the parts that may still change.

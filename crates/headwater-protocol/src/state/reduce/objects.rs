@@ -5,9 +5,8 @@ use serde_json::Value;
 use super::RunState;
 use crate::{
     error::{Error, ErrorKind},
-    event::{Interrupt, Origin},
+    event::{Interrupt, Message, Origin, Part, QuestionPart, QuestionState, StructuredPart},
     id::RequestId,
-    state::{Message, Part, QuestionPart, QuestionState, StructuredPart},
     structured::StructuredUpdate,
 };
 

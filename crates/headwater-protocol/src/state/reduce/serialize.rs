@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Index, Rules, RunState};
 use crate::{
-    event::Interrupt,
-    state::{Message, RunInfo},
+    event::{Interrupt, Message},
+    state::RunInfo,
     structured::{StructuredState, StructuredStreams, StructuredUpdate},
 };
 

@@ -2,9 +2,8 @@
 
 use super::{PartKey, PartLocation, RunState};
 use crate::{
-    event::{BlockDelta, BlockEnded, BlockKind, BlockStarted, Origin},
+    event::{BlockDelta, BlockEnded, BlockKind, BlockStarted, Origin, Part, PartState, TextPart},
     id::PartId,
-    state::{Part, PartState, TextPart},
 };
 
 impl RunState {

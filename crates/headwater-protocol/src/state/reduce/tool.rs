@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 use super::{PartKey, PartLocation, RunState, ToolScope};
 use crate::{
     event::{
-        ApprovalAnswered, ApprovalRequested, Event, Executor, Origin, Record, ToolCall, ToolDenied,
-        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutputError,
+        Approval, ApprovalAnswered, ApprovalRequested, Event, Executor, Origin, Part, Record, ToolCall,
+        ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutputError, ToolPart, ToolState,
     },
     id::{ApprovalId, ToolCallId},
-    state::{Approval, Part, ToolPart, ToolState},
 };
 
 impl RunState {

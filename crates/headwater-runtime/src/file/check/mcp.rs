@@ -1,13 +1,13 @@
-//! Checking how an MCP server is described.
+//! Checks the definition of an MCP server.
 
 use crate::file::{
     error::{FileError, FileErrorKind},
     format::mcp::McpText,
-    load::Defined,
+    load::SourceDefinition,
 };
 
-/// A server is a program or at an address, and is told nothing that only the other kind understands.
-pub(super) fn check(server: &Defined<McpText>, errors: &mut Vec<FileError>) {
+/// A server has either a command or a URL, and only the fields of that kind.
+pub(super) fn check(server: &SourceDefinition<McpText>, errors: &mut Vec<FileError>) {
     let McpText { command, args, env, pass_env, cwd, url, headers, bearer_env, .. } = &server.value;
     let name = &server.name.value;
     let of_program = [
@@ -21,28 +21,26 @@ pub(super) fn check(server: &Defined<McpText>, errors: &mut Vec<FileError>) {
         |fields: &[(&'static str, bool)]| fields.iter().find(|(_, given)| *given).map(|(field, _)| *field);
     let message = match (command, url) {
         (None, None) => {
-            format!("the MCP server `{name}` is nowhere: give it a `command` to start, or a `url`")
+            format!("the MCP server `{name}` has neither a `command` nor a `url`: add one of them")
         }
         (Some(_), Some(_)) => {
-            format!(
-                "the MCP server `{name}` has a `command` and a `url`: it is started, or it is at an address"
-            )
+            format!("the MCP server `{name}` has both a `command` and a `url`: remove one of them")
         }
         (Some(_), None) => match given(&of_address) {
-            Some(field) => format!("`{field}` is for a server with a `url`, and `{name}` is started"),
+            Some(field) => format!("`{field}` needs a server with a `url`, but `{name}` has a `command`"),
             None => return,
         },
         (None, Some(url)) => match given(&of_program) {
             Some(field) => {
-                format!("`{field}` is for a server with a `command`, and `{name}` is at an address")
+                format!("`{field}` needs a server with a `command`, but `{name}` has a `url`")
             }
             None if url.value.starts_with("http://") || url.value.starts_with("https://") => return,
             None => {
-                let message = format!("`{}` is no address: it begins with http:// or https://", url.value);
-                errors.push(FileError::new(FileErrorKind::Value, &server.source, url.place, message));
+                let message = format!("invalid URL `{}`: it must begin with http:// or https://", url.value);
+                errors.push(FileError::new(FileErrorKind::Value, &server.source, url.span, message));
                 return;
             }
         },
     };
-    errors.push(FileError::new(FileErrorKind::Value, &server.source, server.name.place, message));
+    errors.push(FileError::new(FileErrorKind::Value, &server.source, server.name.span, message));
 }

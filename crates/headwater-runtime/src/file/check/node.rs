@@ -1,23 +1,23 @@
-//! Checking one node: that it does one thing, and that all it names is there.
+//! Checks one node: it has exactly one kind, and everything it refers to exists.
 
 use headwater_json::{FieldKind, Fields};
 use headwater_tools::Schema;
 use serde_json::{Map, Value};
 
-use super::{Known, twice};
+use super::{KnownNames, twice};
 use crate::file::{
     error::{FileError, FileErrorKind},
     format::node::{
         FieldsText, InterruptText, NodeText, ReasonText, RouteText, StructuredText, ToolChoiceText,
     },
-    place::{Placed, Source},
+    span::{SourceText, WithSpan},
     template::OUTPUT,
 };
 
-/// What a person who declines gives.
+/// The condition when a person declines.
 pub(in crate::file) const DECLINED: &str = "declined";
 
-/// The fields of a node that say what it does.
+/// The fields that define the kind of a node.
 pub(in crate::file) fn kinds(node: &NodeText) -> Vec<&'static str> {
     let kinds = [
         ("reason", node.reason.is_some()),
@@ -32,7 +32,12 @@ pub(in crate::file) fn kinds(node: &NodeText) -> Vec<&'static str> {
     kinds.into_iter().filter(|(_, there)| *there).map(|(kind, _)| kind).collect()
 }
 
-pub(super) fn one_kind(name: &Placed<String>, node: &NodeText, source: &Source, errors: &mut Vec<FileError>) {
+pub(super) fn one_kind(
+    name: &WithSpan<String>,
+    node: &NodeText,
+    source: &SourceText,
+    errors: &mut Vec<FileError>,
+) {
     let message = match kinds(node).as_slice() {
         [_] => return,
         [] => format!(
@@ -46,11 +51,11 @@ pub(super) fn one_kind(name: &Placed<String>, node: &NodeText, source: &Source, 
             several.join(", ")
         ),
     };
-    errors.push(FileError::new(FileErrorKind::Value, source, name.place, message));
+    errors.push(FileError::new(FileErrorKind::Value, source, name.span, message));
 }
 
-/// The conditions that a node can give; `None` where nobody can tell.
-pub(super) fn conditions(node: &NodeText) -> Option<Vec<&Placed<String>>> {
+/// The conditions that a node can return; `None` if they are only known at run time.
+pub(super) fn conditions(node: &NodeText) -> Option<Vec<&WithSpan<String>>> {
     if node.function.is_some() {
         return None;
     }
@@ -72,7 +77,12 @@ pub(super) fn conditions(node: &NodeText) -> Option<Vec<&Placed<String>>> {
     })
 }
 
-pub(super) fn check(node: &NodeText, source: &Source, known: &Known<'_>, errors: &mut Vec<FileError>) {
+pub(super) fn check(
+    node: &NodeText,
+    source: &SourceText,
+    known: &KnownNames<'_>,
+    errors: &mut Vec<FileError>,
+) {
     if let Some(reason) = &node.reason {
         check_reason(reason, source, known, errors);
     }
@@ -102,7 +112,12 @@ pub(super) fn check(node: &NodeText, source: &Source, known: &Known<'_>, errors:
     }
 }
 
-fn check_reason(reason: &ReasonText, source: &Source, known: &Known<'_>, errors: &mut Vec<FileError>) {
+fn check_reason(
+    reason: &ReasonText,
+    source: &SourceText,
+    known: &KnownNames<'_>,
+    errors: &mut Vec<FileError>,
+) {
     for model in [&reason.model].into_iter().chain(&reason.fallback) {
         known.model(source, model, errors);
     }
@@ -110,7 +125,7 @@ fn check_reason(reason: &ReasonText, source: &Source, known: &Known<'_>, errors:
         Some(ToolChoiceText::Tool(name)) => Some(name),
         _ => None,
     };
-    // What a server offers is known when it is asked.
+    // The tools of an MCP server are only known once it is connected.
     let chosen = chosen.filter(|_| reason.mcp.is_empty());
     for tool in reason.tools.iter().chain(chosen) {
         known.tool(source, tool, errors);
@@ -119,8 +134,8 @@ fn check_reason(reason: &ReasonText, source: &Source, known: &Known<'_>, errors:
         known.server(source, server, errors);
     }
     for server in twice(reason.mcp.iter()) {
-        let message = format!("the MCP server `{}` is named twice", server.value);
-        errors.push(FileError::new(FileErrorKind::Value, source, server.place, message));
+        let message = format!("the MCP server `{}` is listed twice", server.value);
+        errors.push(FileError::new(FileErrorKind::Value, source, server.span, message));
     }
     for template in reason.system.iter().chain(&reason.prompt) {
         template.check(source, errors);
@@ -135,11 +150,16 @@ fn check_reason(reason: &ReasonText, source: &Source, known: &Known<'_>, errors:
     }
 }
 
-fn check_fields(fields: &Placed<FieldsText>, has_schema: bool, source: &Source, errors: &mut Vec<FileError>) {
+fn check_fields(
+    fields: &WithSpan<FieldsText>,
+    has_schema: bool,
+    source: &SourceText,
+    errors: &mut Vec<FileError>,
+) {
     let mut wrong =
-        |message: String| errors.push(FileError::new(FileErrorKind::Value, source, fields.place, message));
+        |message: String| errors.push(FileError::new(FileErrorKind::Value, source, fields.span, message));
     if !has_schema {
-        wrong("`structured` shows an object: say with `schema` what the model writes".to_owned());
+        wrong("`structured` needs a `schema` for the object that the model writes".to_owned());
     }
     let text = &fields.value;
     let kinds =
@@ -155,7 +175,7 @@ fn check_fields(fields: &Placed<FieldsText>, has_schema: bool, source: &Source, 
     }
 }
 
-fn check_interrupt(interrupt: &Placed<InterruptText>, source: &Source, errors: &mut Vec<FileError>) {
+fn check_interrupt(interrupt: &WithSpan<InterruptText>, source: &SourceText, errors: &mut Vec<FileError>) {
     let text = &interrupt.value;
     text.ask.check(source, errors);
     for option in &text.options {
@@ -168,18 +188,18 @@ fn check_interrupt(interrupt: &Placed<InterruptText>, source: &Source, errors: &
         options.check(source, errors);
     }
     for option in twice(text.options.iter().map(|option| &option.id)) {
-        let message = format!("there are two options `{}`", option.value);
-        errors.push(FileError::new(FileErrorKind::Value, source, option.place, message));
+        let message = format!("duplicate option `{}`", option.value);
+        errors.push(FileError::new(FileErrorKind::Value, source, option.span, message));
     }
     let message = match (text.options.is_empty(), &text.options_from) {
-        (false, Some(_)) => "`options` and `options_from` exclude each other",
-        (true, None) if text.multiple => "a choice of several needs `options`, or `options_from`",
+        (false, Some(_)) => "use either `options` or `options_from`, not both",
+        (true, None) if text.multiple => "`multiple` needs `options` or `options_from`",
         _ => return check_schema(text.response.as_ref(), source, errors),
     };
-    errors.push(FileError::new(FileErrorKind::Value, source, interrupt.place, message));
+    errors.push(FileError::new(FileErrorKind::Value, source, interrupt.span, message));
 }
 
-fn check_structured(structured: &StructuredText, source: &Source, errors: &mut Vec<FileError>) {
+fn check_structured(structured: &StructuredText, source: &SourceText, errors: &mut Vec<FileError>) {
     let StructuredText { stream, set, text, append, finish, .. } = structured;
     for template in stream.iter().chain(text.0.iter().map(|(_, template)| template)) {
         template.check(source, errors);
@@ -190,7 +210,12 @@ fn check_structured(structured: &StructuredText, source: &Source, errors: &mut V
     }
 }
 
-fn check_route(route: &Placed<RouteText>, source: &Source, known: &Known<'_>, errors: &mut Vec<FileError>) {
+fn check_route(
+    route: &WithSpan<RouteText>,
+    source: &SourceText,
+    known: &KnownNames<'_>,
+    errors: &mut Vec<FileError>,
+) {
     let text = &route.value;
     if let Some(model) = &text.model {
         known.model(source, model, errors);
@@ -204,22 +229,26 @@ fn check_route(route: &Placed<RouteText>, source: &Source, known: &Known<'_>, er
     }
     let ways = [text.by.is_some(), !text.cases.is_empty(), text.model.is_some()];
     let message = if ways.into_iter().filter(|way| *way).count() != 1 {
-        "a route goes by exactly one of `by`, `cases` and `model`"
+        "a route needs exactly one of `by`, `cases` and `model`"
     } else if text.model.is_some() == text.among.0.is_empty() {
-        "`model` and `among` need each other: the model chooses among conditions"
+        "`model` and `among` must be used together: the model chooses among the conditions"
     } else if text.model.is_none() && (text.system.is_some() || text.prompt.is_some()) {
-        "only a `model` takes `system` and `prompt`"
+        "`system` and `prompt` need a `model`"
     } else if text.cases.iter().rev().skip(1).any(|case| case.when.is_none()) {
         "a case without `when` always holds: it must be the last"
     } else {
         return;
     };
-    errors.push(FileError::new(FileErrorKind::Value, source, route.place, message));
+    errors.push(FileError::new(FileErrorKind::Value, source, route.span, message));
 }
 
-fn check_schema(schema: Option<&Placed<Map<String, Value>>>, source: &Source, errors: &mut Vec<FileError>) {
+fn check_schema(
+    schema: Option<&WithSpan<Map<String, Value>>>,
+    source: &SourceText,
+    errors: &mut Vec<FileError>,
+) {
     let Some(schema) = schema else { return };
     if let Err(error) = Schema::new(Value::Object(schema.value.clone())) {
-        errors.push(FileError::new(FileErrorKind::Value, source, schema.place, error.to_string()));
+        errors.push(FileError::new(FileErrorKind::Value, source, schema.span, error.to_string()));
     }
 }

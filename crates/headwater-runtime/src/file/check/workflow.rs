@@ -1,32 +1,39 @@
-//! Checking one workflow: its edges, and that every node can be reached and every condition leads somewhere.
+//! Checks one workflow: edges are valid, every node is reachable, every condition has an edge.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Known, node, refer};
+use super::{KnownNames, node, refer};
 use crate::file::{
     error::{FileError, FileErrorKind, unknown},
     format::{WorkflowText, node::OnErrorText},
-    load::{Defined, WorkflowPart},
-    place::{Placed, Source},
+    load::{SourceDefinition, WorkflowPart},
+    span::{SourceText, WithSpan},
 };
 
-/// Where edges may lead that is no node.
+/// The target of edges that end the workflow.
 pub(in crate::file) const END_WORD: &str = "end";
 
-pub(super) fn check(workflow: &Defined<WorkflowPart>, known: &Known<'_>, errors: &mut Vec<FileError>) {
+pub(super) fn check(
+    workflow: &SourceDefinition<WorkflowPart>,
+    known: &KnownNames<'_>,
+    errors: &mut Vec<FileError>,
+) {
     let (text, source) = (&workflow.value.text, &*workflow.source);
     let nodes: Vec<&str> = text.nodes.names().collect();
-    let mut wrong = |place, message: String| {
-        errors.push(FileError::new(FileErrorKind::Workflow, source, place, message));
+    let mut wrong = |span, message: String| {
+        errors.push(FileError::new(FileErrorKind::Workflow, source, span, message));
     };
     if let Some(version) = &text.version
         && (version.value.is_empty() || version.value.contains(['/', '@', '~', ' ']))
     {
-        wrong(version.place, "invalid version: use a word without `/`, `@`, `~` and spaces".to_owned());
+        wrong(version.span, "invalid version: use a word without `/`, `@`, `~` and spaces".to_owned());
     }
     for (name, _) in &text.nodes.0 {
         if name.value == END_WORD || name.value.trim().is_empty() || name.value.contains('/') {
-            wrong(name.place, format!("a node cannot be called `{}`", name.value));
+            wrong(
+                name.span,
+                format!("invalid node name `{}`: it must not be empty, `end`, or contain `/`", name.value),
+            );
         }
     }
     let before = errors.len();
@@ -42,7 +49,7 @@ pub(super) fn check(workflow: &Defined<WorkflowPart>, known: &Known<'_>, errors:
             refer(&nodes, "node", source, to, errors);
         }
     }
-    // With a name that means nothing, all that follows would be guessing.
+    // After an unknown name, the checks below would only report consequences of it.
     if errors.len() == before {
         reached(text, source, errors);
         edges(text, source, errors);
@@ -55,8 +62,8 @@ pub(super) fn check(workflow: &Defined<WorkflowPart>, known: &Known<'_>, errors:
     }
 }
 
-/// Finds nodes that nothing leads to.
-fn reached(text: &WorkflowText, source: &Source, errors: &mut Vec<FileError>) {
+/// Reports nodes that no path from the start reaches.
+fn reached(text: &WorkflowText, source: &SourceText, errors: &mut Vec<FileError>) {
     let mut next: HashMap<&str, Vec<&str>> = HashMap::new();
     for edge in &text.edges {
         next.entry(&edge.value.from.value).or_default().push(&edge.value.to.value);
@@ -79,24 +86,24 @@ fn reached(text: &WorkflowText, source: &Source, errors: &mut Vec<FileError>) {
         if !reached.contains(name.value.as_str()) {
             let message =
                 format!("node `{}` is never reached: no edge leads to it from the start", name.value);
-            errors.push(FileError::new(FileErrorKind::Workflow, source, name.place, message));
+            errors.push(FileError::new(FileErrorKind::Workflow, source, name.span, message));
         }
     }
 }
 
-/// Finds edges that are there twice, conditions that are never given, and conditions that lead nowhere.
-fn edges(text: &WorkflowText, source: &Source, errors: &mut Vec<FileError>) {
+/// Reports duplicate edges, conditions that no node returns, and conditions without an edge.
+fn edges(text: &WorkflowText, source: &SourceText, errors: &mut Vec<FileError>) {
     let mut seen = HashSet::new();
     for edge in &text.edges {
         let (from, to) = (edge.value.from.value.as_str(), edge.value.to.value.as_str());
         let when = edge.value.when.as_ref().map(|when| when.value.as_str());
-        // Two edges for one condition could not both be meant.
+        // With two edges for one condition, it is not clear which one to follow.
         if !seen.insert((from, when, when.is_none().then_some(to))) {
             let said = match when {
-                Some(when) => format!("a second edge leads from `{from}` when `{when}`"),
-                None => format!("the edge from `{from}` to `{to}` is there twice"),
+                Some(when) => format!("duplicate edge from `{from}` when `{when}`"),
+                None => format!("duplicate edge from `{from}` to `{to}`"),
             };
-            errors.push(FileError::new(FileErrorKind::Workflow, source, edge.value.from.place, said));
+            errors.push(FileError::new(FileErrorKind::Workflow, source, edge.value.from.span, said));
         }
         let given = text.nodes.get(from).and_then(node::conditions);
         if let (Some(given), Some(when)) = (given, &edge.value.when)
@@ -105,9 +112,11 @@ fn edges(text: &WorkflowText, source: &Source, errors: &mut Vec<FileError>) {
             let known = given.iter().map(|given| given.value.as_str());
             let mut message = unknown("condition", &when.value, known);
             if given.is_empty() {
-                message = format!("node `{from}` gives no conditions: a `route` or a choice does");
+                message = format!(
+                    "node `{from}` has no conditions: only a `route` or an `interrupt` with options has"
+                );
             }
-            errors.push(FileError::new(FileErrorKind::Reference, source, when.place, message));
+            errors.push(FileError::new(FileErrorKind::Reference, source, when.span, message));
         }
     }
     for (name, node) in &text.nodes.0 {
@@ -118,13 +127,13 @@ fn edges(text: &WorkflowText, source: &Source, errors: &mut Vec<FileError>) {
         }
         let taken: HashSet<&str> =
             outgoing.filter_map(|edge| Some(edge.value.when.as_ref()?.value.as_str())).collect();
-        let lost = |given: &&Placed<String>| !taken.contains(given.value.as_str());
+        let lost = |given: &&WithSpan<String>| !taken.contains(given.value.as_str());
         for given in node::conditions(node).unwrap_or_default().iter().copied().filter(lost) {
             let message = format!(
                 "no edge leads from `{}` when `{}`: add one, or one without `when`",
                 name.value, given.value
             );
-            errors.push(FileError::new(FileErrorKind::Workflow, source, given.place, message));
+            errors.push(FileError::new(FileErrorKind::Workflow, source, given.span, message));
         }
     }
 }

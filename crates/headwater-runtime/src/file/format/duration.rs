@@ -1,4 +1,4 @@
-//! Lengths of time: `500ms`, `30s`, `5m`, `2h`, `7d`.
+//! Durations: `500ms`, `30s`, `5m`, `2h`, `7d`.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -8,11 +8,11 @@ use serde::{
     de::{self, Visitor},
 };
 
-/// A length of time with its unit.
+/// A duration with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::file) struct Length(pub(in crate::file) Duration);
 
-const WANTED: &str = "a length of time with its unit: 500ms, 30s, 5m, 2h or 7d";
+const WANTED: &str = "a duration with its unit: 500ms, 30s, 5m, 2h or 7d";
 
 fn parse(text: &str) -> Option<Duration> {
     let digits = text.find(|char: char| !char.is_ascii_digit())?;
@@ -58,7 +58,7 @@ impl JsonSchema for Length {
         schemars::json_schema!({
             "type": "string",
             "pattern": "^[0-9]+ *(ms|s|m|h|d)$",
-            "description": "A length of time with its unit: 500ms, 30s, 5m, 2h or 7d.",
+            "description": "A duration with its unit: 500ms, 30s, 5m, 2h or 7d.",
         })
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_needs_a_number_and_a_unit() {
+    fn duration_needs_a_number_and_a_unit() {
         assert_eq!(parse("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(parse("2 h"), Some(Duration::from_secs(7200)));
         assert_eq!(parse("7d"), Some(Duration::from_secs(604_800)));

@@ -1,46 +1,48 @@
-//! The kinds of nodes, as they are written.
+//! The kinds of nodes.
 
+use headwater_models::ReasoningEffort;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::duration::Length;
 use crate::file::{
-    place::{Named, Placed, text_or_map},
+    span::{NameMap, WithSpan, text_or_map},
     template::{Expression, Template, ValueTemplate},
 };
 
-/// A node: what it does, in exactly one of the fields from `reason` to `function`, and how it is treated.
+/// A node: exactly one of the fields from `reason` to `function` defines its kind; the others are options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct NodeText {
-    /// What it does, for people.
+    /// A description for people.
     pub(in crate::file) description: Option<String>,
-    /// Asks a model.
+    /// Calls a model.
     pub(in crate::file) reason: Option<Box<ReasonText>>,
-    /// Asks a person, and waits for the answer.
-    pub(in crate::file) interrupt: Option<Placed<InterruptText>>,
+    /// Asks a person and waits for the answer.
+    pub(in crate::file) interrupt: Option<WithSpan<InterruptText>>,
     /// Shows an object, or changes one that is shown.
     pub(in crate::file) structured: Option<StructuredText>,
     /// Shows a message.
     pub(in crate::file) message: Option<Template>,
     /// Chooses the edge to follow.
-    pub(in crate::file) route: Option<Placed<RouteText>>,
-    /// Goes on with another workflow when this one has ended.
+    pub(in crate::file) route: Option<WithSpan<RouteText>>,
+    /// Continues with another workflow when this one has ended.
     pub(in crate::file) transition: Option<TransitionText>,
-    /// Waits for so long.
+    /// Waits for a duration.
     pub(in crate::file) wait: Option<Length>,
     /// Calls a function of the program.
-    pub(in crate::file) function: Option<Placed<String>>,
-    /// Keeps what the node gave, under a name. An object that is not saved is merged into the data.
+    pub(in crate::file) function: Option<WithSpan<String>>,
+    /// Saves the node's output under a name. An object that is not saved is merged into the data.
     pub(in crate::file) save: Option<SaveText>,
-    /// The run's public result, which readers get with its end. It may name `output`, what the node gave.
+    /// The run's public result, sent to readers when the run ends. Its templates may use `output`, the node's
+    /// output.
     pub(in crate::file) result: Option<ValueTemplate>,
-    /// How often the node is tried: once.
+    /// How often the node is tried. Default: once.
     pub(in crate::file) retry: Option<RetryText>,
-    /// How long the node may run; waiting for a person does not count.
+    /// Time limit of the node. Time spent waiting for a person does not count.
     pub(in crate::file) timeout: Option<Length>,
-    /// What happens when it has failed for good: the run stops.
+    /// What to do when the last try has failed. Default: the run fails.
     pub(in crate::file) on_error: Option<OnErrorText>,
 }
 
@@ -49,71 +51,73 @@ pub(in crate::file) struct NodeText {
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct ReasonText {
     /// The model, by its name under `models`.
-    pub(in crate::file) model: Placed<String>,
-    /// Models that are asked in turn when the one before has failed for good.
+    pub(in crate::file) model: WithSpan<String>,
+    /// Models to try in turn when the previous one has failed.
     #[serde(default)]
-    pub(in crate::file) fallback: Vec<Placed<String>>,
-    /// What becomes of a text that a dying model leaves: it is taken back (restart), or gone on from (continue).
+    pub(in crate::file) fallback: Vec<WithSpan<String>>,
+    /// What to do with partial text when a model fails midway: retract it (`restart`), or continue from it
+    /// (`continue`).
     pub(in crate::file) failover: Option<FailoverText>,
-    /// How often each model is asked when it fails in a way that may pass: twice.
+    /// How often each model is tried on temporary errors. Default: 2.
     pub(in crate::file) attempts: Option<u32>,
-    /// Tells the model how to behave.
+    /// The system prompt.
     pub(in crate::file) system: Option<Template>,
-    /// What it is asked; otherwise what the person wrote.
+    /// The prompt. Default: the person's message.
     pub(in crate::file) prompt: Option<Template>,
-    /// Whether it sees the conversation before this run; it does.
+    /// Whether the model gets the conversation before this run. Default: yes.
     pub(in crate::file) history: Option<bool>,
-    /// The JSON Schema of its answer. An answer without one is a text.
-    pub(in crate::file) schema: Option<Placed<Map<String, Value>>>,
-    /// How often it is asked again when the answer does not fit: never.
+    /// The JSON Schema of the answer. Without one, the answer is text.
+    pub(in crate::file) schema: Option<WithSpan<Map<String, Value>>>,
+    /// How often to ask again when the answer does not match the schema. Default: 0.
     pub(in crate::file) output_retries: Option<u32>,
-    /// Shows the object that it writes, field by field as it grows.
-    pub(in crate::file) structured: Option<Placed<FieldsText>>,
-    /// The tools that it may call, by their names under `tools`.
+    /// Shows the object field by field while the model writes it.
+    pub(in crate::file) structured: Option<WithSpan<FieldsText>>,
+    /// The tools it may call, by their names under `tools`.
     #[serde(default)]
-    pub(in crate::file) tools: Vec<Placed<String>>,
+    pub(in crate::file) tools: Vec<WithSpan<String>>,
     /// The MCP servers whose tools it may call, by their names under `mcp`.
     #[serde(default)]
-    pub(in crate::file) mcp: Vec<Placed<String>>,
-    /// Whether it may call the tools that the page brings along. It may, unless it answers with an object or unseen.
+    pub(in crate::file) mcp: Vec<WithSpan<String>>,
+    /// Whether it may call tools that the page supplies. Default: yes, unless its answer is an object or
+    /// hidden.
     pub(in crate::file) client_tools: Option<bool>,
-    /// Which of them it shall call.
+    /// Which tool the model must call, if any.
     pub(in crate::file) tool_choice: Option<ToolChoiceText>,
-    /// How tools are used.
+    /// Options of tool calls.
     pub(in crate::file) tool_options: Option<ToolOptionsText>,
-    /// Whether it asks a person first.
+    /// Whether the model asks a person first.
     pub(in crate::file) interrupt: Option<AskText>,
-    /// Whether readers see anything of it; they do.
+    /// Whether readers see the answer. Default: yes.
     pub(in crate::file) emit: Option<bool>,
-    /// Whether readers see it grow; they do.
+    /// Whether readers see the answer while it is written. Default: yes.
     pub(in crate::file) stream: Option<bool>,
-    /// How it answers.
+    /// Options of the model.
     pub(in crate::file) options: Option<ModelOptionsText>,
-    /// Gives up after so long.
+    /// Time limit of the model call.
     pub(in crate::file) timeout: Option<Length>,
 }
 
-/// How a model answers.
+/// Options of a model.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct ModelOptionsText {
-    /// How freely it chooses its words.
+    /// Sampling temperature.
     pub(in crate::file) temperature: Option<f64>,
-    /// How long its answer may be.
+    /// Maximum length of the answer in tokens.
     pub(in crate::file) max_output_tokens: Option<u64>,
-    /// Words at which it stops.
+    /// Strings that end the answer.
     #[serde(default)]
     pub(in crate::file) stop: Vec<String>,
-    /// How much it thinks, in a word.
+    /// Reasoning effort.
     pub(in crate::file) effort: Option<EffortText>,
-    /// How much it thinks, in tokens.
+    /// Reasoning budget in tokens.
     pub(in crate::file) thinking_tokens: Option<u64>,
-    /// What only one provider understands, by the provider's name.
+    /// Options that are specific to a provider, by its name.
     #[serde(default)]
     pub(in crate::file) provider: Map<String, Value>,
 }
 
-/// How much a model thinks.
+/// Reasoning effort.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::file) enum EffortText {
@@ -124,7 +128,19 @@ pub(in crate::file) enum EffortText {
     High,
 }
 
-/// What becomes of a text when its model dies in the middle.
+impl From<EffortText> for ReasoningEffort {
+    fn from(effort: EffortText) -> Self {
+        match effort {
+            EffortText::None => Self::None,
+            EffortText::Minimal => Self::Minimal,
+            EffortText::Low => Self::Low,
+            EffortText::Medium => Self::Medium,
+            EffortText::High => Self::High,
+        }
+    }
+}
+
+/// What to do with partial text when its model fails midway.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::file) enum FailoverText {
@@ -132,50 +148,50 @@ pub(in crate::file) enum FailoverText {
     Continue,
 }
 
-/// Which tools a model shall call: those that it wants, none, at least one, or this one.
+/// Which tools a model must call: any it wants, none, at least one, or this one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::file) enum ToolChoiceText {
     Auto,
     None,
     Required,
-    Tool(Placed<String>),
+    Tool(WithSpan<String>),
 }
 
-/// How tools are used.
+/// Options of tool calls.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct ToolOptionsText {
-    /// How often the model is asked at most: 8 times.
+    /// Maximum number of model calls. Default: 8.
     pub(in crate::file) max_steps: Option<u32>,
-    /// Whether every call needs a person's approval, or none does; otherwise the tool says it.
+    /// Whether every call needs a person's approval, or none does. Default: as defined by the tool.
     pub(in crate::file) approval: Option<bool>,
-    /// How long a person has to decide about a call.
+    /// How long an approval stays open.
     pub(in crate::file) approval_expires: Option<Length>,
-    /// Whether readers see the calls. Where nothing is said they do, except on pages that show calls on demand only (Kortyx).
+    /// Whether readers see the calls. Default: yes, except on pages that show calls only on demand (Kortyx).
     pub(in crate::file) emit: Option<bool>,
-    /// Whether the node fails when the model still wants tools after the last step.
+    /// Whether the node fails if the model still calls tools at the last step.
     pub(in crate::file) fail_at_max_steps: Option<bool>,
 }
 
-/// The fields of an object that are shown as they grow. Paths are dotted; `*` is any one segment.
+/// The fields of an object that are shown while they grow. Paths are dotted; `*` matches any one segment.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct FieldsText {
-    /// What the object is, in the page's words.
+    /// The type of the object, as the page knows it.
     #[serde(rename = "type")]
     pub(in crate::file) data_type: String,
-    /// The name of the stream; otherwise one is made.
+    /// The id of the stream. Default: generated.
     pub(in crate::file) stream: Option<String>,
     /// The name of the schema for the page.
     pub(in crate::file) schema: Option<SchemaNameText>,
-    /// Fields that are shown when they are complete.
+    /// Fields that are shown once complete.
     #[serde(default)]
     pub(in crate::file) set: Vec<String>,
     /// Texts that are shown while they grow.
     #[serde(default)]
     pub(in crate::file) text: Vec<String>,
-    /// Lists whose items are shown as they are completed.
+    /// Lists whose items are shown one by one.
     #[serde(default)]
     pub(in crate::file) append: Vec<String>,
 }
@@ -188,12 +204,12 @@ pub(in crate::file) struct SchemaNameText {
     pub(in crate::file) version: String,
 }
 
-/// Whether a model must ask a person, and what may be asked and answered.
+/// Whether the model must ask a person, and the schemas of question and answer.
 #[derive(Debug, Clone)]
 pub(in crate::file) struct AskText {
     pub(in crate::file) mode: AskModeText,
-    pub(in crate::file) request: Option<Placed<Map<String, Value>>>,
-    pub(in crate::file) response: Option<Placed<Map<String, Value>>>,
+    pub(in crate::file) request: Option<WithSpan<Map<String, Value>>>,
+    pub(in crate::file) response: Option<WithSpan<Map<String, Value>>>,
     pub(in crate::file) schema: Option<SchemaNameText>,
 }
 
@@ -209,12 +225,12 @@ pub(in crate::file) enum AskModeText {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Ask")]
 struct AskFields {
-    /// Whether it must.
+    /// Whether it must ask.
     mode: AskModeText,
-    /// The JSON Schema of its question.
-    request: Option<Placed<Map<String, Value>>>,
+    /// The JSON Schema of the question.
+    request: Option<WithSpan<Map<String, Value>>>,
     /// The JSON Schema of the answer.
-    response: Option<Placed<Map<String, Value>>>,
+    response: Option<WithSpan<Map<String, Value>>>,
     /// The name of the schema for the page.
     schema: Option<SchemaNameText>,
 }
@@ -252,114 +268,114 @@ impl JsonSchema for AskText {
     }
 }
 
-/// A question to a person: a text, a choice where there are options, several choices with `multiple`.
+/// A question to a person: text, one of several options, or several of them with `multiple`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct InterruptText {
     /// The question.
     pub(in crate::file) ask: Template,
-    /// What there is to choose from. The id that is chosen is the condition of the edge to follow.
+    /// The options. The id of the chosen one is the condition of the edge to follow.
     #[serde(default)]
     pub(in crate::file) options: Vec<OptionText>,
-    /// What there is to choose from, as an expression: a list of objects with `id`, `label` and maybe `description`.
+    /// The options as an expression: a list of objects with `id`, `label` and optionally `description`.
     pub(in crate::file) options_from: Option<Expression>,
-    /// Whether several may be chosen.
+    /// Whether several options may be chosen.
     #[serde(default)]
     pub(in crate::file) multiple: bool,
-    /// How long the question is open.
+    /// How long the question stays open.
     pub(in crate::file) expires: Option<Length>,
     /// Whether the person may decline; the condition is then `declined`. Otherwise declining ends the run.
     #[serde(default)]
     pub(in crate::file) declinable: bool,
     /// The JSON Schema of the answer.
-    pub(in crate::file) response: Option<Placed<Map<String, Value>>>,
+    pub(in crate::file) response: Option<WithSpan<Map<String, Value>>>,
     /// The name of the schema for the page.
     pub(in crate::file) schema: Option<SchemaNameText>,
-    /// What the page may want to know.
+    /// Additional data for the page.
     #[serde(default)]
     pub(in crate::file) meta: Map<String, Value>,
 }
 
-/// One thing to choose.
+/// One option of a question.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct OptionText {
-    /// What the answer is.
-    pub(in crate::file) id: Placed<String>,
-    /// What the person sees.
+    /// The value of the answer.
+    pub(in crate::file) id: WithSpan<String>,
+    /// The text the person sees.
     pub(in crate::file) label: Template,
-    /// A line about it.
+    /// A line of explanation.
     pub(in crate::file) description: Option<Template>,
 }
 
-/// An object that is shown. First the fields are set, then texts and items are appended, then it is finished.
+/// An object to show. Fields are set first, then texts and items are appended, then it is finished.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct StructuredText {
-    /// What the object is, in the page's words.
+    /// The type of the object, as the page knows it.
     #[serde(rename = "type")]
     pub(in crate::file) data_type: String,
-    /// The name of the stream, so that several nodes change one object; otherwise one is made.
+    /// The id of the stream, so that several nodes can change one object. Default: generated.
     pub(in crate::file) stream: Option<Template>,
     /// The name of the schema for the page.
     pub(in crate::file) schema: Option<SchemaNameText>,
-    /// Fields that are set, by their paths.
+    /// Fields to set, by path.
     #[serde(default)]
-    pub(in crate::file) set: Named<ValueTemplate>,
-    /// Texts that are appended to text fields.
+    pub(in crate::file) set: NameMap<ValueTemplate>,
+    /// Texts to append to text fields, by path.
     #[serde(default)]
-    pub(in crate::file) text: Named<Template>,
-    /// Items that are appended to list fields.
+    pub(in crate::file) text: NameMap<Template>,
+    /// Items to append to list fields, by path.
     #[serde(default)]
-    pub(in crate::file) append: Named<ValueTemplate>,
+    pub(in crate::file) append: NameMap<ValueTemplate>,
     /// The finished object.
     pub(in crate::file) finish: Option<ValueTemplate>,
 }
 
-/// How the edge is chosen: `by` an expression, by the first of `cases` that holds, or by a `model`.
+/// How the edge is chosen: by an expression (`by`), by the first of `cases` that holds, or by a `model`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct RouteText {
-    /// An expression that gives the condition itself.
+    /// An expression whose value is the condition.
     pub(in crate::file) by: Option<Expression>,
-    /// Conditions that are tried in turn.
+    /// Conditions, tried in order.
     #[serde(default)]
     pub(in crate::file) cases: Vec<CaseText>,
     /// The model that chooses, by its name under `models`.
-    pub(in crate::file) model: Option<Placed<String>>,
-    /// Tells the model more than the list of conditions.
+    pub(in crate::file) model: Option<WithSpan<String>>,
+    /// Instructions to the model in addition to the list of conditions.
     pub(in crate::file) system: Option<Template>,
-    /// What the model is asked; otherwise what the person wrote.
+    /// The prompt. Default: the person's message.
     pub(in crate::file) prompt: Option<Template>,
-    /// The conditions that the model chooses among, and when each is right.
+    /// The conditions that the model chooses among, each with a description of when it applies.
     #[serde(default)]
-    pub(in crate::file) among: Named<String>,
+    pub(in crate::file) among: NameMap<String>,
 }
 
 /// One condition.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct CaseText {
-    /// When it holds; without it, always.
+    /// When it applies. Without one, always.
     pub(in crate::file) when: Option<Expression>,
-    /// The condition that is given.
-    pub(in crate::file) then: Placed<String>,
+    /// The resulting condition.
+    pub(in crate::file) then: WithSpan<String>,
 }
 
-/// Another workflow that goes on.
+/// A transition to another workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct TransitionText {
     /// The workflow.
-    pub(in crate::file) to: Placed<String>,
-    /// What is handed over; otherwise the data.
+    pub(in crate::file) to: WithSpan<String>,
+    /// The input of that workflow. Default: the data.
     pub(in crate::file) payload: Option<ValueTemplate>,
 }
 
-/// Where what a node gave is kept.
+/// Where to save a node's output.
 #[derive(Debug, Clone)]
 pub(in crate::file) enum SaveText {
-    /// In the data, for the nodes after it.
+    /// In the data, for the following nodes.
     Data(String),
     /// In the workflow's state, for all nodes of the run.
     State(String),
@@ -367,12 +383,12 @@ pub(in crate::file) enum SaveText {
     Shared(String),
 }
 
-/// Where what a node gave is kept, and under which name.
+/// Where to save a node's output, and under which name.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SavePlace")]
 enum SaveFields {
-    /// In the data, for the nodes after it.
+    /// In the data, for the following nodes.
     Data(String),
     /// In the workflow's state, for all nodes of the run.
     State(String),
@@ -412,22 +428,22 @@ impl JsonSchema for SaveText {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct RetryText {
-    /// How often in all.
+    /// Number of tries in all.
     pub(in crate::file) times: u32,
     /// The pause before the second try.
     pub(in crate::file) delay: Option<Length>,
-    /// By how much the pause grows with each try.
+    /// The factor by which the pause grows with each try.
     pub(in crate::file) backoff: Option<f64>,
 }
 
-/// What happens when a node has failed for good.
+/// What to do when the last try of a node has failed.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::file) enum OnErrorText {
     /// The run fails.
     Stop,
-    /// The reader is told, and the plain edges are followed.
+    /// Report the error to readers and follow the unconditional edges.
     Continue,
-    /// The reader is told, and the run goes on at this node, whose data has the error as `error`.
-    GoTo(Placed<String>),
+    /// Report the error to readers and continue at this node, whose data has the error as `error`.
+    GoTo(WithSpan<String>),
 }

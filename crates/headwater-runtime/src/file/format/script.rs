@@ -1,4 +1,4 @@
-//! A script of the scripted model, and how an editor is told about it.
+//! The script of a scripted model, and its JSON Schema.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
-/// A script, in the scripted model's own words.
+/// A script in the format of the scripted model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub(in crate::file) struct ScriptText(pub(in crate::file) Script);
+pub(in crate::file) struct FileScript(pub(in crate::file) Script);
 
-impl JsonSchema for ScriptText {
+impl JsonSchema for FileScript {
     fn schema_name() -> Cow<'static, str> {
         "Script".into()
     }
 
-    /// Written by hand: the crate of the models needs no schemas, and should not.
+    /// Written by hand, so that the models crate does not depend on schemars.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let text = json!({ "type": "string" });
         let count = json!({ "type": "integer", "minimum": 0 });
@@ -100,11 +100,11 @@ impl JsonSchema for ScriptText {
             "additionalProperties": false,
         });
         json_schema!({
-            "description": "What a scripted model says to what. The first rule whose conditions hold answers.",
+            "description": "The replies of a scripted model. The first rule whose conditions hold is used.",
             "type": "object",
             "properties": {
-                "name": { "type": "string", "description": "Its name: the model is called scripted:NAME." },
-                "chunk": { "type": "integer", "minimum": 1, "description": "The characters of a delta; otherwise a word." },
+                "name": { "type": "string", "description": "The name. The model is called scripted:NAME." },
+                "chunk": { "type": "integer", "minimum": 1, "description": "Characters per delta. Default: one word." },
                 "pace": { "type": "integer", "minimum": 0, "description": "Milliseconds before each delta." },
                 "rules": { "type": "array", "items": rule },
             },

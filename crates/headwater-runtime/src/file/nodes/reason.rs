@@ -1,42 +1,42 @@
-//! Asking a model.
+//! Nodes that call a model.
 
-use headwater_models::{ReasoningEffort, ToolChoice};
+use headwater_models::ToolChoice;
 use serde_json::Value;
 
-use super::{Gave, Of, ask::schema};
+use super::{NodeCall, NodeOutput, ask::schema};
 use crate::{
-    Ask, Error, ErrorKind, Failover, Reason, Result, Structured, ToolOptions,
+    Ask, Error, ErrorKind, Failover, ReasonHook, Result, StructuredOutput, ToolOptions,
     file::format::node::{
-        AskModeText, AskText, EffortText, FailoverText, FieldsText, ModelOptionsText, ReasonText,
-        SchemaNameText, ToolChoiceText, ToolOptionsText,
+        AskModeText, AskText, FailoverText, FieldsText, ModelOptionsText, ReasonText, SchemaNameText,
+        ToolChoiceText, ToolOptionsText,
     },
 };
 
-pub(super) async fn run(of: &Of<'_>, text: &ReasonText) -> Result<Gave> {
-    let reason = asked(of, text)?;
+pub(super) async fn run(call: &NodeCall<'_>, text: &ReasonText) -> Result<NodeOutput> {
+    let reason = asked(call, text)?;
     Ok(match &text.schema {
         Some(wanted) => {
             let reply = reason.output_schema(schema(&wanted.value)?).await?;
-            Gave::output(reply.output)
+            NodeOutput::output(reply.output)
         }
-        None => Gave::output(Value::String(reason.await?.text)),
+        None => NodeOutput::output(Value::String(reason.await?.text)),
     })
 }
 
-fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
-    let mut reason = of.cx.reason(text.model.value.as_str()).id(of.name);
+fn asked(call: &NodeCall<'_>, text: &ReasonText) -> Result<ReasonHook> {
+    let mut reason = call.cx.reason(text.model.value.as_str()).id(call.name);
     for model in &text.fallback {
         reason = reason.fallback(model.value.as_str());
     }
     if let Some(system) = &text.system {
-        reason = reason.system(system.render(of.source, of.scope)?);
+        reason = reason.system(system.render(call.source, call.scope)?);
     }
     reason = reason.input(match &text.prompt {
-        Some(prompt) => prompt.render(of.source, of.scope)?,
-        None => of.cx.input().to_owned(),
+        Some(prompt) => prompt.render(call.source, call.scope)?,
+        None => call.cx.input().to_owned(),
     });
-    if text.history.unwrap_or(true) && !of.cx.messages().is_empty() {
-        reason = reason.messages(of.cx.conversation()?);
+    if text.history.unwrap_or(true) && !call.cx.messages().is_empty() {
+        reason = reason.messages(call.cx.conversation()?);
     }
     if let Some(fields) = &text.structured {
         reason = reason.structured(structured(&fields.value));
@@ -45,7 +45,7 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
         reason = reason.agent_tools(text.tools.iter().map(|tool| &tool.value));
     }
     for server in &text.mcp {
-        let Some(tools) = of.file.server(&server.value) else {
+        let Some(tools) = call.file.server(&server.value) else {
             let message = format!("there is no MCP server `{}`", server.value);
             return Err(Error::new(ErrorKind::Build, message));
         };
@@ -83,7 +83,7 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
     })
 }
 
-fn model_options(mut reason: Reason, options: &ModelOptionsText) -> Reason {
+fn model_options(mut reason: ReasonHook, options: &ModelOptionsText) -> ReasonHook {
     if let Some(temperature) = options.temperature {
         reason = reason.temperature(temperature);
     }
@@ -94,13 +94,7 @@ fn model_options(mut reason: Reason, options: &ModelOptionsText) -> Reason {
         reason = reason.reasoning_budget(tokens);
     }
     if let Some(effort) = options.effort {
-        reason = reason.reasoning_effort(match effort {
-            EffortText::None => ReasoningEffort::None,
-            EffortText::Minimal => ReasoningEffort::Minimal,
-            EffortText::Low => ReasoningEffort::Low,
-            EffortText::Medium => ReasoningEffort::Medium,
-            EffortText::High => ReasoningEffort::High,
-        });
+        reason = reason.reasoning_effort(effort.into());
     }
     if !options.stop.is_empty() {
         reason = reason.stop_sequences(&options.stop);
@@ -111,17 +105,17 @@ fn model_options(mut reason: Reason, options: &ModelOptionsText) -> Reason {
     reason
 }
 
-fn structured(text: &FieldsText) -> Structured {
-    let mut structured = Structured::new(&text.data_type);
+fn structured(text: &FieldsText) -> StructuredOutput {
+    let mut structured = StructuredOutput::new(&text.data_type);
     if let Some(stream) = &text.stream {
         structured = structured.stream(stream);
     }
     if let Some(SchemaNameText { id, version }) = &text.schema {
         structured = structured.schema(id, version);
     }
-    structured = text.set.iter().fold(structured, Structured::set);
-    structured = text.text.iter().fold(structured, Structured::text);
-    text.append.iter().fold(structured, Structured::append)
+    structured = text.set.iter().fold(structured, StructuredOutput::set);
+    structured = text.text.iter().fold(structured, StructuredOutput::text);
+    text.append.iter().fold(structured, StructuredOutput::append)
 }
 
 fn tool_choice(text: &ToolChoiceText) -> ToolChoice {

@@ -1,16 +1,16 @@
-//! Finding a part of a template in the file that it was read from.
+//! Finds a part of a template in the file it was read from.
 
-use crate::file::place::{Place, Placed, Source};
+use crate::file::span::{SourceText, TextSpan, WithSpan};
 
-/// Where a part of a text stands in the file: the text was unfolded, unquoted and unindented since.
-pub(super) fn part(source: &Source, placed: &Placed<String>, at: usize, length: usize) -> Place {
-    let place = placed.place;
-    let raw = source.text.get(place.start..).unwrap_or_default();
-    let raw = raw.get(..place.length).unwrap_or(raw);
-    align(raw, &placed.value, at).map_or(place, |at| Place::of(&source.text, place.start + at, length))
+/// Maps a part of a text to the file, which has the text folded, quoted or indented.
+pub(super) fn part(source: &SourceText, text_span: &WithSpan<String>, at: usize, length: usize) -> TextSpan {
+    let span = text_span.span;
+    let raw = source.text.get(span.start..).unwrap_or_default();
+    let raw = raw.get(..span.length).unwrap_or(raw);
+    align(raw, &text_span.value, at).map_or(span, |at| TextSpan::of(&source.text, span.start + at, length))
 }
 
-/// The byte of `raw` that `at` in `text` was read from. Only white space, quotes and escapes lie between.
+/// The byte of `raw` that `at` in `text` came from. They differ in white space, quotes and escapes only.
 fn align(raw: &str, text: &str, at: usize) -> Option<usize> {
     let mut rest = raw.char_indices().peekable();
     if let Some((_, quote @ ('"' | '\''))) = rest.peek().copied()
@@ -44,7 +44,7 @@ fn align(raw: &str, text: &str, at: usize) -> Option<usize> {
     Some(rest.peek().map_or(raw.len(), |(found, _)| *found))
 }
 
-/// Where a name stands in a template, as a word of its own and not behind a dot.
+/// Finds a name in a template as a whole word that does not follow a dot.
 pub(super) fn find_word(text: &str, name: &str, in_braces: bool) -> Option<usize> {
     let begin = if in_braces { text.find("{{").into_iter().chain(text.find("{%")).min()? } else { 0 };
     let is_part = |char: char| char.is_alphanumeric() || char == '_';
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_in_a_template_is_found_in_the_file_however_it_is_written() {
+    fn template_position_is_found_for_every_yaml_style() {
         let cases = [
             ("say: plain {{ x }}", "plain {{ x }}"),
             ("say: \"quo\\nted {{ x }}\"", "quo\nted {{ x }}"),
@@ -72,20 +72,20 @@ mod tests {
             ("say: \"é \\\"a\\\" {{ x }}\"", "é \"a\" {{ x }}"),
         ];
         for (file, text) in cases {
-            let source = Source { name: "a.yaml".into(), text: file.into() };
-            let read: std::collections::BTreeMap<String, Placed<String>> =
+            let source = SourceText { name: "a.yaml".into(), text: file.into() };
+            let read: std::collections::BTreeMap<String, WithSpan<String>> =
                 serde_saphyr::from_str(file).unwrap();
             let template = &read["say"];
             assert_eq!(template.value, text);
-            let place = part(&source, template, text.find('x').unwrap(), 1);
-            assert_eq!(file.get(place.start..=place.start), Some("x"), "{file}");
-            let line = file.lines().nth(place.line - 1).unwrap();
-            assert_eq!(line.chars().nth(place.column - 1), Some('x'), "{file}");
+            let span = part(&source, template, text.find('x').unwrap(), 1);
+            assert_eq!(file.get(span.start..=span.start), Some("x"), "{file}");
+            let line = file.lines().nth(span.line - 1).unwrap();
+            assert_eq!(line.chars().nth(span.column - 1), Some('x'), "{file}");
         }
     }
 
     #[test]
-    fn names_are_found_as_words() {
+    fn names_are_found_as_whole_words() {
         assert_eq!(find_word("x {{ data.x + x }}", "x", true), Some(14));
         assert_eq!(find_word("xy > x", "x", false), Some(5));
     }

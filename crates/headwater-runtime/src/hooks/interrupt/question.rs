@@ -3,14 +3,18 @@
 use std::marker::PhantomData;
 
 use headwater_protocol::{Choice as Offered, Interrupt, InterruptKind, RequestId};
-use headwater_tools::Schema;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind};
+use crate::{Error, Result, error::ErrorKind, question::wrong_kind};
 
 /// A question, and what its answer is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a question",
+    label = "not a question",
+    note = "ask with `Text::new(\"…\")`, `Choice::new(\"…\")`, `MultiChoice::new(\"…\")` or `Form::<T>::new(\"…\")`"
+)]
 pub trait Question: Send + 'static {
     /// What the hook returns.
     type Answer: Send;
@@ -21,7 +25,7 @@ pub trait Question: Send + 'static {
     /// Reads an answer that was checked when it was given.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it has another form.
     fn read(&self, answer: Value) -> Result<Self::Answer>;
 }
 
@@ -47,7 +51,7 @@ impl Question for Text {
     fn read(&self, answer: Value) -> Result<String> {
         match answer {
             Value::String(text) => Ok(text),
-            other => Err(wrong("a text", &other)),
+            other => Err(wrong_kind("a text", &other)),
         }
     }
 }
@@ -104,7 +108,7 @@ impl Question for Choice {
     fn read(&self, answer: Value) -> Result<String> {
         match answer {
             Value::String(id) => Ok(id),
-            other => Err(wrong("the id of an option", &other)),
+            other => Err(wrong_kind("the id of an option", &other)),
         }
     }
 }
@@ -134,7 +138,7 @@ impl Question for MultiChoice {
     }
 
     fn read(&self, answer: Value) -> Result<Vec<String>> {
-        serde_json::from_value(answer.clone()).map_err(|_| wrong("a list of ids", &answer))
+        serde_json::from_value(answer.clone()).map_err(|_| wrong_kind("a list of ids", &answer))
     }
 }
 
@@ -164,79 +168,10 @@ impl<T: JsonSchema + Serialize + DeserializeOwned + Send + 'static> Question for
 
     fn read(&self, answer: Value) -> Result<T> {
         serde_json::from_value(answer).map_err(|error| {
-            Error::new(ErrorKind::Answer, format!("the answer cannot be read as what was asked for: {error}"))
+            Error::new(
+                ErrorKind::Answer,
+                format!("the answer does not have the form of the question: {error}"),
+            )
         })
     }
-}
-
-/// Checks an answer before it is taken: what is wrong with it is said, and the question stays open.
-pub(crate) fn check_answer(interrupt: &Interrupt, answer: Value) -> Result<Value> {
-    let answer = match interrupt.kind {
-        InterruptKind::MultiChoice => {
-            let picked = match answer {
-                Value::Array(items) => items,
-                one => vec![one],
-            };
-            Value::Array(picked.into_iter().map(|one| pick(interrupt, one)).collect::<Result<_>>()?)
-        }
-        InterruptKind::Choice if interrupt.multiple => {
-            let picked = match answer {
-                Value::Array(items) => items,
-                one => vec![one],
-            };
-            Value::Array(picked.into_iter().map(|one| pick(interrupt, one)).collect::<Result<_>>()?)
-        }
-        InterruptKind::Choice => match answer {
-            Value::Array(mut items) if items.len() == 1 => pick(interrupt, items.remove(0))?,
-            one => pick(interrupt, one)?,
-        },
-        InterruptKind::Text if interrupt.response_schema.is_none() => match answer {
-            Value::String(text) => Value::String(text),
-            Value::Array(mut items)
-                if items.len() == 1 && matches!(items.first(), Some(Value::String(_))) =>
-            {
-                items.remove(0)
-            }
-            other => return Err(wrong("a text", &other)),
-        },
-        InterruptKind::Text => answer,
-    };
-    if let Some(schema) = &interrupt.response_schema {
-        check_schema(schema, &answer)?;
-    }
-    Ok(answer)
-}
-
-/// Checks what a person gave against the schema that came with the question.
-pub(crate) fn check_schema(schema: &Value, answer: &Value) -> Result<()> {
-    let schema = Schema::new(schema.clone())
-        .map_err(|error| Error::new(ErrorKind::Answer, format!("the answer's schema is wrong: {error}")))?;
-    schema.check(answer).map_err(|wrong| {
-        let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
-        Error::new(ErrorKind::Answer, format!("the answer does not fit: {}", wrong.join("; ")))
-    })
-}
-
-/// The id of the option that was picked: given as it is, or as an object that has it.
-fn pick(interrupt: &Interrupt, picked: Value) -> Result<Value> {
-    let id = match &picked {
-        Value::String(id) => Some(id.as_str()),
-        Value::Object(option) => option.get("id").and_then(Value::as_str),
-        _ => None,
-    };
-    match id {
-        Some(id) if interrupt.options.iter().any(|option| option.id == id) => {
-            Ok(Value::String(id.to_owned()))
-        }
-        _ => {
-            let offered: Vec<_> = interrupt.options.iter().map(|option| format!("`{}`", option.id)).collect();
-            let message = format!("{picked} is not among the options: {}", offered.join(", "));
-            Err(Error::new(ErrorKind::Answer, message))
-        }
-    }
-}
-
-fn wrong(wanted: &str, given: &Value) -> Error {
-    let kind = crate::next::json_kind(given);
-    Error::new(ErrorKind::Answer, format!("the answer must be {wanted}, not {kind}"))
 }

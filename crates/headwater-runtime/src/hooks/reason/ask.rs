@@ -1,4 +1,4 @@
-//! Letting a model ask a person: what it is told, and what it may say.
+//! Letting a model ask a person: its instructions, and the answers that it may give.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl Ask {
         self
     }
 
-    /// Lets the person decline without ending the run: the model is told, and goes on without an answer.
+    /// Lets the person decline without ending the run: the model continues without an answer.
     pub fn declinable(mut self) -> Self {
         self.declinable = true;
         self
@@ -111,7 +111,7 @@ impl Ask {
         json!({ "type": "object", "properties": properties, "required": required })
     }
 
-    /// What the model is told about it.
+    /// The instruction for the model.
     pub(super) fn instruction(&self) -> &'static str {
         match self.mode {
             AskMode::Required => {
@@ -130,7 +130,7 @@ impl Ask {
     }
 
     /// Reads the model's first answer.
-    pub(super) fn read(&self, text: &str, schema: Option<&Schema>) -> Result<Decided> {
+    pub(super) fn read(&self, text: &str, schema: Option<&Schema>) -> Result<AskDecision> {
         let value = output::parse(text)?;
         let wrong = |what: &str| Err(Error::new(ErrorKind::Output, format!("the model's decision: {what}")));
         let Value::Object(object) = &value else { return wrong("it must be a JSON object") };
@@ -158,7 +158,7 @@ impl Ask {
                 let output = output.unwrap_or_default();
                 output::check(schema, &output).map(|()| output)
             });
-            return Ok(Decided { draft, output: output.transpose()?, question: None });
+            return Ok(AskDecision { draft, output: output.transpose()?, question: None });
         }
         let Some(request) = request.or_else(|| (self.mode == AskMode::Required).then_some(&value)) else {
             return wrong("it wants to interrupt, and `interruptRequest` is missing");
@@ -173,7 +173,7 @@ impl Ask {
             })?;
         }
         let interrupt = self.interrupt(request)?;
-        Ok(Decided { draft, output: None, question: Some((request.clone(), interrupt)) })
+        Ok(AskDecision { draft, output: None, question: Some((request.clone(), interrupt)) })
     }
 
     /// The question as a page is asked, without its name.
@@ -207,7 +207,7 @@ impl Ask {
 
 /// What a model decided.
 #[derive(Debug)]
-pub(super) struct Decided {
+pub(super) struct AskDecision {
     pub(super) draft: String,
     /// The object, where there is no question.
     pub(super) output: Option<Value>,

@@ -14,22 +14,22 @@ use headwater_protocol::{
     AttemptId, Event, FinishReason, Origin, RequestId, StructuredInvalidated, StructuredOp, StructuredState,
     StructuredStatus, StructuredUpdate, ToolSpec, Usage,
 };
-use headwater_tools::{ClientTool, McpListing, Schema, Tools};
+use headwater_tools::{ClientTool, Schema, Tools};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Ask, ToolCallMade,
-    options::{Options, Structured},
+    Ask, FinishedToolCall,
+    model_reply::{ModelReply, ReplyToolCall, aborted},
+    options::{Options, StructuredOutput},
     output,
-    pass::aborted,
-    said::{Said, SaidCall},
 };
 use crate::{
     Error, Result,
     error::ErrorKind,
     hooks::wait_for,
-    journal::{Answer, Outcome, WaitKind},
-    run::{HookKey, NodeRun, request_id},
+    journal::{AnswerValue, HookOutcome, WaitKind},
+    node::{HookKey, NodeVisit},
+    question::request_id,
     usage,
 };
 
@@ -41,8 +41,8 @@ const ABORT: &str = "abort";
 
 /// A reason call that is being made.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) node: Arc<NodeRun>,
+pub(super) struct ReasonCall {
+    pub(super) node: Arc<NodeVisit>,
     pub(super) key: HookKey,
     pub(super) options: Options,
     pub(super) models: Vec<Arc<dyn Model>>,
@@ -55,17 +55,17 @@ pub(super) struct Call {
     /// The attempt that is under way.
     pub(super) attempt: Mutex<Option<AttemptId>>,
     /// The tool calls of the step that is under way.
-    open_calls: Vec<SaidCall>,
+    open_calls: Vec<ReplyToolCall>,
     /// Why an earlier execution gave the call up, if the journal says so.
     given_up: Option<Error>,
     /// Whether it has come to its end, or the journal has that it was given up.
     pub(super) is_over: AtomicBool,
-    made: Made,
+    made: ReasonResult,
 }
 
 /// What the call gave so far.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct ReasonResult {
     pub(super) text: String,
     pub(super) output: Option<Value>,
     pub(super) raw: Option<Value>,
@@ -73,12 +73,12 @@ pub(super) struct Made {
     pub(super) finish_reason: FinishReason,
     pub(super) provider_metadata: Map<String, Value>,
     pub(super) warnings: Vec<Warning>,
-    pub(super) tool_results: Vec<ToolCallMade>,
+    pub(super) tool_results: Vec<FinishedToolCall>,
     pub(super) interrupt_response: Option<Value>,
     pub(super) passes: u32,
 }
 
-impl Default for Made {
+impl Default for ReasonResult {
     fn default() -> Self {
         Self {
             text: String::new(),
@@ -97,17 +97,17 @@ impl Default for Made {
 
 /// What readers see of a pass.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct PassVisibility {
     pub(super) text: bool,
     pub(super) fields: bool,
 }
 
-impl Call {
-    pub(super) fn new(node: Arc<NodeRun>, key: HookKey, mut options: Options) -> Result<Self> {
+impl ReasonCall {
+    pub(super) fn new(node: Arc<NodeVisit>, key: HookKey, mut options: Options) -> Result<Self> {
         let schema = options.schema.take().transpose().map_err(|error| Error::new(ErrorKind::Hook, error))?;
         let fields = match &options.structured {
             Some(structured) if options.stream => structured.fields()?,
-            // What is wrong with them is told, also where they are not used.
+            // Errors in them are reported even where they are not used.
             Some(structured) => structured.fields()?.and(None),
             None => None,
         };
@@ -116,8 +116,11 @@ impl Call {
             let given = given.map_err(|error| Error::new(ErrorKind::Hook, error))?;
             tools = tools.merge(given).map_err(|error| Error::new(ErrorKind::Hook, error.to_string()))?;
         }
-        let models =
-            options.models.iter().map(|model| model.resolve(&node.run.agent)).collect::<Result<Vec<_>>>()?;
+        let models = options
+            .models
+            .iter()
+            .map(|model| model.resolve(&node.run.services.models))
+            .collect::<Result<Vec<_>>>()?;
         let operation = request_id(&node.run.id, &key.text).as_str().replacen("req_", "op_", 1);
         let origin = Origin { operation: Some(operation.clone()), ..node.origin() };
         let stream = options.structured.as_ref().map(|structured| {
@@ -137,26 +140,31 @@ impl Call {
             open_calls: Vec::new(),
             given_up: None,
             is_over: AtomicBool::new(false),
-            made: Made::default(),
+            made: ReasonResult::default(),
         })
     }
 
-    pub(super) async fn make(mut self) -> Result<Made> {
+    /// In a box, so that the future does not have it once for each place where it is handed on.
+    pub(super) async fn make(mut self: Box<Self>) -> Result<ReasonResult> {
         self.given_up = match self.node.recorded(&self.abort_key(), ABORT, None)? {
             Some(Err(error)) => Some(error),
             _ => None,
         };
         // What few calls need and takes much room is in boxes.
+        #[cfg(feature = "mcp")]
         let gathered = match self.options.servers.is_empty() {
             true => Ok(()),
             false => Box::pin(self.gather()).await,
         };
+        #[cfg(not(feature = "mcp"))]
+        let gathered = Ok(());
         let made = match gathered.and_then(|()| self.add_client_tools()) {
             Ok(()) => self.ask().await,
             Err(error) => Err(error),
         };
         self.is_over.store(true, Ordering::Relaxed);
         self.tools.close().await;
+        #[cfg(feature = "mcp")]
         for server in &self.options.servers {
             Box::pin(server.close()).await;
         }
@@ -187,7 +195,7 @@ impl Call {
         request: RequestId,
         kind: WaitKind,
         expires: Option<Duration>,
-    ) -> Result<Answer> {
+    ) -> Result<AnswerValue> {
         if let Some(error) = &self.given_up
             && !self.node.run.fold().answers.contains_key(&request)
         {
@@ -197,8 +205,9 @@ impl Call {
         wait_for(&self.node, key, hook, request, kind, expires).await
     }
 
-    /// Adds the tools of servers. What they offer is recorded, so that the model is told the same when the node is run
+    /// Adds the tools of servers. What they offer is recorded, so that the model gets the same tools when the node is run
     /// again.
+    #[cfg(feature = "mcp")]
     async fn gather(&mut self) -> Result<()> {
         let failed = |error: headwater_tools::Error| {
             Error::new(ErrorKind::Hook, error.to_string()).with_code(error.kind().code())
@@ -212,7 +221,7 @@ impl Call {
                     Error::new(ErrorKind::Node, error.to_string()).with_code(error.kind().code())
                 })
             };
-            let listing: McpListing = self.node.once(&key, "mcp", None, listing).await?;
+            let listing: headwater_tools::McpListing = self.node.once(&key, "mcp", None, listing).await?;
             let offered = server.of(&listing).map_err(failed)?;
             self.tools = std::mem::take(&mut self.tools).merge(offered).map_err(failed)?;
         }
@@ -222,7 +231,7 @@ impl Call {
     /// Adds what the page brought, except what has the name of a tool that is there.
     fn add_client_tools(&mut self) -> Result<()> {
         let brought = match self.options.client_tools {
-            true => self.node.run.begun.client_tools.as_slice(),
+            true => self.node.run.spec.client_tools.as_slice(),
             false => &[],
         };
         for tool in brought {
@@ -267,7 +276,7 @@ impl Call {
             None => self.options.request.response_format.clone().or_else(|| self.format_of_page()),
         };
         let quiet = self.schema.is_some() || self.options.ask.is_some();
-        let shown = Shown { text: self.options.emit && !quiet, fields: self.options.emit };
+        let shown = PassVisibility { text: self.options.emit && !quiet, fields: self.options.emit };
         let mut retries = self.options.output_retries;
         loop {
             let said = self.passes(messages, format.clone(), shown).await?;
@@ -327,7 +336,7 @@ impl Call {
         };
         let mut deciding = messages.clone();
         deciding.push(user(ask.instruction().to_owned()));
-        let shown = Shown { text: false, fields: false };
+        let shown = PassVisibility { text: false, fields: false };
         let mut retries = self.options.output_retries;
         let (said, decided) = loop {
             let said = self.passes(&mut deciding, Some(format.clone()), shown).await?;
@@ -361,10 +370,10 @@ impl Call {
         interrupt.workflow = Some(self.node.workflow_id().to_owned());
         let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: ask.declinable };
         let answer = match self.wait_for(&key, "ask", request.clone(), kind, ask.expires).await? {
-            Answer::Given(answer) => Some(answer),
-            Answer::Declined if ask.declinable => None,
-            Answer::Expired => {
-                return Err(Error::new(ErrorKind::Expired, format!("nobody answered {request} in time")));
+            AnswerValue::Given(answer) => Some(answer),
+            AnswerValue::Declined if ask.declinable => None,
+            AnswerValue::Expired => {
+                return Err(Error::new(ErrorKind::Expired, format!("no answer to {request} came in time")));
             }
             _ => {
                 let error = Error::new(ErrorKind::Stopped, "the person did not want to answer")
@@ -393,8 +402,8 @@ impl Call {
         &mut self,
         messages: &mut Vec<ModelMessage>,
         format: Option<ResponseFormat>,
-        shown: Shown,
-    ) -> Result<Said> {
+        shown: PassVisibility,
+    ) -> Result<ModelReply> {
         let mut steps = 0;
         loop {
             steps += 1;
@@ -437,14 +446,14 @@ impl Call {
 
     /// The form that the page wants its answer in, where this call gives it.
     fn format_of_page(&self) -> Option<ResponseFormat> {
-        let format = self.node.run.begun.answer_format.as_ref().filter(|_| self.options.emit)?;
+        let format = self.node.run.spec.answer_format.as_ref().filter(|_| self.options.emit)?;
         Some(ResponseFormat::Json { schema: format.schema.clone(), name: format.name.clone() })
     }
 
     /// Which tools the page wants to be called, where the code does not say it. What must be called is called in the first
     /// step, and not for ever.
     fn choice_of_page(&self, step: u32) -> Result<Option<ToolChoice>> {
-        let Some(choice) = self.node.run.begun.tool_choice.as_ref().filter(|_| !self.tools.is_empty()) else {
+        let Some(choice) = self.node.run.spec.tool_choice.as_ref().filter(|_| !self.tools.is_empty()) else {
             return Ok(None);
         };
         let choice = ToolChoice::parse(choice)
@@ -457,7 +466,7 @@ impl Call {
         })
     }
 
-    fn add(&mut self, said: &Said, shown: Shown) {
+    fn add(&mut self, said: &ModelReply, shown: PassVisibility) {
         let made = &mut self.made;
         made.passes += 1;
         usage::add(&mut made.usage, &said.usage);
@@ -479,12 +488,12 @@ impl Call {
         }
     }
 
-    pub(super) fn keep_result(&mut self, result: ToolCallMade) {
+    pub(super) fn keep_result(&mut self, result: FinishedToolCall) {
         self.made.tool_results.push(result);
     }
 
     /// An update of the structured stream.
-    pub(super) fn update(&self, structured: &Structured, stream: &str, op: StructuredOp) -> Event {
+    pub(super) fn update(&self, structured: &StructuredOutput, stream: &str, op: StructuredOp) -> Event {
         let mut update = StructuredUpdate::new(stream, &structured.data_type, op);
         update.node = Some(self.node.visit.node.clone());
         update.id.clone_from(&self.options.id);
@@ -505,7 +514,7 @@ impl Call {
         self.node.run.journal.fact(&self.origin, event).map(drop)
     }
 
-    /// Takes back what was shown of an object that turned out wrong.
+    /// Retracts the visible part of an object that turned out wrong.
     pub(super) fn invalidate(&self) -> Result<()> {
         let Some(stream) = &self.stream else { return Ok(()) };
         if self.stream_status().is_some_and(|status| status != StructuredStatus::Done) {
@@ -526,7 +535,7 @@ impl Call {
 
 /// Records that the call was given up, if the node's code drops it between passes or while tools run: otherwise the tools
 /// would count as unfinished and the model would be asked again when the run is resumed. A pass records it for itself.
-impl Drop for Call {
+impl Drop for ReasonCall {
     fn drop(&mut self) {
         if self.is_over.load(Ordering::Relaxed) || !self.node.gives_up() {
             return;
@@ -538,7 +547,7 @@ impl Drop for Call {
             }
             let in_step = self.options.emit && !self.open_calls.is_empty();
             let told = in_step.then_some((&self.origin, Event::StepFinished { name: None }));
-            let outcome = Outcome::Error(Error::from(aborted()));
+            let outcome = HookOutcome::Error(Error::from(aborted()));
             let done = self.node.run.done(&self.abort_key(), ABORT, None, outcome, told);
             self.node.keep(done).map(drop)
         };

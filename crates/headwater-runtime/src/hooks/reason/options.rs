@@ -5,12 +5,14 @@ use std::{fmt, future::Future, time::Duration};
 use futures_util::{FutureExt as _, future::BoxFuture, future::Shared};
 use headwater_json::{FieldKind, Fields};
 use headwater_models::{ModelMessage, ModelRequest};
-use headwater_tools::{McpTools, Schema, Tools};
+#[cfg(feature = "mcp")]
+use headwater_tools::McpTools;
+use headwater_tools::{Schema, Tools};
 
 use super::Ask;
 use crate::{Error, ModelRef, Result, error::ErrorKind};
 
-/// Everything that a builder gathers. What is wrong with it is told when it is awaited.
+/// Everything that a builder gathers. Its errors are reported when the hook is awaited.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) id: Option<String>,
@@ -19,10 +21,11 @@ pub(super) struct Options {
     pub(super) input: Option<String>,
     pub(super) messages: Vec<ModelMessage>,
     pub(super) schema: Option<Result<Schema, String>>,
-    pub(super) structured: Option<Structured>,
+    pub(super) structured: Option<StructuredOutput>,
     pub(super) emit: bool,
     pub(super) stream: bool,
     pub(super) tools: Vec<Result<Tools, String>>,
+    #[cfg(feature = "mcp")]
     pub(super) servers: Vec<McpTools>,
     pub(super) client_tools: bool,
     pub(super) tool_options: ToolOptions,
@@ -53,6 +56,7 @@ impl Options {
             emit: true,
             stream: true,
             tools: Vec::new(),
+            #[cfg(feature = "mcp")]
             servers: Vec::new(),
             client_tools: false,
             tool_options: ToolOptions::default(),
@@ -90,7 +94,7 @@ impl fmt::Debug for AbortSignal {
 /// What becomes of a text when its model dies in the middle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Failover {
-    /// It is taken back, and the next attempt says it anew.
+    /// It is retracted, and the next attempt starts anew.
     #[default]
     Restart,
     /// It is kept, and the next attempt goes on from it.
@@ -165,13 +169,13 @@ impl ToolOptions {
 /// How the object that a model writes is shown: when it is complete, or field by field as it grows.
 ///
 /// ```
-/// use headwater_runtime::Structured;
+/// use headwater_runtime::StructuredOutput;
 ///
-/// let email = Structured::new("email.compose").schema("email-compose", "1").set("subject").text("body");
+/// let email = StructuredOutput::new("email.compose").schema("email-compose", "1").set("subject").text("body");
 /// ```
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Structured {
+pub struct StructuredOutput {
     pub(super) data_type: String,
     pub(super) stream: Option<String>,
     pub(super) schema_id: Option<String>,
@@ -179,7 +183,7 @@ pub struct Structured {
     fields: Vec<(FieldKind, String)>,
 }
 
-impl Structured {
+impl StructuredOutput {
     /// An object of some type, in the page's words.
     pub fn new(data_type: impl Into<String>) -> Self {
         let data_type = data_type.into();

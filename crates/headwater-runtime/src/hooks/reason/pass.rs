@@ -15,28 +15,33 @@ use tokio::time::{Instant, Sleep};
 use tracing::Instrument as _;
 
 use super::{
-    call::{Call, Shown},
-    recorder::{AttemptRecorder, Attempted, retraction},
-    said::{Said, SaidPart},
+    call::{PassVisibility, ReasonCall},
+    model_reply::{ModelReply, ReplyPart, aborted},
+    recorder::{AttemptOutcome, AttemptRecorder, retraction},
 };
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Effect, Outcome},
-    seeing::{self, ModelCall},
+    journal::{Effect, HookOutcome},
+    telemetry::{self, ModelCall},
 };
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-impl Call {
+impl ReasonCall {
     /// Asks the model once, or returns what the journal holds.
-    pub(super) async fn pass(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
+    pub(super) async fn pass(
+        &self,
+        key: &str,
+        request: ModelRequest,
+        shown: PassVisibility,
+    ) -> Result<ModelReply> {
         let fingerprint = fingerprint(&request);
         if let Some(rehearsal) = &self.node.run.rehearsal {
             rehearsal.asks(key, serde_json::to_value(&request).unwrap_or_default());
         }
-        // What ends the attempt is told in the record that says that the pass is done: after a crash between the two,
+        // The event that ends the attempt is in the record that ends the pass: after a crash between the two,
         // the text would stand there and be said again.
         let work = Box::pin(async {
             let mut guard = PassGuard { call: self, key, fingerprint: &fingerprint, is_over: false };
@@ -48,7 +53,7 @@ impl Call {
             drop(guard);
             (said, self.options.emit.then_some(told))
         });
-        self.node.once_told(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
+        self.node.once_with_event(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
     }
 
     /// Returns the reply or the refusal, with its attempt.
@@ -56,8 +61,8 @@ impl Call {
         &self,
         key: &str,
         request: ModelRequest,
-        shown: Shown,
-    ) -> Result<(Result<Said>, AttemptId)> {
+        shown: PassVisibility,
+    ) -> Result<(Result<ModelReply>, AttemptId)> {
         self.begin_step(key)?;
         let mut asked = 0;
         let mut kept = String::new();
@@ -73,21 +78,21 @@ impl Call {
                     request.messages.push(ModelMessage::Assistant { content });
                 }
                 let error = match self.attempt(model, request, shown).await? {
-                    Attempted::Answered(mut said, attempt) => {
+                    AttemptOutcome::Answered(mut said, attempt) => {
                         if !kept.is_empty() {
-                            said.parts.insert(0, SaidPart::Text { text: kept, metadata: None });
+                            said.parts.insert(0, ReplyPart::Text { text: kept, metadata: None });
                         }
                         return Ok((Ok(*said), attempt));
                     }
-                    Attempted::Refused(error, attempt) => return Ok((Err(error), attempt)),
-                    Attempted::Died { error, kept: None } => error,
-                    Attempted::Died { error, kept: Some((attempt, said)) } => {
+                    AttemptOutcome::Refused(error, attempt) => return Ok((Err(error), attempt)),
+                    AttemptOutcome::Died { error, kept: None } => error,
+                    AttemptOutcome::Died { error, kept: Some((attempt, said)) } => {
                         kept.push_str(&said);
                         kept_attempts.push(attempt);
                         error
                     }
                 };
-                seeing::model_failed(&self.node.run, model.name(), &error);
+                telemetry::model_failed(self.node.run.labels(), model.name(), &error);
                 if error.kind() == ModelErrorKind::Aborted {
                     last = Some(error);
                     break 'models;
@@ -101,10 +106,10 @@ impl Call {
                 self.pause(pause.min(LONGEST_PAUSE)).await?;
             }
         }
-        // Nobody goes on from what was kept.
+        // No attempt continues the text that was kept.
         for attempt in kept_attempts {
             let reason = last.as_ref().map(retraction);
-            self.say(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))?;
+            self.append(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))?;
         }
         let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
         Err(error)
@@ -131,16 +136,25 @@ impl Call {
         &self,
         model: &Arc<dyn Model>,
         request: ModelRequest,
-        shown: Shown,
-    ) -> Result<Attempted> {
-        let mut seen = ModelCall::new(model.name(), self.node.run.begun.session.as_ref());
+        shown: PassVisibility,
+    ) -> Result<AttemptOutcome> {
+        let mut seen = ModelCall::new(model.name(), self.node.run.spec.session.as_ref());
         let span = seen.span.clone();
         // In a box: a future that is handed on by value is kept once for each hand, and this one is large.
         let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
+        let services = &self.node.run.services;
         match &attempted {
-            Ok(Attempted::Answered(said, _)) => seen.answered(&said.usage),
-            Ok(Attempted::Refused(error, _)) => seen.failed(error.code()),
-            Ok(Attempted::Died { error, .. }) => seen.failed(error.kind().code()),
+            Ok(AttemptOutcome::Answered(said, _)) => {
+                seen.answered(&said.usage);
+                services.models.health.answered(model.name(), services.env.now());
+            }
+            Ok(AttemptOutcome::Refused(error, _)) => seen.failed(error.code()),
+            Ok(AttemptOutcome::Died { error, .. }) => {
+                seen.failed(error.kind().code());
+                if error.kind() != ModelErrorKind::Aborted {
+                    services.models.health.failed(model.name(), error.kind().code(), services.env.now());
+                }
+            }
             Err(_) => {}
         }
         attempted
@@ -150,16 +164,16 @@ impl Call {
         &self,
         model: &Arc<dyn Model>,
         request: ModelRequest,
-        shown: Shown,
+        shown: PassVisibility,
         seen: &mut ModelCall,
-    ) -> Result<Attempted> {
+    ) -> Result<AttemptOutcome> {
         let cancel = self.node.run.cancel.signal();
         if cancel.is_cancelled() {
             return Err(stopped());
         }
         // Already aborted: do not call the model.
         if self.aborted().now_or_never().is_some() {
-            return Ok(Attempted::Died { error: aborted(), kept: None });
+            return Ok(AttemptOutcome::Died { error: aborted(), kept: None });
         }
         let mut recorder = AttemptRecorder::new(self, model.name(), shown)?;
         let mut stream = model.ask(request);
@@ -169,29 +183,36 @@ impl Call {
         let journal = &self.node.run.journal;
         loop {
             // While the store has no room, the model is not listened to, and its time does not run.
-            let waits_since = Instant::now();
-            let room = tokio::select! {
-                biased;
-                () = &mut cancelled => None,
-                () = &mut abort => Some(Err(aborted())),
-                room = journal.room() => {
-                    self.node.keep(room)?;
-                    Some(Ok(()))
+            let mut room = (!cancel.is_cancelled()).then_some(Ok(()));
+            if room.is_some() && !journal.has_room() {
+                let waits_since = Instant::now();
+                room = tokio::select! {
+                    biased;
+                    () = &mut cancelled => None,
+                    () = &mut abort => Some(Err(aborted())),
+                    room = journal.room() => {
+                        self.node.keep(room)?;
+                        Some(Ok(()))
+                    }
+                };
+                if let Some(timeout) = &mut timeout {
+                    let deadline = timeout.deadline() + waits_since.elapsed();
+                    timeout.as_mut().reset(deadline);
                 }
-            };
-            let waited = waits_since.elapsed();
-            if let Some(timeout) = timeout.as_mut().filter(|_| !waited.is_zero()) {
-                let deadline = timeout.deadline() + waited;
-                timeout.as_mut().reset(deadline);
             }
             let item = match room {
                 None => None,
                 Some(Err(error)) => Some(Some(Err(error))),
+                // A stop is looked for above: most of the time it is enough to poll the model.
                 Some(Ok(())) => tokio::select! {
                     biased;
-                    () = &mut cancelled => None,
                     () = &mut abort => Some(Some(Err(aborted()))),
                     item = stream.next() => Some(item),
+                    () = &mut cancelled => None,
+                    () = until(recorder.flush_at()) => {
+                        recorder.flush()?;
+                        continue;
+                    }
                     () = time_out(&mut timeout) => {
                         Some(Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long"))))
                     }
@@ -207,11 +228,11 @@ impl Call {
                     seen.heard(&event);
                     if let Err(error) = recorder.measure(&event) {
                         recorder.close_parts()?;
-                        return Ok(Attempted::Refused(error, recorder.attempt));
+                        return Ok(AttemptOutcome::Refused(error, recorder.attempt));
                     }
                     if recorder.on_event(event)? {
                         let (said, attempt) = recorder.finish()?;
-                        return Ok(Attempted::Answered(Box::new(said), attempt));
+                        return Ok(AttemptOutcome::Answered(Box::new(said), attempt));
                     }
                 }
                 Some(Err(error)) => return recorder.die(error),
@@ -229,7 +250,7 @@ impl Call {
         }
         let effect = Effect::Began { key: key.to_owned() };
         let started = Event::StepStarted { name: None };
-        self.node.run.journal.told(effect, &self.origin, started).map(drop)
+        self.node.run.journal.effect_with_event(effect, &self.origin, started).map(drop)
     }
 
     /// Ends the step of a pass whose calls are done, unless an earlier execution did.
@@ -238,11 +259,11 @@ impl Call {
             return Ok(());
         }
         let finished = Event::StepFinished { name: None };
-        self.node.tell_once(&format!("{key}/end"), "step-end", &self.origin, finished)
+        self.node.emit_once(&format!("{key}/end"), "step-end", &self.origin, finished)
     }
 
     /// Says something about an attempt, seen when it is durable.
-    pub(super) fn say(&self, event: Event) -> Result<()> {
+    pub(super) fn append(&self, event: Event) -> Result<()> {
         if self.options.emit {
             drop(self.node.keep(self.node.run.journal.fact(&self.origin, event))?);
         }
@@ -250,14 +271,10 @@ impl Call {
     }
 }
 
-pub(super) fn aborted() -> ModelError {
-    ModelError::new(ModelErrorKind::Aborted, "the call was aborted")
-}
-
 /// Records that a pass was given up, if the node's code drops it: otherwise its half answer would stay, and the model would be
 /// asked again when the run is resumed.
 struct PassGuard<'a> {
-    call: &'a Call,
+    call: &'a ReasonCall,
     key: &'a str,
     fingerprint: &'a str,
     is_over: bool,
@@ -276,18 +293,26 @@ impl Drop for PassGuard<'_> {
             if let Some(attempt) = open {
                 call.invalidate()?;
                 let reason = Some(retraction(&aborted()));
-                call.say(Event::AttemptRetracted(AttemptRetracted {
+                call.append(Event::AttemptRetracted(AttemptRetracted {
                     attempt,
                     reason,
                     ..Default::default()
                 }))?;
             }
             let told = call.options.emit.then_some((&call.origin, Event::StepFinished { name: None }));
-            let outcome = Outcome::Error(Error::from(aborted()));
+            let outcome = HookOutcome::Error(Error::from(aborted()));
             let fingerprint = Some((*fingerprint).to_owned());
             call.node.keep(call.node.run.done(key, "pass", fingerprint, outcome, told)).map(drop)
         };
         let _ = record();
+    }
+}
+
+/// Waits until a time, or for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => Box::pin(tokio::time::sleep_until(time)).await,
+        None => std::future::pending().await,
     }
 }
 

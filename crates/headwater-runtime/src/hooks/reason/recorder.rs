@@ -1,6 +1,6 @@
 //! The recorder of an attempt: what a model says becomes what readers see and what is kept.
 
-use std::{collections::HashMap, sync::PoisonError};
+use std::{collections::HashMap, sync::PoisonError, time::Duration};
 
 use headwater_json::{Chunk, Extractor};
 use headwater_models::{ModelError, ModelErrorKind, ModelEvent};
@@ -11,20 +11,21 @@ use headwater_protocol::{
     check_id,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
-    call::{Call, Shown},
+    call::{PassVisibility, ReasonCall},
+    model_reply::{ModelReply, ReplyPart, ReplyToolCall},
     options::Failover,
     output,
-    said::{Said, SaidCall, SaidPart},
 };
 use crate::{Error, Result, codec::json_size, coded, error::ErrorKind, limits};
 
 /// How an attempt ended.
-pub(super) enum Attempted {
+pub(super) enum AttemptOutcome {
     /// It says more than is kept. What it said stays, and no other attempt is made.
     Refused(Error, AttemptId),
-    Answered(Box<Said>, AttemptId),
+    Answered(Box<ModelReply>, AttemptId),
     Died {
         error: ModelError,
         /// What the next attempt goes on from.
@@ -39,21 +40,32 @@ pub(super) fn retraction(error: &ModelError) -> String {
 
 /// Turns what a model says into what readers see and what is kept.
 pub(super) struct AttemptRecorder<'a> {
-    call: &'a Call,
+    call: &'a ReasonCall,
     pub(super) attempt: AttemptId,
     origin: Origin,
-    shown: Shown,
-    said: Said,
-    open: HashMap<u32, Open>,
+    shown: PassVisibility,
+    said: ModelReply,
+    open: HashMap<u32, OpenPart>,
     fields: Option<Extractor>,
     structured: bool,
+    /// The text of a field that is not written yet.
+    unwritten: Option<StructuredOp>,
+    /// When text of a field was written last.
+    wrote_field: Option<Instant>,
     sources: u32,
     /// The bytes that the model has said.
     bytes: usize,
 }
 
+/// Text of a field that comes sooner after the last is written together with what follows: around each piece, readers
+/// get more than ten times its bytes.
+const FIELD_WINDOW: Duration = Duration::from_millis(40);
+
+/// So much text of a field is written at once.
+const FIELD_BYTES: usize = 4 << 10;
+
 /// A part that may still grow: its place among the parts.
-struct Open {
+struct OpenPart {
     at: usize,
     id: PartId,
     /// The text of a tool call's input.
@@ -61,10 +73,10 @@ struct Open {
 }
 
 impl<'a> AttemptRecorder<'a> {
-    pub(super) fn new(call: &'a Call, model: &str, shown: Shown) -> Result<Self> {
+    pub(super) fn new(call: &'a ReasonCall, model: &str, shown: PassVisibility) -> Result<Self> {
         let attempt = call.node.run.next_attempt();
         let origin = Origin { attempt: Some(attempt.clone()), ..call.origin.clone() };
-        call.say(Event::AttemptStarted(AttemptStarted {
+        call.append(Event::AttemptStarted(AttemptStarted {
             attempt: attempt.clone(),
             model: Some(model.to_owned()),
             ..Default::default()
@@ -76,17 +88,61 @@ impl<'a> AttemptRecorder<'a> {
             attempt,
             origin,
             shown,
-            said: Said { model: model.to_owned(), ..Said::default() },
+            said: ModelReply { model: model.to_owned(), ..ModelReply::default() },
             open: HashMap::new(),
             fields: fields.map(|fields| Extractor::with(fields, output::options())),
             structured: false,
+            unwritten: None,
+            wrote_field: None,
             sources: 0,
             bytes: 0,
         })
     }
 
-    fn delta(&self, event: Event) -> Result<()> {
+    fn delta(&mut self, event: Event) -> Result<()> {
+        self.flush()?;
+        self.write(event)
+    }
+
+    fn write(&self, event: Event) -> Result<()> {
         self.call.node.keep(self.call.node.run.journal.delta(&self.origin, event))
+    }
+
+    /// Writes the text of a field that waits for more.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let Some(op) = self.unwritten.take() else { return Ok(()) };
+        self.wrote_field = Some(Instant::now());
+        self.write_field(op)
+    }
+
+    /// When the text of a field that waits for more is to be written.
+    pub(super) fn flush_at(&self) -> Option<Instant> {
+        self.unwritten.as_ref()?;
+        Some(self.wrote_field? + FIELD_WINDOW)
+    }
+
+    fn write_field(&self, op: StructuredOp) -> Result<()> {
+        let (Some(structured), Some(stream)) = (&self.call.options.structured, &self.call.stream) else {
+            return Ok(());
+        };
+        self.write(self.call.update(structured, stream, op))
+    }
+
+    /// Writes an update of an object, or keeps it for a moment if it is more text of a field.
+    fn update_field(&mut self, op: StructuredOp) -> Result<()> {
+        if let StructuredOp::TextDelta { path, delta, .. } = &op
+            && let Some(StructuredOp::TextDelta { path: before, delta: text, .. }) = &mut self.unwritten
+            && before == path
+        {
+            text.push_str(delta);
+            return Ok(());
+        }
+        self.flush()?;
+        if matches!(op, StructuredOp::TextDelta { .. }) {
+            self.unwritten = Some(op);
+            return Ok(());
+        }
+        self.write_field(op)
     }
 
     fn part_id(&self, part: u32) -> PartId {
@@ -98,15 +154,15 @@ impl<'a> AttemptRecorder<'a> {
         self.call.options.shows_calls()
     }
 
-    fn begin(&mut self, part: u32, said: SaidPart) {
+    fn begin(&mut self, part: u32, said: ReplyPart) {
         let id = self.part_id(part);
-        self.open.insert(part, Open { at: self.said.parts.len(), id, input: String::new() });
+        self.open.insert(part, OpenPart { at: self.said.parts.len(), id, input: String::new() });
         self.said.parts.push(said);
     }
 
     fn grow(&mut self, part: u32, more: &str) {
         let at = self.open.get(&part).map(|open| open.at);
-        if let Some(SaidPart::Text { text, .. } | SaidPart::Reasoning { text, .. }) =
+        if let Some(ReplyPart::Text { text, .. } | ReplyPart::Reasoning { text, .. }) =
             at.and_then(|at| self.said.parts.get_mut(at))
         {
             text.push_str(more);
@@ -124,7 +180,7 @@ impl<'a> AttemptRecorder<'a> {
             ModelEvent::File { url, .. } => url.len(),
             _ => 0,
         };
-        let limit = self.call.node.run.agent.options.max_answer_bytes;
+        let limit = self.call.node.run.options().max_answer_bytes;
         if self.bytes <= limit {
             return Ok(());
         }
@@ -145,8 +201,8 @@ impl<'a> AttemptRecorder<'a> {
         self.begin(
             part,
             match kind {
-                BlockKind::Text => SaidPart::Text { text, metadata: said },
-                BlockKind::Reasoning => SaidPart::Reasoning { text, metadata: said },
+                BlockKind::Text => ReplyPart::Text { text, metadata: said },
+                BlockKind::Reasoning => ReplyPart::Reasoning { text, metadata: said },
             },
         );
         if self.shows_block(kind) {
@@ -198,13 +254,15 @@ impl<'a> AttemptRecorder<'a> {
             ModelEvent::ToolCallDelta { part, delta } => {
                 let Some(open) = self.open.get_mut(&part) else { return Ok(false) };
                 open.input.push_str(&delta);
-                if let (true, Some(SaidPart::Call(said))) = (self.shows_tools(), self.part(part)) {
-                    self.delta(Event::ToolInputDelta(ToolInputDelta::new(said.call.clone(), delta)))?;
-                }
+                let call = match self.part(part) {
+                    Some(ReplyPart::Call(said)) if self.shows_tools() => said.call.clone(),
+                    _ => return Ok(false),
+                };
+                self.delta(Event::ToolInputDelta(ToolInputDelta::new(call, delta)))?;
             }
             ModelEvent::ToolCallEnd { part, metadata } => self.end_call(part, metadata)?,
             ModelEvent::ToolResult { part, output, is_error } => {
-                let Some(SaidPart::Call(said)) = self.part_mut(part) else { return Ok(false) };
+                let Some(ReplyPart::Call(said)) = self.part_mut(part) else { return Ok(false) };
                 said.provider_output = Some(output.clone());
                 let call = said.call.clone();
                 if self.shows_tools() {
@@ -274,23 +332,23 @@ impl<'a> AttemptRecorder<'a> {
                 self.said.metadata = metadata;
                 return Ok(true);
             }
-            // What we do not know concerns nobody but whoever looks at the provider's wire.
+            // Unknown events are logged only: they matter to those who debug a provider.
             _ => {}
         }
         Ok(false)
     }
 
-    fn part(&self, part: u32) -> Option<&SaidPart> {
+    fn part(&self, part: u32) -> Option<&ReplyPart> {
         self.said.parts.get(self.open.get(&part)?.at)
     }
 
-    fn part_mut(&mut self, part: u32) -> Option<&mut SaidPart> {
+    fn part_mut(&mut self, part: u32) -> Option<&mut ReplyPart> {
         self.said.parts.get_mut(self.open.get(&part)?.at)
     }
 
     fn end_text(&mut self, part: u32, ended: Option<Value>) {
         match self.part_mut(part) {
-            Some(SaidPart::Text { metadata, .. } | SaidPart::Reasoning { metadata, .. })
+            Some(ReplyPart::Text { metadata, .. } | ReplyPart::Reasoning { metadata, .. })
                 if ended.is_some() =>
             {
                 *metadata = ended;
@@ -316,7 +374,7 @@ impl<'a> AttemptRecorder<'a> {
             given => (crate::id::fresh_id("call")?, given),
         };
         let call = ToolCallId::from(call);
-        let said = SaidCall {
+        let said = ReplyToolCall {
             call: call.clone(),
             name: name.clone(),
             input: Err(String::new()),
@@ -324,7 +382,7 @@ impl<'a> AttemptRecorder<'a> {
             provider_output: None,
             provider_executed,
         };
-        self.begin(part, SaidPart::Call(said));
+        self.begin(part, ReplyPart::Call(said));
         if self.shows_tools() {
             let tool = self.tool(call, &name, provider_executed, replaced);
             self.delta(Event::ToolInputStart(tool))?;
@@ -350,13 +408,13 @@ impl<'a> AttemptRecorder<'a> {
 
     fn end_call(&mut self, part: u32, ended: Option<Value>) -> Result<()> {
         let Some(open) = self.open.remove(&part) else { return Ok(()) };
-        let Some(SaidPart::Call(said)) = self.said.parts.get_mut(open.at) else { return Ok(()) };
+        let Some(ReplyPart::Call(said)) = self.said.parts.get_mut(open.at) else { return Ok(()) };
         if ended.is_some() {
             said.metadata = ended;
         }
         // No arguments at all are an empty object.
         let text = if open.input.trim().is_empty() { "{}" } else { &open.input };
-        // A call with an input that is too large is not made: the model is told why.
+        // A call whose input is too large is not made: the model gets an error.
         let parsed = match limits::input().check(text.as_bytes()) {
             Ok(()) => {
                 serde_json::from_str::<Value>(text).map_err(|error| format!("the input is not JSON: {error}"))
@@ -366,7 +424,7 @@ impl<'a> AttemptRecorder<'a> {
         said.input = parsed.clone().map_err(|_| open.input.clone());
         let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
         // A provider's result may still come for it.
-        self.open.insert(part, Open { input: String::new(), ..open });
+        self.open.insert(part, OpenPart { input: String::new(), ..open });
         if !self.shows_tools() {
             return Ok(());
         }
@@ -385,9 +443,6 @@ impl<'a> AttemptRecorder<'a> {
     /// Shows the fields of an object as they grow.
     fn extract(&mut self, text: &str) -> Result<()> {
         let Some(fields) = &mut self.fields else { return Ok(()) };
-        let (Some(structured), Some(stream)) = (&self.call.options.structured, &self.call.stream) else {
-            return Ok(());
-        };
         let mut updates = Vec::new();
         let pushed = fields.push(text, |chunk| {
             updates.push(match chunk {
@@ -402,13 +457,15 @@ impl<'a> AttemptRecorder<'a> {
         }
         for op in updates {
             self.structured = true;
-            self.delta(self.call.update(structured, stream, op))?;
+            self.update_field(op)?;
         }
-        Ok(())
+        let waits = matches!(&self.unwritten, Some(StructuredOp::TextDelta { delta, .. }) if delta.len() < FIELD_BYTES);
+        let recent = self.wrote_field.is_some_and(|wrote| wrote.elapsed() < FIELD_WINDOW);
+        if waits && recent { Ok(()) } else { self.flush() }
     }
 
-    /// The attempt is complete. Its end is told when the pass is.
-    pub(super) fn finish(mut self) -> Result<(Said, AttemptId)> {
+    /// The attempt is complete. Its end is written with the end of the pass.
+    pub(super) fn finish(mut self) -> Result<(ModelReply, AttemptId)> {
         self.close_parts()?;
         // A call whose end was not told ends here.
         let open: Vec<_> =
@@ -425,17 +482,18 @@ impl<'a> AttemptRecorder<'a> {
     /// Ends what is open, and the attempt: what it said stays.
     pub(super) fn close(&mut self) -> Result<()> {
         self.close_parts()?;
-        self.call.say(Event::AttemptFinished { attempt: self.attempt.clone() })
+        self.call.append(Event::AttemptFinished { attempt: self.attempt.clone() })
     }
 
     pub(super) fn close_parts(&mut self) -> Result<()> {
+        self.flush()?;
         let mut open: Vec<_> = self.open.iter().map(|(part, open)| (open.at, *part)).collect();
         open.sort_unstable();
         for (at, part) in open {
             let id = self.part_id(part);
             let kind = match self.said.parts.get(at) {
-                Some(SaidPart::Text { .. }) => BlockKind::Text,
-                Some(SaidPart::Reasoning { .. }) => BlockKind::Reasoning,
+                Some(ReplyPart::Text { .. }) => BlockKind::Text,
+                Some(ReplyPart::Reasoning { .. }) => BlockKind::Reasoning,
                 _ => continue,
             };
             if self.shows_block(kind) {
@@ -445,9 +503,9 @@ impl<'a> AttemptRecorder<'a> {
         Ok(())
     }
 
-    /// The model died. What it said is taken back, or kept for the next one to go on from.
-    pub(super) fn die(mut self, error: ModelError) -> Result<Attempted> {
-        let only_text = self.said.parts.iter().all(|part| matches!(part, SaidPart::Text { .. }));
+    /// The model died. Its text is retracted, or kept as the prefix of the next attempt.
+    pub(super) fn die(mut self, error: ModelError) -> Result<AttemptOutcome> {
+        let only_text = self.said.parts.iter().all(|part| matches!(part, ReplyPart::Text { .. }));
         let goes_on = error.kind() != ModelErrorKind::Aborted;
         self.call.attempt.lock().unwrap_or_else(PoisonError::into_inner).take();
         if goes_on
@@ -457,20 +515,20 @@ impl<'a> AttemptRecorder<'a> {
         {
             let said = self.said.text();
             self.close()?;
-            return Ok(Attempted::Died { error, kept: Some((self.attempt, said)) });
+            return Ok(AttemptOutcome::Died { error, kept: Some((self.attempt, said)) });
         }
         if let (true, Some(stream)) = (self.structured, &self.call.stream) {
-            self.call.say(Event::StructuredInvalidated(StructuredInvalidated {
+            self.call.append(Event::StructuredInvalidated(StructuredInvalidated {
                 stream: stream.clone(),
                 ..Default::default()
             }))?;
         }
         let reason = Some(retraction(&error));
-        self.call.say(Event::AttemptRetracted(AttemptRetracted {
+        self.call.append(Event::AttemptRetracted(AttemptRetracted {
             attempt: self.attempt,
             reason,
             ..Default::default()
         }))?;
-        Ok(Attempted::Died { error, kept: None })
+        Ok(AttemptOutcome::Died { error, kept: None })
     }
 }

@@ -8,22 +8,22 @@ use headwater_models::{ContentPart, ToolResultOutput};
 use headwater_protocol::{
     Choice, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolDenied, ToolOutputError, ToolState,
 };
-use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
+use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, UnfinishedPolicy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tracing::Instrument as _;
 
-use super::{ToolCallMade, call::Call, said::SaidCall};
+use super::{FinishedToolCall, call::ReasonCall, model_reply::ReplyToolCall};
 use crate::{
     Error, Result, code_of,
     codec::json_size,
     coded,
     error::ErrorKind,
-    journal::{Answer, Effect, WaitKind},
-    limits, reader_text,
-    run::request_id,
-    seeing,
+    journal::{AnswerValue, Effect, WaitKind},
+    limits,
+    question::request_id,
+    reader_text, telemetry,
 };
 
 /// How long a tool may take to end when the run is stopped.
@@ -39,9 +39,9 @@ enum Gave {
     Denied(Option<String>),
 }
 
-impl Call {
-    /// Makes calls side by side, and gives what the model is told.
-    pub(super) async fn run_tools(&mut self, wanted: &[SaidCall]) -> Result<Vec<ContentPart>> {
+impl ReasonCall {
+    /// Makes the calls in parallel, and returns their results for the model.
+    pub(super) async fn run_tools(&mut self, wanted: &[ReplyToolCall]) -> Result<Vec<ContentPart>> {
         let this = &*self;
         let gave = join_all(wanted.iter().map(|call| this.run_tool(call))).await;
         let mut content = Vec::new();
@@ -50,7 +50,7 @@ impl Call {
             content.push(ContentPart::ToolResult {
                 tool_call_id: call.call.clone(),
                 tool_name: call.name.clone(),
-                output: told(&gave),
+                output: result_for_model(&gave),
                 provider_options: None,
             });
             let result = match gave {
@@ -58,7 +58,7 @@ impl Call {
                 Gave::Failed(error) => Err(error),
                 Gave::Denied(reason) => Err(denied(reason.as_deref())),
             };
-            self.keep_result(ToolCallMade {
+            self.keep_result(FinishedToolCall {
                 call: call.call.clone(),
                 name: call.name.clone(),
                 input,
@@ -69,7 +69,7 @@ impl Call {
     }
 
     /// The calls of the last step are not made; they are closed, so that the conversation stays usable.
-    pub(super) fn refuse(&mut self, key: &str, wanted: &[SaidCall]) -> Result<()> {
+    pub(super) fn refuse(&mut self, key: &str, wanted: &[ReplyToolCall]) -> Result<()> {
         for call in wanted {
             let gave = Gave::Failed("not called: the most steps allowed were reached".to_owned());
             self.show(&call.call, &call.name, &gave)?;
@@ -77,11 +77,11 @@ impl Call {
         self.end_step(key)
     }
 
-    async fn run_tool(&self, wanted: &SaidCall) -> Result<(Value, Gave)> {
+    async fn run_tool(&self, wanted: &ReplyToolCall) -> Result<(Value, Gave)> {
         let key = format!("{}/tool.{}", self.key.text, wanted.call);
         let input = match &wanted.input {
             Ok(input) => input.clone(),
-            // The reader was told with the input.
+            // Readers have seen it with the input.
             Err(text) => {
                 let error = format!("the input is not JSON: {text}");
                 return Ok((Value::String(text.clone()), Gave::Failed(error)));
@@ -120,11 +120,11 @@ impl Call {
     }
 
     /// Asks a person. Gives the input with which the call may be made, which may be another: for an input that the person
-    /// has changed the rule is asked again, so what is called was approved exactly as it is, or needs no approval.
+    /// has changed the rule is asked again, so every call was approved with exactly this input, or needs no approval.
     async fn approve(
         &self,
         key: &str,
-        wanted: &SaidCall,
+        wanted: &ReplyToolCall,
         tool: &dyn Tool,
         mut input: Value,
     ) -> Result<Result<Value, Gave>> {
@@ -140,8 +140,8 @@ impl Call {
             };
             let expires = self.options.tool_options.approval_expires;
             match self.wait_for(&key, "approval", request, kind, expires).await? {
-                Answer::Approval { approved: true, input: None, .. } => break,
-                Answer::Approval { approved: true, input: Some(edited), .. } => {
+                AnswerValue::Approval { approved: true, input: None, .. } => break,
+                AnswerValue::Approval { approved: true, input: Some(edited), .. } => {
                     if edited != input && !tool.editable() {
                         let name = &wanted.name;
                         let message =
@@ -157,8 +157,12 @@ impl Call {
                         break;
                     }
                 }
-                Answer::Approval { approved: false, reason, .. } => return Ok(Err(Gave::Denied(reason))),
-                Answer::Expired => return Ok(Err(Gave::Denied(Some("nobody decided in time".to_owned())))),
+                AnswerValue::Approval { approved: false, reason, .. } => {
+                    return Ok(Err(Gave::Denied(reason)));
+                }
+                AnswerValue::Expired => {
+                    return Ok(Err(Gave::Denied(Some("no decision came in time".to_owned()))));
+                }
                 other => return Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
             }
         }
@@ -166,19 +170,31 @@ impl Call {
     }
 
     /// Waits for what the page gives.
-    async fn hand_over(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool, input: &Value) -> Result<Gave> {
-        let request = crate::agent::client_request(&self.node.run.id, &wanted.call);
+    async fn hand_over(
+        &self,
+        key: &str,
+        wanted: &ReplyToolCall,
+        tool: &dyn Tool,
+        input: &Value,
+    ) -> Result<Gave> {
+        let request = crate::question::client_request(&self.node.run.id, &wanted.call);
         let kind = WaitKind::ClientTool { tool: Box::new(self.shown(wanted, tool)), input: input.clone() };
         match self.wait_for(key, "client-tool", request, kind, None).await? {
-            Answer::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
-            Answer::OutputError(error) => Ok(Gave::Failed(error)),
-            Answer::Expired => Ok(Gave::Failed("the page gave nothing in time".to_owned())),
+            AnswerValue::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
+            AnswerValue::OutputError(error) => Ok(Gave::Failed(error)),
+            AnswerValue::Expired => Ok(Gave::Failed("the page gave nothing in time".to_owned())),
             other => Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
         }
     }
 
     /// Calls a tool, once. What it gives is durable before anything else happens.
-    async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
+    async fn execute(
+        &self,
+        key: &str,
+        wanted: &ReplyToolCall,
+        tool: Arc<dyn Tool>,
+        input: Value,
+    ) -> Result<Gave> {
         // A question about an earlier crash is not asked again once the call is done.
         self.node.asked_for(&format!("{key}/unfinished"));
         self.may_begin(key)?;
@@ -193,7 +209,7 @@ impl Call {
             run.journal.effect(Effect::Began { key: key.to_owned() })?.await?;
             let context = self.context(key, wanted);
             let cancel = context.cancel.clone();
-            let span = seeing::tool_span(&run.begun.agent, &wanted.name, wanted.call.as_str());
+            let span = telemetry::tool_span(&run.spec.agent, &wanted.name, wanted.call.as_str());
             let call = tool.call(input, context).instrument(span.clone());
             let stop = async {
                 cancel.cancelled().await;
@@ -203,7 +219,7 @@ impl Call {
                 biased;
                 gave = call => Ok(gave.map_or_else(
                     |error| {
-                        seeing::tool_failed(run, &wanted.name, &error);
+                        telemetry::tool_failed(run.labels(), &wanted.name, &error);
                         Gave::Failed(error.coded())
                     },
                     |output| self.fitting(&wanted.name, output),
@@ -211,19 +227,19 @@ impl Call {
                 () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
             };
             if outcome(&gave) == "failed" {
-                seeing::failed(&span, "tool.failed");
+                telemetry::failed(&span, "tool.failed");
             }
             gave
         };
-        // What the journal holds already was counted by whoever did it.
-        let work = work.inspect(|gave| seeing::tool_called(&wanted.name, outcome(gave)));
+        // Results from the journal were counted when they were recorded.
+        let work = work.inspect(|gave| telemetry::tool_called(&wanted.name, outcome(gave)));
         self.node.once(key, "tool", None, work).await
     }
 
-    /// What a tool gave, unless it is more than is kept: then the model is told how much it was, and the call is never made
+    /// The output of a tool. One that is too large is replaced by an error with its size, and the call is never made
     /// again.
     fn fitting(&self, name: &str, output: ToolOutput) -> Gave {
-        let (size, limit) = (json_size(&output), self.node.run.agent.options.max_tool_output_bytes);
+        let (size, limit) = (json_size(&output), self.node.run.options().max_tool_output_bytes);
         if size <= limit {
             return within_limits(output);
         }
@@ -231,11 +247,11 @@ impl Call {
         Gave::Failed(coded("tool.output-too-large", &message))
     }
 
-    fn context(&self, key: &str, wanted: &SaidCall) -> ToolContext {
+    fn context(&self, key: &str, wanted: &ReplyToolCall) -> ToolContext {
         let run = self.node.run.clone();
         let (origin, call, name) = (self.origin.clone(), wanted.call.clone(), wanted.name.clone());
         let shows = self.options.shows_calls();
-        let limit = run.agent.options.max_tool_output_bytes;
+        let limit = run.options().max_tool_output_bytes;
         let digest = Sha256::digest(format!("{}\0{key}", run.id));
         let short: Vec<u8> = digest.iter().copied().take(18).collect();
         let mut context = ToolContext::new(wanted.call.clone(), URL_SAFE_NO_PAD.encode(short));
@@ -252,34 +268,34 @@ impl Call {
                     preliminary: true,
                     ..Default::default()
                 });
-                // Nobody waits for it, and a journal that cannot be written is found out by the next hook.
+                // Nothing waits for it: if the journal cannot be written, the next hook fails.
                 let _ = run.journal.fact(&origin, event);
             }
         })
     }
 
     /// A call was begun by a process that died: what is to be done with it? `None` is to make it again.
-    async fn unfinished(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool) -> Result<Option<Gave>> {
+    async fn unfinished(&self, key: &str, wanted: &ReplyToolCall, tool: &dyn Tool) -> Result<Option<Gave>> {
         // It is recorded already if it was finished.
         if self.node.run.fold().hooks.contains_key(key) {
             return Ok(None);
         }
         let unknown = || {
             Gave::Failed(format!(
-                "the process died while `{}` was running: nobody knows whether it took effect",
+                "the process died while `{}` was running: it may have taken effect",
                 wanted.name
             ))
         };
         match tool.unfinished() {
-            Unfinished::Repeat => Ok(None),
-            Unfinished::Fail => Ok(Some(unknown())),
-            Unfinished::Ask => {
+            UnfinishedPolicy::Repeat => Ok(None),
+            UnfinishedPolicy::Fail => Ok(Some(unknown())),
+            UnfinishedPolicy::Ask => {
                 let key = format!("{key}/unfinished");
                 let request = request_id(&self.node.run.id, &key);
                 let option =
                     |id: &str, label: &str| Choice { id: id.into(), label: label.into(), description: None };
                 let question = format!(
-                    "The process died while the tool {} was running. Nobody knows whether it took effect. Call it again?",
+                    "The process died while the tool {} was running. It may have taken effect. Call it again?",
                     wanted.name
                 );
                 let options = vec![option("repeat", "Call it again"), option("skip", "Do not call it again")];
@@ -287,7 +303,7 @@ impl Call {
                 interrupt.call = Some(wanted.call.clone());
                 let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: true };
                 match self.wait_for(&key, "unfinished", request, kind, None).await? {
-                    Answer::Given(Value::String(answer)) if answer == "repeat" => Ok(None),
+                    AnswerValue::Given(Value::String(answer)) if answer == "repeat" => Ok(None),
                     _ => Ok(Some(unknown())),
                 }
             }
@@ -295,13 +311,13 @@ impl Call {
     }
 
     /// Shows that a call has no result because the node gave up the reason call.
-    pub(super) fn show_aborted(&self, call: &SaidCall) -> Result<()> {
+    pub(super) fn show_aborted(&self, call: &ReplyToolCall) -> Result<()> {
         let gave = Gave::Failed(coded("model.aborted", "the call was aborted"));
         self.show(&call.call, &call.name, &gave)
     }
 
     /// A call as people see it.
-    fn shown(&self, wanted: &SaidCall, tool: &dyn Tool) -> ToolCall {
+    fn shown(&self, wanted: &ReplyToolCall, tool: &dyn Tool) -> ToolCall {
         let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
         shown.title.clone_from(&tool.spec().title);
         shown.quiet = self.options.tool_options.emit.is_none();
@@ -339,7 +355,7 @@ impl Call {
                 Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() })
             }
             Gave::Denied(reason) => {
-                seeing::tool_called(name.as_deref().unwrap_or_default(), "denied");
+                telemetry::tool_called(name.as_deref().unwrap_or_default(), "denied");
                 Event::ToolDenied(ToolDenied { call, name, reason, ..Default::default() })
             }
         };
@@ -347,7 +363,7 @@ impl Call {
     }
 }
 
-/// An output that exceeds the limits is an error of the tool: it is not stored, and the model is told why.
+/// An output that exceeds the limits is an error of the tool: it is not stored, and the model gets the error.
 fn within_limits(output: ToolOutput) -> Gave {
     match check_output(&output) {
         Ok(()) => Gave::Output(output),
@@ -380,7 +396,7 @@ fn denied(reason: Option<&str>) -> String {
     )
 }
 
-fn told(gave: &Gave) -> ToolResultOutput {
+fn result_for_model(gave: &Gave) -> ToolResultOutput {
     match gave {
         Gave::Output(ToolOutput { output: Value::String(text), is_error: false, .. }) => {
             ToolResultOutput::Text { value: text.clone() }

@@ -1,4 +1,5 @@
-//! The disk fails under a run with models and tools under way, and the same process goes on when the store has recovered.
+//! The disk fails under a run with active models and tools, and the same process continues when the store has
+//! recovered.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +9,7 @@ use headwater_store::{
     embedded::{Embedded, Options, Writer},
 };
 use headwater_testkit::{
-    disk::{Disk, Fault},
+    disk::{Disk, DiskFault},
     store::crash::Crashing,
 };
 use tokio::sync::Notify;
@@ -20,7 +21,7 @@ use super::{
     scenarios::{ALL, Scenario, World},
 };
 
-/// A store on a disk, whose failures are reported.
+/// A store on a disk that reports its failures.
 struct Failing {
     embedded: Arc<Embedded>,
     store: Arc<Crashing>,
@@ -33,7 +34,7 @@ impl Failing {
         options.writer = Writer::Manual;
         options.clock = clock.clone();
         let embedded = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
-        // It refuses no write: it is here because it tells of each.
+        // The limit is never reached: `Crashing` is used because it reports each write.
         let store = Arc::new(Crashing::new(embedded.clone(), u64::MAX));
         let failed = Arc::new(Notify::new());
         let (written, weak, fails) = (store.written(), Arc::downgrade(&embedded), failed.clone());
@@ -50,9 +51,9 @@ impl Failing {
     }
 }
 
-/// Runs a workflow on a disk that fails after so many operations went well. Gives how it ended, or nothing if it ended
-/// before the disk failed.
-async fn live_with(scenario: &Scenario, fault: Fault, skip: u64) -> Option<(Finished, Vec<Reader>)> {
+/// Runs a workflow on a disk that fails after this many operations. Returns the end of the run, or `None` if
+/// it ended before the disk failed.
+async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(Finished, Vec<Reader>)> {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
     let disk = Disk::new(skip);
     let Failing { embedded, store, failed } = Failing::open(&disk, &clock);
@@ -67,7 +68,7 @@ async fn live_with(scenario: &Scenario, fault: Fault, skip: u64) -> Option<(Fini
             return None;
         }
     }
-    // The drivers find out that nothing can be written, and let go of what they have under way.
+    // The drivers notice that writes fail and abandon their work.
     let let_go = async {
         while agent.driving() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -79,16 +80,16 @@ async fn live_with(scenario: &Scenario, fault: Fault, skip: u64) -> Option<(Fini
     disk.make_room();
     embedded.recover().await.unwrap();
     clock.advance(LATER);
-    // A run that could not be resumed while the store was down is left alone for a minute, so recovery looks again.
+    // Recovery waits a minute before it retries a run that could not be resumed, so it is run again here.
     let recovered = async {
-        agent.tend().await.unwrap();
+        agent.recover().await.unwrap();
         tokio::select! {
             ended = go_on(&agent) => ended.unwrap(),
             () = async {
                 loop {
                     tokio::time::sleep(Duration::from_secs(10)).await;
                     clock.advance(Duration::from_secs(10));
-                    agent.tend().await.unwrap();
+                    agent.recover().await.unwrap();
                 }
             } => {}
         }
@@ -98,13 +99,13 @@ async fn live_with(scenario: &Scenario, fault: Fault, skip: u64) -> Option<(Fini
     let asked = models.iter().map(ScriptedModel::asked).sum();
     let finished = Finished::look(&agent, &world, asked, 1).await;
     replays(scenario, &agent, &world, &[skip]).await;
-    // The records of an attempt are not waited for before the next is made. A disk that fails takes those of the whole pass
-    // that is under way, and a pass makes at most three attempts here.
+    // An attempt does not wait until its predecessor is durable. A failing disk loses the attempts of the
+    // current pass, which makes at most three here.
     Some((finished.unrecorded(3), readers))
 }
 
-/// Lets the disk fail at each operation of each workflow.
-async fn matrix(fault: Fault) {
+/// Makes the disk fail at each operation of each workflow.
+async fn matrix(fault: DiskFault) {
     let only = std::env::var("HEADWATER_SCENARIO").unwrap_or_default();
     let mut failures = 0;
     for scenario in ALL.iter().filter(|scenario| scenario.name.contains(&only)) {
@@ -123,10 +124,10 @@ async fn matrix(fault: Fault) {
 
 #[tokio::test(start_paused = true)]
 async fn full_disk_at_any_write_leaves_a_run_that_ends_the_same() {
-    matrix(Fault::NoSpace).await;
+    matrix(DiskFault::NoSpace).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_sync_at_any_commit_leaves_a_run_that_ends_the_same() {
-    matrix(Fault::SyncError).await;
+    matrix(DiskFault::SyncError).await;
 }

@@ -1,15 +1,15 @@
-//! What must hold of a run that lived through crashes, beside the same run that lived through none.
+//! Compares a run that survived crashes with the same run without crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::{AttemptRetracted, AttemptStarted, Event, EventKind, RunState, ToolOutputError};
-use headwater_runtime::{Agent, Entry, RecordReader, Tended};
+use headwater_runtime::{Agent, JournalEntry, RecordReader, RecoveryReport};
 use headwater_store::{Cursor, JournalId, JournalInfo, Record};
 use serde_json::{Value, json};
 
 use super::{RUN, Scenario, World, cursor, records, scenarios::is_about_a_crash};
 
-/// A run that has ended, and all that it left.
+/// An ended run and everything it left in the store.
 pub(super) struct Finished {
     records: Vec<Record>,
     info: JournalInfo,
@@ -17,20 +17,20 @@ pub(super) struct Finished {
     asked: u64,
     /// How many processes died.
     died: u64,
-    /// How many attempts may have been made for each of them without a record that is left.
+    /// Attempts per crash that may be missing from the journal.
     unrecorded: u64,
     ended: bool,
-    /// What should be gone: questions, answers, leases.
+    /// Entries that should be gone: questions, answers, leases.
     left: Vec<String>,
 }
 
 impl Finished {
-    /// How often models were asked.
+    /// The number of model calls.
     pub(super) fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// Sets how many attempts a failure may leave without a record.
+    /// Sets how many attempts a failure may leave unrecorded.
     pub(super) fn unrecorded(self, unrecorded: u64) -> Self {
         Self { unrecorded, ..self }
     }
@@ -38,19 +38,19 @@ impl Finished {
     pub(super) async fn look(agent: &Agent, world: &World, asked: u64, died: u64) -> Self {
         let store = agent.store();
         let mut left = Vec::new();
-        // The driver lets go of the run after its journal is closed.
+        // The driver releases the run after closing its journal.
         while agent.driving() > 0 {
             tokio::task::yield_now().await;
         }
-        // A note keeps a run from being forgotten. An answer alone that came too late goes when its time is over.
+        // A notification keeps a run from being deleted. A late answer alone expires with its retention.
         left.extend(store.list("inbox/", None, 100).await.unwrap().into_iter().map(|(key, _)| key));
         left.extend(
             agent.questions(None, 10).await.unwrap().iter().map(|question| question.request.to_string()),
         );
         left.extend(store.expired(10).await.unwrap().iter().map(ToString::to_string));
-        let tended = agent.tend().await.unwrap();
-        if tended != Tended::default() {
-            left.push(format!("{tended:?}"));
+        let report = agent.recover().await.unwrap();
+        if report != RecoveryReport::default() {
+            left.push(format!("{report:?}"));
         }
         Self {
             records: records(&**store, 0).await,
@@ -65,14 +65,14 @@ impl Finished {
     }
 }
 
-/// What a reader had when the process died that it read from.
+/// A reader's state when the process it read from died.
 pub(super) struct Reader {
     state: RunState,
     cursor: Cursor,
 }
 
 impl Reader {
-    /// One who has read everything, and one who is half behind.
+    /// One reader that has read everything, and one that is halfway behind.
     pub(super) fn of(seen: &[Record]) -> Vec<Self> {
         let places = [seen.len(), seen.len() / 2];
         let readers = places.into_iter().filter_map(|place| {
@@ -97,17 +97,17 @@ fn follow(state: &mut RunState, records: &[Record], after: u64) {
     }
 }
 
-/// Compares a run that lived through crashes with one that did not.
+/// Compares a run that survived crashes with one without.
 pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, readers: &[Reader], when: &str) {
     let case = format!("{} stopped after {when}", scenario.name);
-    let (before, now) = (Told::read(calm), Told::read(lived));
+    let (before, now) = (JournalCounts::read(calm), JournalCounts::read(lived));
 
-    // It has ended, and is put away.
+    // It has ended and is cleaned up.
     assert!(lived.info.tail.closed && lived.ended, "{case}");
     assert!(lived.left.is_empty(), "{case}: left behind {:?}", lived.left);
     assert_eq!(now.ends, 1, "{case}: a run ends once");
 
-    // The same messages. Takeovers take room too, so a run that fills its journal says less.
+    // The same messages. Takeovers need space too, so a run that fills its journal produces less.
     let unknown = now.unknown_outcomes();
     let (was, is) = (view(scenario, calm, &unknown), view(scenario, lived, &unknown));
     if scenario.full {
@@ -118,7 +118,7 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
         assert!(is == was, "{case}: {}\n{}", difference(&is, &was, ""), now.lines().join("\n"));
     }
 
-    // Whoever was reading ends with the same.
+    // Every reader ends with the same state.
     let whole = whole(&lived.records);
     for reader in readers {
         let place = reader.cursor.place(&RUN.into(), &lived.info).unwrap();
@@ -128,7 +128,7 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
         assert!(is == was, "{case}, reader at {place:?}: {}", difference(&is, &was, ""));
     }
 
-    // Nothing is told or recorded twice, and nothing is missing.
+    // Nothing is emitted or recorded twice, and nothing is missing.
     if !scenario.flaky && !scenario.full {
         assert_eq!(now.emits, before.emits, "{case}: other emits");
         assert_eq!(now.passes, before.passes, "{case}: other passes");
@@ -136,12 +136,12 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
     }
     let twice: Vec<_> = now.keys.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{case}: recorded twice {twice:?}");
-    // What was said stays said when the journal is full.
+    // Emitted text stays when the journal is full.
     let open = &now.open_attempts;
     assert!(open.is_empty() || scenario.full, "{case}: neither finished nor retracted {open:?}");
 
-    // A model is asked again only for an attempt that was taken back. On a disk the record that an attempt began may be
-    // gone with the process.
+    // A model is called again only for a retracted attempt. On a disk the record of an attempt's start may be
+    // lost with the process.
     let may = calm.asked + now.died_attempts + lived.died * lived.unrecorded;
     assert!(lived.asked <= may && lived.asked >= now.passes.len() as u64, "{case}: asked {}", lived.asked);
 
@@ -151,12 +151,12 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
     }
 }
 
-/// Each tool call and each step was made once; one that was under way when the process died may have been made again.
-fn effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
+/// Each tool call and each step ran once; one in progress when the process died may have run again.
+fn effects(case: &str, calm: &Finished, lived: &Finished, now: &JournalCounts) {
     let died = u32::try_from(lived.died).unwrap();
-    // A call is known by its idempotency key: how often it was made beyond once is looked at for each.
+    // Calls are identified by idempotency key; repetitions are counted for each.
     for (what, times) in lived.done.iter().filter(|(what, _)| what.starts_with("tool")) {
-        assert!(*times <= 1 + died, "{case}: {what} was called {times} times");
+        assert!(*times <= 1 + died, "{case}: {times} calls of {what}");
     }
     let (was, is) = (by_kind(&calm.done), by_kind(&lived.done));
     for (what, times) in &is {
@@ -167,12 +167,12 @@ fn effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
     for (what, times) in lived.done.iter().filter(|(what, times)| what.starts_with("tool pay") && **times > 1)
     {
         let asked = now.lines().iter().any(|line| line.contains("Call it again?"));
-        assert!(asked, "{case}: {what} was made {times} times, and nobody was asked");
+        assert!(asked, "{case}: {what} was made {times} times, without a question");
     }
 }
 
-/// Nothing that the calm run did is missing.
-fn all_effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
+/// Every effect of the undisturbed run happened.
+fn all_effects(case: &str, calm: &Finished, lived: &Finished, now: &JournalCounts) {
     let is = by_kind(&lived.done);
     let spared = u32::try_from(now.unknown_outcomes().len()).unwrap();
     for (what, expected) in by_kind(&calm.done) {
@@ -181,7 +181,7 @@ fn all_effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
     }
 }
 
-/// How often each step was made, and how many calls of each tool.
+/// How often each step ran, and how many calls of each tool.
 fn by_kind(done: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
     for (what, times) in done.iter().filter(|(what, _)| what.starts_with("step") || what.starts_with("tool"))
@@ -193,16 +193,16 @@ fn by_kind(done: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     kinds
 }
 
-/// What a journal says, counted.
+/// Counts over the contents of a journal.
 #[derive(Default)]
-struct Told {
-    /// What each visit emitted.
+struct JournalCounts {
+    /// The emits of each visit.
     emits: BTreeMap<String, Vec<Value>>,
-    /// The passes that are done, and how.
+    /// The finished passes and their outcomes.
     passes: Vec<String>,
-    /// How often each key is recorded that may be recorded once.
+    /// How often each unique key is recorded.
     keys: BTreeMap<String, u32>,
-    /// How often each kind of event is told that crashes must not change.
+    /// The number of events of each kind that crashes must not change.
     counts: BTreeMap<&'static str, u32>,
     open_attempts: BTreeSet<String>,
     died_attempts: u64,
@@ -210,13 +210,13 @@ struct Told {
     events: Vec<(u64, Event)>,
 }
 
-impl Told {
+impl JournalCounts {
     fn read(finished: &Finished) -> Self {
         let (mut told, mut reader) = (Self::default(), RecordReader::default());
         for record in &finished.records {
             match reader.entry(record).unwrap() {
-                Entry::Event(event) => {
-                    // After the tag, an event and what replay needs of it are JSON; a continuation has only a text.
+                JournalEntry::Event(event) => {
+                    // After the tag, an event and its replay data are JSON; a continuation is only text.
                     let body: Value = serde_json::from_slice(&record.body[1..]).unwrap_or_default();
                     told.effect(&body["effect"]);
                     if let Some(visit) = body["emit"]["visit"].as_str() {
@@ -225,7 +225,7 @@ impl Told {
                     told.event(&event.event);
                     told.events.push((record.seq, event.event));
                 }
-                Entry::Effect(effect) => told.effect(&effect),
+                JournalEntry::Effect(effect) => told.effect(&effect),
                 _ => {}
             }
         }
@@ -269,7 +269,7 @@ impl Told {
             _ => {}
         }
         self.ends += u32::from(kind.ends_run());
-        // An unfinished call may be asked about; everything else is told as often as without a crash.
+        // A person may be asked about an unfinished call; all other events occur as often as without a crash.
         let about_a_crash = matches!(event, Event::InterruptRequested(asked) if is_about_a_crash(asked));
         let counted = matches!(
             kind,
@@ -291,10 +291,12 @@ impl Told {
         }
     }
 
-    /// The tool calls of which nobody knows what came of them.
+    /// The tool calls with an unknown outcome.
     fn unknown_outcomes(&self) -> BTreeSet<String> {
         let unknown = self.events.iter().filter_map(|(_, event)| match event {
-            Event::ToolOutputError(ToolOutputError { name, error, .. }) if error.contains("nobody knows") => {
+            Event::ToolOutputError(ToolOutputError { name, error, .. })
+                if error.contains("it may have taken effect") =>
+            {
                 name.clone()
             }
             _ => None,
@@ -313,16 +315,16 @@ fn whole(records: &[Record]) -> RunState {
     state
 }
 
-/// The state of a run as far as crashes must not change it: names that are made anew are left out.
+/// The state of a run without the parts that crashes may change, such as generated ids.
 fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) -> Value {
     let mut view = json!(whole(&finished.records).view());
     if !unknown.is_empty() {
-        // A model that is told another outcome reads other words.
+        // A model that gets another tool outcome uses another number of tokens.
         view["run"]["usage"].take();
     }
     for message in view["messages"].as_array_mut().unwrap() {
         let parts = message["parts"].as_array_mut().unwrap();
-        // A run that died is asked about it; one that did not is not.
+        // Only a run that crashed has questions about unfinished calls.
         let about_death = |part: &Value| {
             part["input"]["question"].as_str().is_some_and(|text| text.starts_with("The process died"))
         };
@@ -341,7 +343,7 @@ fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) ->
         if scenario.parallel {
             parts.sort_by_key(Value::to_string);
         }
-        // Questions that are asked side by side have no order.
+        // Concurrent questions have no order.
         let is_question = |part: &Value| part["toolName"] == "ask_user";
         let mut questions: Vec<_> = parts.iter().filter(|part| is_question(part)).cloned().collect();
         questions.sort_by_key(Value::to_string);
@@ -352,7 +354,7 @@ fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) ->
     view
 }
 
-/// Where two values differ first.
+/// The first difference between two values.
 fn difference(is: &Value, was: &Value, place: &str) -> String {
     match (is, was) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {

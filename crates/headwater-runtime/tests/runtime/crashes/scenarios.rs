@@ -1,4 +1,4 @@
-//! The workflows that are stopped everywhere: each has another kind of thing that a crash can come into.
+//! The workflows of the crash tests, one for each kind of work that a crash can interrupt.
 
 mod full;
 
@@ -14,16 +14,16 @@ use headwater_models::{
 };
 use headwater_protocol::{Interrupt, InterruptKind, ToolSpec};
 use headwater_runtime::{
-    Agent, AgentBuilder, AgentOptions, Answer, Answered, Ask, Choice, Cx, END, Failover, MaybeAnswer, Next,
-    NodeError, NodeOptions, NodeResult, OnError, OpenQuestion, Retry, START, Structured, Text, ToolOptions,
+    Agent, AgentBuilder, AgentOptions, Answer, AnswerValue, Ask, Choice, Cx, END, Failover, Next, NodeError,
+    NodeOptions, NodeResult, OnError, OpenQuestion, Retry, START, StructuredOutput, Text, ToolOptions,
     Workflow, WorkflowBuilder,
 };
-use headwater_tools::{Approval, ClientTool, FunctionTool, ToolContext, ToolError, Tools, Unfinished};
+use headwater_tools::{Approval, ClientTool, FunctionTool, ToolContext, ToolError, Tools, UnfinishedPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What happens outside of the process, and stays when it dies: how often each thing was done.
+/// Side effects outside the process, which survive its death: how often each happened.
 #[derive(Debug, Clone, Default)]
 pub(super) struct World(Arc<Mutex<BTreeMap<String, u32>>>);
 
@@ -40,16 +40,16 @@ impl World {
     }
 }
 
-/// A workflow with the models that it asks.
+/// A workflow and its models.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// Its agent, all but the store, with the models.
+    /// Builds the agent without its store, and its models.
     pub(super) build: fn(&World) -> (AgentBuilder, Vec<ScriptedModel>),
-    /// Parts of parallel branches come in any order.
+    /// Parts of parallel branches arrive in any order.
     pub(super) parallel: bool,
-    /// What fails is decided outside, so a crash may spare the run a retry.
+    /// Failures are decided outside, so a crash may save the run a retry.
     pub(super) flaky: bool,
-    /// It ends when its journal is full, which takeovers bring about earlier.
+    /// It ends when its journal is full; takeovers make that happen earlier.
     pub(super) full: bool,
 }
 
@@ -57,8 +57,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario("talk", talk),
     scenario("object", object),
     scenario("tools", tools),
-    scenario("fragile tool", |world| one_tool(world, Unfinished::Fail)),
-    scenario("asking tool", |world| one_tool(world, Unfinished::Ask)),
+    scenario("fragile tool", |world| one_tool(world, UnfinishedPolicy::Fail)),
+    scenario("asking tool", |world| one_tool(world, UnfinishedPolicy::Ask)),
     scenario("approvals", approvals),
     scenario("questions", questions),
     scenario("guard", guard),
@@ -88,24 +88,24 @@ fn asks(asked: &Interrupt, what: &str) -> bool {
     asked.question.as_deref().is_some_and(|question| question.contains(what))
 }
 
-/// Whether a person is asked about a tool that was running when the process died.
+/// Whether the question is about a tool that was running when the process died.
 pub(super) fn is_about_a_crash(asked: &Interrupt) -> bool {
     asks(asked, "process died")
 }
 
-/// The same answer to the same question, each time that it is asked.
-pub(super) fn answer(question: &OpenQuestion) -> Answered {
+/// The same answer to the same question every time.
+pub(super) fn answer(question: &OpenQuestion) -> Answer {
     let request = question.request.clone();
     let answered = match (question.interrupt(), question.approval()) {
-        (Some(asked), _) if asks(asked, "decline") => Answered::declined(request),
-        (Some(asked), _) if is_about_a_crash(asked) => Answered::given(request, "repeat"),
+        (Some(asked), _) if asks(asked, "decline") => Answer::declined(request),
+        (Some(asked), _) if is_about_a_crash(asked) => Answer::given(request, "repeat"),
         (Some(asked), _) if asked.kind == InterruptKind::Choice => {
-            Answered::given(request, asked.options[0].id.clone())
+            Answer::given(request, asked.options[0].id.clone())
         }
-        (Some(_), _) => Answered::given(request, "blue"),
-        (None, Some((tool, _))) if tool.name == "delete" => Answered::denied(request, Some("too risky")),
-        (None, Some(_)) => Answered::approved(request),
-        (None, None) => Answered::new(request, Answer::Output(json!({ "lat": 59.9 }))),
+        (Some(_), _) => Answer::given(request, "blue"),
+        (None, Some((tool, _))) if tool.name == "delete" => Answer::denied(request, Some("too risky")),
+        (None, Some(_)) => Answer::approved(request),
+        (None, None) => Answer::new(request, AnswerValue::Output(json!({ "lat": 59.9 }))),
     };
     answered.by(None)
 }
@@ -158,7 +158,7 @@ fn talk(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent(workflow, &m), vec![m])
 }
 
-/// State that guards what comes before a wait, with hooks that are counted on both sides of it.
+/// State that guards a block before a wait, with counted hooks on both sides of it.
 fn guard(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn node(cx: Cx, world: World) -> NodeResult {
         let started = cx.node_state("started", None::<String>)?;
@@ -204,10 +204,10 @@ struct Draft {
     bullets: Vec<String>,
 }
 
-/// An object that streams, does not fit, and is asked for again; and one that a node shows.
+/// A streamed object that fails validation and is retried, and one that a node shows.
 fn object(_: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn compose(cx: Cx, _: ()) -> NodeResult {
-        let shown = Structured::new("email").set("subject").text("body").append("bullets");
+        let shown = StructuredOutput::new("email").set("subject").text("body").append("bullets");
         let draft =
             cx.reason("m").input("write").output::<Draft>().structured(shown).output_retries(1).await?;
         let own = cx.structured("note").stream("note");
@@ -234,7 +234,7 @@ struct Query {
     q: String,
 }
 
-fn counted(world: &World, name: &'static str, unfinished: Unfinished) -> FunctionTool<Query> {
+fn counted(world: &World, name: &'static str, unfinished: UnfinishedPolicy) -> FunctionTool<Query> {
     let world = world.clone();
     let call = move |query: Query, context: ToolContext| {
         let world = world.clone();
@@ -252,7 +252,7 @@ fn counted(world: &World, name: &'static str, unfinished: Unfinished) -> Functio
     FunctionTool::new(name, call).unfinished(unfinished)
 }
 
-/// Tools one after the other and side by side, one that fails, one that is not there.
+/// Tools in sequence and in parallel, one that fails, one that does not exist.
 fn tools(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn search(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("m").input("search").agent_tools(["find", "look"]).await?;
@@ -269,15 +269,15 @@ fn tools(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
             .rule(Rule::when(When::pass(2)).text("I found {tool.find} at last.")),
     );
     let workflow = Workflow::new("tools").node("search", search).edge(START, "search").edge("search", END);
-    let agent = agent(workflow, &m).tool(counted(world, "find", Unfinished::Repeat)).tool(counted(
+    let agent = agent(workflow, &m).tool(counted(world, "find", UnfinishedPolicy::Repeat)).tool(counted(
         world,
         "look",
-        Unfinished::Repeat,
+        UnfinishedPolicy::Repeat,
     ));
     (agent, vec![m])
 }
 
-fn one_tool(world: &World, unfinished: Unfinished) -> (AgentBuilder, Vec<ScriptedModel>) {
+fn one_tool(world: &World, unfinished: UnfinishedPolicy) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn pay(cx: Cx, _: ()) -> NodeResult {
         cx.reason("m").input("pay").agent_tools(["pay"]).await?;
         let sure = cx.interrupt(Text::new("Which colour?")).await?;
@@ -292,12 +292,12 @@ fn one_tool(world: &World, unfinished: Unfinished) -> (AgentBuilder, Vec<Scripte
     (agent(workflow, &m).tool(counted(world, "pay", unfinished)), vec![m])
 }
 
-/// A call that is approved, one that is not, and one that the page makes.
+/// An approved call, a refused one, and one that the page executes.
 fn approvals(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn act(cx: Cx, world: World) -> NodeResult {
         let tools = Tools::new()
-            .with(counted(&world, "send", Unfinished::Repeat).approval(Approval::Needed))?
-            .with(counted(&world, "delete", Unfinished::Repeat).approval(Approval::Needed))?
+            .with(counted(&world, "send", UnfinishedPolicy::Repeat).approval(Approval::Needed))?
+            .with(counted(&world, "delete", UnfinishedPolicy::Repeat).approval(Approval::Needed))?
             .with(ClientTool::new(ToolSpec::new("position", json!({ "type": "object" }))))?;
         let reply = cx.reason("m").id("act").input("act").tools(tools).await?;
         Ok(Next::data(&json!({ "calls": reply.tool_results.len() }))?)
@@ -319,7 +319,7 @@ fn approvals(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent(workflow, &m), vec![m])
 }
 
-/// Several questions of a node, one that is declined, one that the model asks.
+/// Several questions of a node, a declined one, and one asked by the model.
 fn questions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn ask(cx: Cx, world: World) -> NodeResult {
         let first = cx.interrupt(Text::new("Which colour?")).id("colour").await?;
@@ -328,7 +328,7 @@ fn questions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
             cx.interrupt(Text::new("Which kind?")).id("kind"),
             cx.interrupt(Text::new("Will you decline?")).id("maybe").declinable(),
         );
-        assert_eq!(maybe?, MaybeAnswer::Declined);
+        assert_eq!(maybe?, None);
         let (sizes, kind) = (sizes?, kind?);
         let order = format!("{first} {sizes} {kind}");
         let order = cx
@@ -345,7 +345,7 @@ fn questions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     let m = model(
         Script::new("questions")
             .rule(Rule::when(When::schema(true)).json(request))
-            .rule(Rule::always().text("It is for someone.")),
+            .rule(Rule::always().text("It is for Ben.")),
     );
     let world = world.clone();
     let workflow = Workflow::new("questions")
@@ -355,11 +355,11 @@ fn questions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent(workflow, &m), vec![m])
 }
 
-/// Two branches that ask a model, a person and a tool, and a node where they meet.
+/// Two branches with a model, a person and a tool, and a node where they meet.
 fn branches(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn branch(cx: Cx, world: World, name: &'static str) -> NodeResult {
         cx.emit().status(name)?;
-        let tools = Tools::new().with(counted(&world, "find", Unfinished::Repeat))?;
+        let tools = Tools::new().with(counted(&world, "find", UnfinishedPolicy::Repeat))?;
         let reply = cx.reason("m").id("ask").input(name).tools(tools).await?;
         let colour = cx.interrupt(Text::new(format!("Which colour for {name}?"))).await?;
         let done = cx
@@ -398,11 +398,11 @@ fn branches(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent(workflow, &m), vec![m])
 }
 
-/// Models that die in the middle: asked again, another one asked, and one that goes on from what was said.
+/// Models that fail midway: retried, replaced by another, and continued from the partial text.
 fn failover(_: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn speak(cx: Cx, _: ()) -> NodeResult {
         let restarted = cx.reason("m").id("restart").input("restart").fallback("other").await?;
-        let shown = Structured::new("email").set("subject").text("body");
+        let shown = StructuredOutput::new("email").set("subject").text("body");
         cx.reason("m").id("object").input("object").output::<Draft>().structured(shown).await?;
         let kept = cx
             .reason("m")
@@ -415,7 +415,7 @@ fn failover(_: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
         Ok(Next::data(&json!({ "all": [restarted.text, kept.text] }))?)
     }
     let draft = json!({ "subject": "Beta", "body": "It is open now.", "bullets": [] });
-    let busy = ModelError::new(ModelErrorKind::Overloaded, "come back later");
+    let busy = ModelError::new(ModelErrorKind::Overloaded, "try again later");
     let m = model(
         Script::new("first")
             .rule(
@@ -441,7 +441,7 @@ fn failover(_: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent(workflow, &m).model("other", other.clone()), vec![m, other])
 }
 
-/// A node that is tried again, and one that fails for good and leads elsewhere.
+/// A node that is retried, and one that fails and continues elsewhere.
 fn retries(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn flaky(cx: Cx, world: World) -> NodeResult {
         cx.emit().status("trying")?;
@@ -528,7 +528,7 @@ fn transitions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     (agent, vec![m])
 }
 
-/// Calls that no reader sees, with a provider that uses an id twice.
+/// Hidden calls, with a provider that reuses an id.
 fn quiet(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn search(cx: Cx, _: ()) -> NodeResult {
         let mut texts = Vec::new();
@@ -549,10 +549,10 @@ fn quiet(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
             .rule(Rule::when(When::input("b")).tools([call("two")])),
     );
     let workflow = Workflow::new("quiet").node("search", search).edge(START, "search").edge("search", END);
-    (agent(workflow, &m).tool(counted(world, "find", Unfinished::Repeat)), vec![m])
+    (agent(workflow, &m).tool(counted(world, "find", UnfinishedPolicy::Repeat)), vec![m])
 }
 
-/// A tool that gives more than is kept, and a model that says more than is kept of an answer, where that is little.
+/// A tool output and a model answer that exceed small limits.
 fn large(world: &World, max_answer: usize) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn search(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("m").input("go").agent_tools(["fragile", "repeatable"]).await?;
@@ -572,7 +572,7 @@ fn large(world: &World, max_answer: usize) -> (AgentBuilder, Vec<ScriptedModel>)
     options.max_answer_bytes = max_answer;
     let agent = agent(workflow, &m)
         .options(options)
-        .tool(counted(world, "fragile", Unfinished::Fail))
-        .tool(counted(world, "repeatable", Unfinished::Repeat));
+        .tool(counted(world, "fragile", UnfinishedPolicy::Fail))
+        .tool(counted(world, "repeatable", UnfinishedPolicy::Repeat));
     (agent, vec![m])
 }

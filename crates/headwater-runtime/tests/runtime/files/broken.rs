@@ -1,4 +1,4 @@
-//! Twenty broken files, and the twenty messages that the docs show for them.
+//! Twenty broken files, and the messages that the docs show for them.
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
@@ -11,9 +11,9 @@ fn docs() -> PathBuf {
 const BEGIN: &str = "<!-- twenty broken files -->\n";
 const END: &str = "<!-- end of the broken files -->";
 
-/// The section of the docs, as it should be. Set `HEADWATER_BLESS` to write it.
+/// The expected section of the docs. Set `HEADWATER_BLESS` to write it.
 #[test]
-fn twenty_broken_files_give_the_messages_that_the_docs_show() {
+fn broken_files_give_the_messages_of_the_docs() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/runtime/files/broken");
     let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -50,18 +50,18 @@ fn with_node(node: &str) -> String {
 }
 
 #[test]
-fn every_way_to_be_wrong_has_a_place() {
+fn every_error_has_a_position() {
     let cases = [
         ("{ reason: { model: m, schema: { type: strng } } }", "a.yaml:7:40: not a JSON Schema"),
-        ("{ reason: { model: m, structured: { type: t } } }", "a.yaml:7:44: `structured` shows an object"),
-        ("{ route: { by: data.x, model: m } }", "a.yaml:7:19: a route goes by exactly one of"),
-        ("{ route: { model: m } }", "a.yaml:7:19: `model` and `among` need each other"),
+        ("{ reason: { model: m, structured: { type: t } } }", "a.yaml:7:44: `structured` needs a `schema`"),
+        ("{ route: { by: data.x, model: m } }", "a.yaml:7:19: a route needs exactly one of"),
+        ("{ route: { model: m } }", "a.yaml:7:19: `model` and `among` must be used together"),
         ("{ route: { cases: [{ then: a }, { when: 1, then: b }] } }", "a.yaml:7:19: a case without `when`"),
         ("{ route: { by: data. } }", "a.yaml:7:29: syntax error"),
-        ("{ interrupt: { ask: x, multiple: true } }", "a.yaml:7:23: a choice of several needs `options`"),
+        ("{ interrupt: { ask: x, multiple: true } }", "a.yaml:7:23: `multiple` needs `options`"),
         (
             "{ interrupt: { ask: x, options: [{ id: a, label: b }, { id: a, label: c }] } }",
-            "a.yaml:7:70: there are two options `a`",
+            "a.yaml:7:70: duplicate option `a`",
         ),
         ("{ message: x, on_error: { go_to: m } }", "a.yaml:7:43: there is no node `m`"),
         ("{ message: x, save: { date: y } }", "a.yaml:7:32: unknown word `date`: did you mean `data`?"),
@@ -82,13 +82,13 @@ fn every_way_to_be_wrong_has_a_place() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let text = "name: a\nworkflows:\n  w:\n    start: m\n    nodes:\n      n: { message: \"{{ x }}\" }\n      o: {}\n";
     assert_eq!(errors(text).len(), 3, "{:#?}", errors(text));
 }
 
 #[test]
-fn files_that_include_each_other_are_named_in_a_circle() {
+fn circular_includes_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
@@ -109,13 +109,13 @@ fn files_that_include_each_other_are_named_in_a_circle() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!(found[0], "cannot include `gone.yaml`: there is no such file");
     assert!(
-        found[1].starts_with("model `m` is defined twice: first at ") && found[1].ends_with("c.yaml:1:11"),
+        found[1].starts_with("duplicate model `m`: first defined at ") && found[1].ends_with("c.yaml:1:11"),
         "{found:?}"
     );
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_typed_error() {
+fn missing_file_is_a_typed_error() {
     let errors = AgentFile::read("no-such.yaml").unwrap_err();
     assert_eq!(errors.to_string(), "no-such.yaml: there is no such file");
     assert_eq!(errors.iter().next().unwrap().code(), "file.read");

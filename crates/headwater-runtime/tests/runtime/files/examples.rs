@@ -3,14 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use headwater_protocol::{Event, EventKind, RunFinished, RunStatus, ToolOutput};
-use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Outcome, Run, Start};
+use headwater_runtime::{Agent, AgentFile, Answer, FileOptions, Run, RunOutcome, Start};
 use headwater_store::Memory;
 use headwater_tools::{FunctionTool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Looks an order up.
+/// A tool that looks up an order.
 #[derive(Deserialize, JsonSchema)]
 struct Orders {
     order: String,
@@ -31,16 +31,16 @@ fn support() -> Agent {
 }
 
 /// Answers the last question.
-pub(super) async fn answer(agent: &Agent, outcome: &Outcome, answer: &str) -> (Run, Outcome) {
+pub(super) async fn answer(agent: &Agent, outcome: &RunOutcome, answer: &str) -> (Run, RunOutcome) {
     assert_eq!(outcome.status(), RunStatus::Waiting, "{:?}", outcome.state);
     let asked = outcome.state.interrupts().last().unwrap();
     let token = asked.token.clone().unwrap();
-    let run = agent.answer(Answered::given(asked.request.as_str(), answer).token(token)).await.unwrap();
+    let run = agent.answer(Answer::given(asked.request.as_str(), answer).token(token)).await.unwrap();
     let outcome = run.outcome().await.unwrap();
     (run, outcome)
 }
 
-fn question(outcome: &Outcome) -> &str {
+fn question(outcome: &RunOutcome) -> &str {
     outcome.state.interrupts().last().unwrap().question.as_deref().unwrap()
 }
 
@@ -55,7 +55,7 @@ fn result(events: &[Event]) -> Value {
 }
 
 #[tokio::test]
-async fn the_email_of_the_file_streams_field_by_field_and_is_revised_as_the_person_wishes() {
+async fn email_of_the_file_streams_by_field_and_is_revised() {
     let agent = example("email.yaml").build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
     let run = agent.start(Start::new("the beta")).await.unwrap();
     let outcome = run.outcome().await.unwrap();
@@ -77,13 +77,13 @@ async fn the_email_of_the_file_streams_field_by_field_and_is_revised_as_the_pers
         })
         .collect();
     assert_eq!(streamed.first(), Some(&("set", "subject")));
-    assert!(streamed.iter().filter(|op| **op == ("text-delta", "body")).count() > 3, "{streamed:?}");
+    assert!(streamed.iter().filter(|op| **op == ("text-delta", "body")).count() > 1, "{streamed:?}");
     assert_eq!(streamed.iter().filter(|op| **op == ("append", "bullets")).count(), 3, "{streamed:?}");
     assert_eq!(result(&events), json!({ "subject": "Beta is open", "bullets": ["Faster setup"] }));
 }
 
 #[tokio::test]
-async fn a_model_routes_to_the_node_that_looks_the_order_up_with_a_tool() {
+async fn model_routes_to_the_node_with_the_order_tool() {
     let agent = support();
     let run = agent.start(Start::new("Where is my order?")).await.unwrap();
     let outcome = run.outcome().await.unwrap();
@@ -94,12 +94,12 @@ async fn a_model_routes_to_the_node_that_looks_the_order_up_with_a_tool() {
         |event| matches!(event, Event::ToolOutput(ToolOutput { name: Some(name), .. }) if name == "orders"),
     );
     assert!(called, "{events:?}");
-    // The router's own answer is for nobody's eyes.
+    // The router's own reply is hidden.
     assert!(!outcome.text().contains("route"));
 }
 
 #[tokio::test]
-async fn a_small_refund_needs_nobody_and_a_large_one_asks() {
+async fn only_large_refunds_need_an_approval() {
     let agent = support();
     let outcome = agent.start(Start::new("refund please")).await.unwrap().outcome().await.unwrap();
     assert_eq!(question(&outcome), "Which order shall we refund?");
@@ -118,24 +118,24 @@ async fn a_small_refund_needs_nobody_and_a_large_one_asks() {
 }
 
 #[tokio::test]
-async fn anything_else_is_said_to_be_beyond_it() {
+async fn other_requests_are_declined() {
     let outcome = support().start(Start::new("hello")).await.unwrap().outcome().await.unwrap();
     assert_eq!(outcome.text(), "I can only help with orders and refunds.");
 }
 
 #[test]
-fn what_the_program_did_not_bring_along_is_told_with_its_place() {
+fn missing_parts_of_the_program_are_reported_with_their_position() {
     let error = example("support.yaml").build(FileOptions::new(Arc::new(Memory::new()))).unwrap_err();
     assert_eq!(error.code(), "file.missing");
     let message = error.message();
     assert!(
-        message.ends_with("support.yaml:9:9: the program has no tool `orders`: it brought none along"),
+        message.ends_with("support.yaml:9:9: the program has no tool `orders`: it supplied none"),
         "{message}"
     );
 }
 
 #[test]
-fn the_schema_of_the_docs_is_current_and_takes_the_examples() {
+fn schema_of_the_docs_is_current_and_accepts_the_examples() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/agent.schema.json");
     let schema = AgentFile::json_schema();
     if std::env::var_os("HEADWATER_BLESS").is_some() {

@@ -1,9 +1,9 @@
-//! What each kind of node does, and every example of the docs.
+//! Each kind of node, and every example of the docs.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
 use headwater_protocol::{Event, RunStatus};
-use headwater_runtime::{Agent, AgentFile, Cx, FileOptions, Functions, Next, NodeResult, Outcome, Start};
+use headwater_runtime::{Agent, AgentFile, Cx, FileOptions, Functions, Next, NodeResult, RunOutcome, Start};
 use headwater_store::Memory;
 use headwater_tools::{FunctionTool, ToolError};
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ fn built(text: &str) -> Agent {
     file.build(options).unwrap()
 }
 
-async fn run(text: &str, input: &str) -> (Agent, Outcome) {
+async fn run(text: &str, input: &str) -> (Agent, RunOutcome) {
     let agent = built(text);
     let start = Start::new(input).runtime_context(json!({ "user": "Ada" }));
     let outcome = agent.start(start).await.unwrap().outcome().await.unwrap();
@@ -84,7 +84,7 @@ async fn a_page_shares_its_state_with_the_nodes() {
 }
 
 #[tokio::test]
-async fn models_may_call_the_tools_of_the_page_unless_the_node_says_otherwise() {
+async fn client_tools_are_available_unless_the_node_disables_them() {
     let page_tool = |name: &str| headwater_protocol::ClientTool { name: name.into(), ..Default::default() };
     for (node, waits) in [
         ("{ reason: { model: m } }", true),
@@ -101,7 +101,7 @@ async fn models_may_call_the_tools_of_the_page_unless_the_node_says_otherwise() 
 }
 
 #[tokio::test]
-async fn a_tool_of_the_page_does_not_take_the_place_of_the_agents() {
+async fn client_tool_does_not_replace_a_tool_of_the_agent() {
     let text = "
 name: a
 tools: [weather]
@@ -126,7 +126,7 @@ workflows:
 }
 
 #[tokio::test]
-async fn a_template_that_fails_says_where_it_stands() {
+async fn failed_template_reports_its_position() {
     let text = chain(&[("say", "{ message: \"Hello {{ data.nmae }}\" }")]);
     let (agent, outcome) = run(&text, "x").await;
     assert_eq!(outcome.status(), RunStatus::Failed);
@@ -142,7 +142,7 @@ async fn a_template_that_fails_says_where_it_stands() {
 }
 
 #[tokio::test]
-async fn a_failed_expression_can_be_gone_around() {
+async fn failed_expression_can_be_caught() {
     let text = "
 name: a
 workflows:
@@ -158,7 +158,7 @@ workflows:
 }
 
 #[tokio::test]
-async fn structured_objects_grow_by_nodes() {
+async fn structured_object_is_extended_by_several_nodes() {
     let text = chain(&[
         ("find", "{ function: look_up }"),
         (
@@ -177,7 +177,7 @@ async fn structured_objects_grow_by_nodes() {
 }
 
 #[tokio::test]
-async fn questions_take_their_options_from_data_and_several_answers_are_saved() {
+async fn question_options_come_from_data_and_multiple_answers_are_saved() {
     let text = "
 name: a
 functions: [look_up]
@@ -199,13 +199,13 @@ workflows:
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_takes_its_time_and_goes_on() {
+async fn wait_node_waits_and_continues() {
     let (_, outcome) = run(&chain(&[("pause", "{ wait: 2h }"), ("say", "{ message: Done }")]), "x").await;
     assert_eq!((outcome.status(), outcome.text().as_str()), (RunStatus::Finished, "Done"));
 }
 
 #[tokio::test]
-async fn json_is_as_good_as_yaml() {
+async fn json_files_are_accepted() {
     let text = json!({
         "name": "a",
         "workflows": { "w": { "start": "n", "nodes": { "n": { "message": "Hello {{ input }}" } } } },
@@ -216,9 +216,9 @@ async fn json_is_as_good_as_yaml() {
     }
 }
 
-/// In the docs, the text after an example is what the run says to the input `hello`, or what it asks.
+/// In the docs, the text after an example is the run's text for the input `hello`, or its question.
 #[tokio::test]
-async fn every_example_of_the_docs_runs_as_the_docs_say() {
+async fn examples_of_the_docs_run_as_documented() {
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/yaml.md");
     let docs = fs::read_to_string(docs).unwrap();
     let schema = headwater_tools::Schema::new(AgentFile::json_schema()).unwrap();
@@ -245,7 +245,7 @@ async fn every_example_of_the_docs_runs_as_the_docs_say() {
 }
 
 #[tokio::test]
-async fn limits_of_a_file_are_those_of_its_runs() {
+async fn limits_of_a_file_apply_to_its_runs() {
     let text = |limits: &str| {
         format!(
             "name: a\nlimits: {{ {limits} }}\nmodels: {{ m: {{ script: {{ name: m, rules: [{{ when: {{ pass: 0 }}, say: [{{ text: '{long}' }}] }}] }} }} }}\n\

@@ -1,9 +1,9 @@
-//! A file that has changed: runs that wait keep the version that they began with.
+//! A changed file: waiting runs keep the version that they began with.
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{Event, RunStatus};
-use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Run, Start, Turn};
+use headwater_runtime::{Agent, AgentFile, Answer, FileOptions, Run, Start, Turn};
 use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
 
 use super::examples::answer;
@@ -16,7 +16,7 @@ fn file(version: &str, said: &str) -> AgentFile {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_keeps_its_version_when_the_file_is_reloaded() {
+async fn waiting_run_keeps_its_version_when_the_file_is_reloaded() {
     for version in ["", "    version: \"2\"\n"] {
         let store: Arc<dyn Store> = Arc::new(Memory::new());
         let old = file(version, "Hello");
@@ -35,7 +35,7 @@ async fn a_run_that_waits_keeps_its_version_when_the_file_is_reloaded() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_going_can_be_stopped_after_its_file_was_reloaded() {
+async fn active_run_can_be_stopped_after_its_file_was_reloaded() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let text = "name: a\nworkflows: { w: { start: n, nodes: { n: { wait: 7d } } } }\n";
     let old = AgentFile::parse("a.yaml", text).unwrap();
@@ -50,7 +50,7 @@ async fn a_run_that_is_going_can_be_stopped_after_its_file_was_reloaded() {
 }
 
 #[test]
-fn a_version_is_made_from_the_content_and_not_from_its_looks() {
+fn content_version_ignores_layout() {
     let version = |text: &str| {
         AgentFile::parse("a.yaml", text).unwrap().workflows().next().unwrap().version().to_owned()
     };
@@ -78,7 +78,7 @@ async fn idle(agent: &Agent) {
     }
 }
 
-/// The code with which a run failed.
+/// The error code of a failed run.
 async fn failed(run: &Run) -> String {
     match last_event(run).await {
         Event::RunFailed(error) => error.code.unwrap(),
@@ -101,21 +101,21 @@ async fn editing_a_file_without_a_version_never_blocks_a_conversation() {
     idle(&before).await;
     drop(before);
 
-    // The process is started again with another content.
+    // The process restarts with changed content.
     let after = file("", "Good day").build(FileOptions::new(store)).unwrap();
-    after.tend().await.unwrap();
+    after.recover().await.unwrap();
     let of = |number: usize| after.run(waiting[number].clone());
 
-    // An answer to a run of the old content: its reader is told that the run has failed, and why.
+    // An answer to a run of the old content: its reader sees that the run failed, and why.
     let question = after.open_questions(&waiting[0]).await.unwrap().remove(0);
-    let run = after.answer(Answered::given(question.request, "Ada").by(None)).await.unwrap();
+    let run = after.answer(Answer::given(question.request, "Ada").by(None)).await.unwrap();
     assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Failed);
     assert_eq!(failed(&run).await, "workflow.changed");
     // A stop needs no workflow.
     let run = after.stop(&waiting[1], None).await.unwrap();
     assert_eq!(run.ended_by_stop(Duration::from_secs(60)).await.unwrap(), Some(true));
     assert_eq!(of(1).outcome().await.unwrap().status(), RunStatus::Cancelled);
-    // New messages go on with the new content, whatever became of the turn before.
+    // New messages use the new content, whatever happened to the previous turn.
     for session in ["answered", "stopped", "talked"] {
         let session = after.session(session, None);
         let sent = session.send(Turn::new("y")).await.unwrap();
@@ -124,14 +124,14 @@ async fn editing_a_file_without_a_version_never_blocks_a_conversation() {
         assert_eq!(outcome.text(), "Good day Ada");
     }
     assert_eq!(of(2).outcome().await.unwrap().status(), RunStatus::Cancelled, "the session left it behind");
-    // What nobody asks for keeps waiting: the file may be put back.
+    // A run without an answer keeps waiting: the old file may return.
     assert_eq!(of(3).summary().await.unwrap().status, RunStatus::Waiting);
     idle(&after).await;
-    assert_eq!(after.tend().await.unwrap().stuck, []);
+    assert_eq!(after.recover().await.unwrap().stuck, []);
 }
 
 #[tokio::test]
-async fn a_turn_that_was_going_when_its_file_changed_fails_and_the_next_one_begins() {
+async fn active_turn_fails_when_its_file_changed_and_the_next_one_begins() {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
     let options = MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() };
     let store: Arc<dyn Store> = Arc::new(Memory::with(options));
@@ -148,7 +148,7 @@ async fn a_turn_that_was_going_when_its_file_changed_fails_and_the_next_one_begi
     clock.advance(Duration::from_secs(60));
 
     let after = build(&text.replace("wait: 7d", "message: done"));
-    after.tend().await.unwrap();
+    after.recover().await.unwrap();
     after.session("s", None).settled().await.unwrap();
     idle(&after).await;
     assert_eq!(failed(&after.run(going.run)).await, "workflow.changed");
@@ -156,7 +156,7 @@ async fn a_turn_that_was_going_when_its_file_changed_fails_and_the_next_one_begi
 }
 
 #[tokio::test]
-async fn a_run_whose_given_version_is_missing_waits_for_it_and_can_be_stopped() {
+async fn run_of_a_missing_version_keeps_waiting_and_can_be_stopped() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let before = file("    version: \"1\"\n", "Hello").build(FileOptions::new(store.clone())).unwrap();
     let session = before.open_session("s", None).await.unwrap();
@@ -167,7 +167,7 @@ async fn a_run_whose_given_version_is_missing_waits_for_it_and_can_be_stopped() 
 
     let after = file("    version: \"2\"\n", "Good day").build(FileOptions::new(store)).unwrap();
     let request = waits.state.interrupts()[0].request.clone();
-    after.answer(Answered::given(request, "Ada").by(None)).await.unwrap();
+    after.answer(Answer::given(request, "Ada").by(None)).await.unwrap();
     assert!(run.summary().await.unwrap().stuck.unwrap().contains("needs version 1 of workflow `w`"));
     let stopped = after.stop(run.id(), None).await.unwrap();
     assert_eq!(stopped.ended_by_stop(Duration::from_secs(60)).await.unwrap(), Some(true));

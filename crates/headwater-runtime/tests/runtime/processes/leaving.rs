@@ -1,4 +1,4 @@
-//! A process that stops: it starts nothing, lets its runs end, and hands the others over.
+//! A process that shuts down: it starts nothing, lets its runs end, and hands the others over.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn draining_process_starts_no_run_and_lets_its_runs_end() {
     talker.speak(1);
     assert_eq!(first.settled(run.id()).await.status(), RunStatus::Finished);
     assert_eq!(first.agent.hand_over().await, 0);
-    assert!(second.agent.tend().await.unwrap().taken_over.is_empty());
+    assert!(second.agent.recover().await.unwrap().taken_over.is_empty());
     assert_eq!(talker.asked(), 1);
 }
 
@@ -39,11 +39,11 @@ async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have
     watch.changed().await;
     // A lease lasts for 30 s.
     first.clock.advance(Duration::from_millis(1));
-    assert_eq!(second.agent.tend().await.unwrap().taken_over.len(), 3);
+    assert_eq!(second.agent.recover().await.unwrap().taken_over.len(), 3);
     talker.speak(3);
     second.idle().await;
     for run in runs {
-        let ran = Ran::of(second.agent.run(run.id().clone())).await;
+        let ran = Ran::of(&second.agent, second.agent.run(run.id().clone())).await;
         assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
         assert_eq!(ran.count("attempt-retracted"), 1);
     }
@@ -60,7 +60,7 @@ async fn rolling_restarts_do_not_abandon_a_run() {
         assert_eq!(world.agent.hand_over().await, 1, "restart {restart}");
         world.clock.advance(Duration::from_millis(1));
         world = world.restarted(with(&talker));
-        assert_eq!(world.agent.tend().await.unwrap().taken_over, [run.id().clone()], "restart {restart}");
+        assert_eq!(world.agent.recover().await.unwrap().taken_over, [run.id().clone()], "restart {restart}");
         while talker.asked() == restart {
             tokio::task::yield_now().await;
         }
@@ -82,14 +82,14 @@ async fn lost_driver_counts_also_after_handovers() {
         assert_eq!(world.agent.hand_over().await, 1);
         world.clock.advance(Duration::from_millis(1));
         world = world.restarted(with(&talker));
-        assert_eq!(world.agent.tend().await.unwrap().taken_over.len(), 1, "handover {takeover}");
+        assert_eq!(world.agent.recover().await.unwrap().taken_over.len(), 1, "handover {takeover}");
         while talker.asked() < 2 * takeover + 2 {
             tokio::task::yield_now().await;
         }
         world.agent.abandon();
         world.clock.advance(Duration::from_secs(60));
         world = world.restarted(with(&talker));
-        let taken_over = world.agent.tend().await.unwrap().taken_over.len();
+        let taken_over = world.agent.recover().await.unwrap().taken_over.len();
         assert_eq!(taken_over, usize::from(takeover < most), "takeover {takeover}");
         while takeover < most && talker.asked() < 2 * takeover + 3 {
             tokio::task::yield_now().await;
@@ -102,14 +102,14 @@ async fn lost_driver_counts_also_after_handovers() {
 async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
     let talker = Talker::new("word ", 1);
     let (first, second) = two(&talker);
-    let ran = Ran::of(first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     first.agent.drain();
     let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
-    let answered = headwater_runtime::Answered::given(open.request, "blue").by(None);
+    let answered = headwater_runtime::Answer::given(open.request, "blue").by(None);
     first.agent.answer(answered).await.unwrap();
     assert_eq!(first.agent.driving(), 0);
-    assert_eq!(second.agent.tend().await.unwrap().answered, [ran.id().clone()]);
+    assert_eq!(second.agent.recover().await.unwrap().answered, [ran.id().clone()]);
     assert_eq!(second.settled(ran.id()).await.text(), "word blue");
 }
 
@@ -126,9 +126,9 @@ async fn message_that_waits_has_its_turn_elsewhere_when_the_process_before_it_dr
     talker.speak(1);
     first.idle().await;
     assert_eq!(talker.asked(), 1, "the draining process does not begin the next turn");
-    second.agent.tend().await.unwrap();
+    second.agent.recover().await.unwrap();
     talker.speak(1);
     there.settled().await.unwrap();
     second.idle().await;
-    assert_eq!(Ran::of(second.agent.run(queued.run)).await.text(), "word ");
+    assert_eq!(Ran::of(&second.agent, second.agent.run(queued.run)).await.text(), "word ");
 }

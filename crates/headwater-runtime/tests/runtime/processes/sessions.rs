@@ -1,4 +1,4 @@
-//! A session that is used through several processes at once.
+//! A session used by several processes at once.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn sessions(first: &Agent, second: &Agent) -> (Session, Session) {
     (here, second.session("s", Some("ann")))
 }
 
-/// Sends a message, and waits until its model was asked.
+/// Sends a message and waits until its model is called.
 async fn send(session: &Session, talker: &Talker, text: &str) -> headwater_protocol::RunId {
     let asked = talker.asked();
     let sent = session.send(Turn::new(text)).await.unwrap();
@@ -71,7 +71,7 @@ async fn second_message_through_another_process_stops_the_first() {
     talker.speak(1);
     there.settled().await.unwrap();
     assert_eq!(second.settled(&stopped).await.status(), RunStatus::Cancelled);
-    assert_eq!(Ran::of(second.agent.run(next.run)).await.status(), RunStatus::Finished);
+    assert_eq!(Ran::of(&second.agent, second.agent.run(next.run)).await.status(), RunStatus::Finished);
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn session_is_deleted_while_another_process_answers_in_it() {
     second.agent.delete_session("s", Some("ann")).await.unwrap();
     assert_eq!(here.info().await.unwrap_err().code(), "session.unknown");
     first.idle().await;
-    second.agent.tend().await.unwrap();
+    second.agent.recover().await.unwrap();
     assert_eq!(second.agent.run(run).summary().await.unwrap_err().code(), "run.unknown");
     assert_eq!(second.store.list("session", None, 10).await.unwrap(), []);
 }
@@ -149,13 +149,13 @@ async fn sweeps_of_two_processes_at_once_do_no_harm() {
     let before: Vec<_> = there.history(None, None, 100).await.unwrap().messages;
     for _ in 0..6 {
         clock.advance(Duration::from_secs(61));
-        let (one, other) = tokio::join!(first.agent.tend(), second.agent.tend());
+        let (one, other) = tokio::join!(first.agent.recover(), second.agent.recover());
         assert_eq!((one.unwrap().stuck, other.unwrap().stuck), (Vec::new(), Vec::new()));
         assert_eq!(there.history(None, None, 100).await.unwrap().messages, before);
     }
     assert_eq!(second.store.list("session-sweep/", None, 10).await.unwrap(), [], "and all of it is done");
     clock.advance(Duration::from_secs(8 * 24 * 3_600));
-    let (one, other) = tokio::join!(first.agent.tend(), second.agent.tend());
+    let (one, other) = tokio::join!(first.agent.recover(), second.agent.recover());
     one.unwrap();
     other.unwrap();
     here.send(Turn::new("after")).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headwater_protocol::RunStatus;
-use headwater_runtime::{AgentBuilder, AgentOptions, Answered, END, START, Start, Workflow};
+use headwater_runtime::{AgentBuilder, AgentOptions, Answer, END, START, Start, Workflow};
 
 use super::{reply, start};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     talker::Talker,
 };
 
-/// An agent with one version of the workflow. Versions with a `~` are made from the content of a file.
+/// An agent with one version of the workflow. Versions with a `~` are derived from the content of a file.
 fn with_version(version: &'static str, talker: &Talker) -> impl Fn(AgentBuilder) -> AgentBuilder {
     move |agent| {
         let workflow = Workflow::new("w").version(version).node("reply", reply).edge(START, "reply");
@@ -32,15 +32,15 @@ async fn run_is_left_to_a_process_that_has_its_version() {
         let run = start(&first, &talker, "talk").await;
         first.agent.abandon();
         clock.advance(Duration::from_secs(60));
-        let tended = upgraded.agent.tend().await.unwrap();
-        assert!(tended.taken_over.is_empty(), "{old}");
-        assert_eq!(tended.stuck.len(), 1, "{old}");
+        let report = upgraded.agent.recover().await.unwrap();
+        assert!(report.taken_over.is_empty(), "{old}");
+        assert_eq!(report.stuck.len(), 1, "{old}");
         let summary = upgraded.agent.run(run.id().clone()).summary().await.unwrap();
         assert_eq!(summary.status, RunStatus::Running, "{old}: it does not fail");
         assert!(summary.stuck.is_some() && summary.stuck_since.is_some(), "{old}");
 
         let other = first.restarted(with_version(old, &talker));
-        assert_eq!(other.agent.tend().await.unwrap().taken_over, [run.id().clone()], "{old}: at once");
+        assert_eq!(other.agent.recover().await.unwrap().taken_over, [run.id().clone()], "{old}: at once");
         talker.speak(1);
         assert_eq!(other.settled(run.id()).await.status(), RunStatus::Finished);
         let summary = other.agent.run(run.id().clone()).summary().await.unwrap();
@@ -55,14 +55,14 @@ async fn reader_at_an_upgraded_process_is_not_disturbed() {
     let first = World::on(store, clock, with_version("~old", &talker));
     let upgraded = first.restarted(with_version("~new", &talker));
     let run = start(&first, &talker, "talk").await;
-    upgraded.agent.take_up(run.id()).await.unwrap();
+    upgraded.agent.ensure_driven(run.id()).await.unwrap();
     assert_eq!(upgraded.agent.run(run.id().clone()).summary().await.unwrap().stuck, None);
     talker.speak(1);
-    assert_eq!(Ran::of(upgraded.agent.run(run.id().clone())).await.text(), "word ");
+    assert_eq!(Ran::of(&upgraded.agent, upgraded.agent.run(run.id().clone())).await.text(), "word ");
 }
 
 #[tokio::test]
-async fn run_whose_version_never_comes_back_fails_after_the_wait() {
+async fn run_whose_version_stays_missing_fails_after_the_wait() {
     let talker = Talker::quiet("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock.clone(), with_version("~old", &talker));
@@ -70,11 +70,11 @@ async fn run_whose_version_never_comes_back_fails_after_the_wait() {
     first.agent.abandon();
     clock.advance(Duration::from_secs(60));
     let upgraded = first.restarted(with_version("~new", &talker));
-    assert_eq!(upgraded.agent.tend().await.unwrap().stuck.len(), 1);
+    assert_eq!(upgraded.agent.recover().await.unwrap().stuck.len(), 1);
     clock.advance(Duration::from_secs(121));
-    // Another process, because the first one looks at such a run once a minute.
+    // Another process, because the first one retries such a run only once a minute.
     let later = first.restarted(with_version("~new", &talker));
-    later.agent.tend().await.unwrap();
+    later.agent.recover().await.unwrap();
     assert_eq!(later.settled(run.id()).await.code(), "workflow.changed");
 }
 
@@ -83,12 +83,12 @@ async fn answer_that_an_upgraded_process_takes_is_resumed_by_one_that_has_the_ve
     let talker = Talker::new("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock, with_version("~old", &talker));
-    let ran = Ran::of(first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     let upgraded = first.restarted(with_version("~new", &talker));
     let open = upgraded.agent.open_questions(ran.id()).await.unwrap().remove(0);
-    upgraded.agent.answer(Answered::given(open.request, "blue").by(None)).await.unwrap();
+    upgraded.agent.answer(Answer::given(open.request, "blue").by(None)).await.unwrap();
     assert_eq!(upgraded.agent.driving(), 0);
-    assert_eq!(first.agent.tend().await.unwrap().answered, [ran.id().clone()]);
+    assert_eq!(first.agent.recover().await.unwrap().answered, [ran.id().clone()]);
     assert_eq!(first.settled(ran.id()).await.text(), "word blue");
 }

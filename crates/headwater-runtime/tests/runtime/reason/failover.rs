@@ -1,4 +1,4 @@
-//! Models that fail: attempts, fallbacks, and what of them readers see.
+//! Models that fail: attempts, fallbacks, and what readers see of them.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn overloaded() -> Fault {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_dies_is_asked_again_and_what_it_half_said_is_taken_back() {
+async fn failed_model_is_retried_and_its_partial_text_retracted() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").input("Hi").await?;
         Ok(Next::data(&json!({ "text": reply.text }))?)
@@ -23,7 +23,7 @@ async fn a_model_that_dies_is_asked_again_and_what_it_half_said_is_taken_back() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fallback_takes_over_from_the_start_or_goes_on_where_the_first_stopped() {
+async fn fallback_restarts_or_continues_the_text() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let failover = if input == "go on" { Failover::Continue } else { Failover::Restart };
         let ask = cx.reason("writer").fallback("second").attempts(1).failover(failover).input("Hi");
@@ -42,7 +42,7 @@ async fn a_fallback_takes_over_from_the_start_or_goes_on_where_the_first_stopped
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_never_gone_on_with_in_the_middle() {
+async fn object_is_never_continued_by_a_fallback() {
     let model = scripted([
         Rule::when(When::attempt(0)).text("{\"sub").fault(Fault::cut()),
         Rule::when(When::attempt(1)).text("{\"subject\": \"Old\", \"body\": \"Hal").fault(Fault::cut()),
@@ -63,7 +63,7 @@ async fn an_object_is_never_gone_on_with_in_the_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_is_waited_for_as_long_as_the_provider_says() {
+async fn rate_limit_waits_as_long_as_the_provider_asks() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("Hi").await?;
         Ok(Next::go())
@@ -77,7 +77,7 @@ async fn a_rate_limit_is_waited_for_as_long_as_the_provider_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_fails_for_good_fails_the_run_with_its_code() {
+async fn failed_model_fails_the_run_with_its_code() {
     async fn node(cx: Cx, input: String) -> NodeResult {
         let ask = cx.reason("writer").input("Hi");
         match &*input {

@@ -1,4 +1,4 @@
-//! A turn that is done again, by requests that may come twice.
+//! Repeated turns, and requests that may arrive twice.
 
 use headwater_protocol::{FilePart, Message, Part, Role};
 use headwater_runtime::{ErrorKind, Start, Turn};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{agent, answer, send, texts};
 
-/// A message of a page's.
+/// A message from a page.
 fn message(text: &str, file: Option<&str>) -> Message {
     let mut message = Message::text("u1", Role::User, text);
     if let Some(url) = file {
@@ -21,7 +21,7 @@ fn said(text: &str, file: Option<&str>) -> Turn {
 }
 
 #[tokio::test]
-async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
+async fn edited_turn_has_the_message_of_the_page_and_is_found_by_its_keys() {
     let session = agent().new_session(None).await.unwrap();
     let first = session.send(said("one", None)).await.unwrap();
     session.settled().await.unwrap();
@@ -46,7 +46,7 @@ async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
 }
 
 #[tokio::test]
-async fn turn_of_message_is_found_on_the_branch_where_the_session_stands() {
+async fn turn_of_a_message_is_found_on_the_current_branch() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let message = |id: &str| Message::text(id, Role::User, "the same");
@@ -56,7 +56,7 @@ async fn turn_of_message_is_found_on_the_branch_where_the_session_stands() {
         sent
     };
     let first = say("first").await;
-    // Further back than any walk over checkpoints went.
+    // Further back than a walk over checkpoints would go.
     for number in 0..230 {
         say(&format!("number {number}")).await;
     }
@@ -77,11 +77,11 @@ async fn turn_of_message_is_found_on_the_branch_where_the_session_stands() {
     assert!(session.turn_of(&message("number 3")).await.unwrap().is_some());
 
     session.roll_back(&first.checkpoint).await.unwrap();
-    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none(), "what was rolled back is gone");
+    assert!(session.turn_of(&message("number 3")).await.unwrap().is_none(), "the rolled back turn is gone");
 }
 
 #[tokio::test]
-async fn a_turn_is_regenerated_once_for_one_key() {
+async fn turn_is_regenerated_once_per_key() {
     let session = agent().new_session(None).await.unwrap();
     send(&session, "zero").await;
     let first = session.send(said("one", None)).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_turn_is_regenerated_once_for_one_key() {
 }
 
 #[tokio::test]
-async fn an_answer_is_given_again_once_for_one_key_which_is_in_no_document() {
+async fn answer_is_repeated_once_per_key_and_the_key_is_not_exported() {
     let agent = agent();
     let session = agent.new_session(Some("ann")).await.unwrap();
     send(&session, "report").await;
@@ -122,7 +122,7 @@ async fn an_answer_is_given_again_once_for_one_key_which_is_in_no_document() {
 }
 
 #[tokio::test]
-async fn what_no_run_can_be_begun_with_is_refused_before_a_turn_begins() {
+async fn invalid_run_input_is_refused_before_a_turn_begins() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let turn = send(&session, "one").await;
@@ -142,7 +142,7 @@ async fn what_no_run_can_be_begun_with_is_refused_before_a_turn_begins() {
 }
 
 #[tokio::test]
-async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
+async fn rolled_back_turns_stay_gone_when_their_variant_is_selected_again() {
     let session = agent().new_session(None).await.unwrap();
     let one = send(&session, "one").await;
     let two = send(&session, "two").await;

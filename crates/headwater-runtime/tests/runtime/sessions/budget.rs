@@ -1,4 +1,4 @@
-//! What a run gets of the conversation before it: the newest, instructions, and summaries that are made once.
+//! The history that a run gets: the newest messages, instructions, and summaries that are made once.
 
 use std::sync::{
     Arc, Mutex,
@@ -14,13 +14,13 @@ use headwater_store::{Memory, MemoryOptions, Store};
 use super::{send, texts};
 use crate::harness::one;
 
-/// Says what it knows, in short: the texts of the messages before it.
+/// Replies with the texts of the previous messages.
 async fn recall(cx: Cx, _input: String) -> NodeResult {
     let known: Vec<_> = cx.messages().iter().map(Message::plain_text).collect();
     Ok(Next::message(format!("<{}>", known.join("|"))))
 }
 
-/// Says nothing of what it knows, so that texts stay short.
+/// Replies with the number of messages only, so that texts stay short.
 async fn count(cx: Cx, _input: String) -> NodeResult {
     let known: Vec<_> = cx.messages().iter().map(Message::plain_text).collect();
     let known: Vec<_> = known.iter().map(|text| text.split(' ').next().unwrap_or_default()).collect();
@@ -29,7 +29,7 @@ async fn count(cx: Cx, _input: String) -> NodeResult {
 
 type Asked = Arc<Mutex<Vec<(Vec<String>, Option<String>)>>>;
 
-/// Sums up by the first words of what goes, and notes that it was asked.
+/// Summarises by the first words of the dropped messages, and counts the calls.
 fn summing(asked: &Asked, most: usize) -> SessionOptions {
     let asked = asked.clone();
     SessionOptions::default().last_messages(most).summarise(move |request: SummaryRequest| {
@@ -56,7 +56,7 @@ async fn last(session: &Session) -> String {
 }
 
 #[tokio::test]
-async fn the_oldest_messages_go_first_and_instructions_stay() {
+async fn oldest_messages_are_dropped_first_and_instructions_stay() {
     let agent = Agent::builder()
         .workflow(one(recall))
         .store(Arc::new(Memory::new()))
@@ -78,7 +78,7 @@ async fn the_oldest_messages_go_first_and_instructions_stay() {
 }
 
 #[tokio::test]
-async fn about_so_many_tokens_of_the_newest_messages_are_given() {
+async fn token_budget_keeps_the_newest_messages() {
     let options = SessionOptions::default().last_tokens(70);
     let session =
         agent(&(Arc::new(Memory::new()) as Arc<dyn Store>), options).new_session(None).await.unwrap();
@@ -90,7 +90,7 @@ async fn about_so_many_tokens_of_the_newest_messages_are_given() {
 }
 
 #[tokio::test]
-async fn what_goes_is_summed_up_once_also_after_a_restart_a_roll_back_and_a_fork() {
+async fn dropped_messages_are_summarised_once_across_restart_rollback_and_fork() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let asked = Asked::default();
     let first = agent(&store, summing(&asked, 4));
@@ -127,7 +127,7 @@ async fn what_goes_is_summed_up_once_also_after_a_restart_a_roll_back_and_a_fork
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_stops_no_turn_and_is_tried_again() {
+async fn failed_summary_stops_no_turn_and_is_retried() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let broken = Arc::new(AtomicBool::new(true));
     let is_broken = broken.clone();
@@ -148,7 +148,7 @@ async fn a_summary_that_fails_stops_no_turn_and_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_and_leaves_the_session_usable() {
+async fn oversized_input_is_refused_and_leaves_the_session_usable() {
     let options = MemoryOptions { max_value_bytes: 20_000, ..MemoryOptions::default() };
     let store: Arc<dyn Store> = Arc::new(Memory::with(options));
     let session = agent(&store, SessionOptions::default()).new_session(None).await.unwrap();
@@ -160,7 +160,7 @@ async fn what_is_too_large_is_refused_and_leaves_the_session_usable() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_larger_than_a_value_is_kept_in_pieces() {
+async fn checkpoint_larger_than_a_value_is_stored_in_pieces() {
     async fn long(_cx: Cx, input: String) -> NodeResult {
         Ok(Next::message(input.repeat(50_000)))
     }

@@ -1,4 +1,5 @@
-//! The process dies at every write of what a person does to a session: the next one finds it done, or not done.
+//! The process dies at every write of an operation on a session: afterwards the operation is done completely
+//! or not at all.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +18,7 @@ fn process(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Agent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Deed {
+enum SessionOperation {
     Send,
     Answer,
     RollBack,
@@ -25,7 +26,7 @@ enum Deed {
     Regenerate,
 }
 
-/// What is true of a session: what was said, how many turns there are, and whether it waits.
+/// The observable state of a session: its texts, its number of turns, and whether it waits.
 type Facts = (Vec<String>, u64, bool);
 
 async fn facts(session: &Session) -> Facts {
@@ -39,28 +40,29 @@ async fn facts(session: &Session) -> Facts {
 async fn act(
     agent: &Agent,
     id: &SessionId,
-    deed: Deed,
+    deed: SessionOperation,
     asked: &CheckpointId,
 ) -> Result<(), headwater_runtime::Error> {
     let session = agent.session(id.clone(), None);
     match deed {
-        Deed::Send => session.send("more").await.map(drop),
-        Deed::Answer => {
+        SessionOperation::Send => session.send("more").await.map(drop),
+        SessionOperation::Answer => {
             let run = session.info().await?.waiting.unwrap();
             agent.answer(super::open(agent, &run, "s").await).await.map(drop)
         }
-        Deed::RollBack => session.roll_back(asked).await.map(drop),
-        Deed::Fork => session.fork(asked, Some("fork")).await.map(drop),
-        Deed::Regenerate => {
+        SessionOperation::RollBack => session.roll_back(asked).await.map(drop),
+        SessionOperation::Fork => session.fork(asked, Some("fork")).await.map(drop),
+        SessionOperation::Regenerate => {
             let turn = session.info().await?.checkpoint.unwrap();
             session.regenerate(&turn).await.map(drop)
         }
     }
 }
 
-/// Makes a session that waits for its second answer, and does something to it, in a process that dies after so many
-/// writes. Gives whether the deed was acknowledged, the facts of the session and of its fork, and whether it died.
-async fn story(deed: Deed, writes: u64) -> (bool, Facts, Option<Facts>, bool) {
+/// Creates a session that waits for its second answer and applies an operation, in a process that dies after
+/// this many writes. Returns whether the operation was acknowledged, the state of the session and of its
+/// fork, and whether the process died.
+async fn story(deed: SessionOperation, writes: u64) -> (bool, Facts, Option<Facts>, bool) {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let store = Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() }));
     let agent = process(store.clone(), &clock);
@@ -87,12 +89,12 @@ async fn story(deed: Deed, writes: u64) -> (bool, Facts, Option<Facts>, bool) {
 
     clock.advance(LATER);
     let next = process(store, &clock);
-    next.tend().await.unwrap();
+    next.recover().await.unwrap();
     let here = next.session(session.id().clone(), None);
     let fork = next.session("fork", None);
     let forked = if fork.info().await.is_ok() { Some(facts(&fork).await) } else { None };
     let facts = facts(&here).await;
-    // The session can be used, whatever happened.
+    // The session is usable in any case.
     let before = texts(&here).await.len();
     send(&here, "after").await;
     assert_eq!(texts(&here).await.len(), before + 2);
@@ -100,8 +102,14 @@ async fn story(deed: Deed, writes: u64) -> (bool, Facts, Option<Facts>, bool) {
 }
 
 #[tokio::test]
-async fn what_is_done_to_a_session_is_done_or_not_done_wherever_the_process_dies() {
-    for deed in [Deed::Send, Deed::Answer, Deed::RollBack, Deed::Fork, Deed::Regenerate] {
+async fn session_operations_are_atomic_at_any_crash() {
+    for deed in [
+        SessionOperation::Send,
+        SessionOperation::Answer,
+        SessionOperation::RollBack,
+        SessionOperation::Fork,
+        SessionOperation::Regenerate,
+    ] {
         let (_, untouched, ..) = story(deed, 0).await;
         let (done, whole, fork, died) = story(deed, u64::MAX).await;
         assert!(done && !died, "{deed:?}");
@@ -125,13 +133,13 @@ async fn what_is_done_to_a_session_is_done_or_not_done_wherever_the_process_dies
     }
 }
 
-/// Whether something is no part of a session: the agent's secret, and when a run was to be looked at.
+/// Whether a key does not belong to a session: the agent's secret, and the recovery times of runs.
 fn kept_by_itself(key: &str) -> bool {
     key.starts_with("secret") || key.starts_with("waiting/")
 }
 
-/// Deletes a session that waits, in a process that dies after so many writes. Gives whether that was acknowledged, whether
-/// the session is still there, what is left of it where it is not, and whether the process died.
+/// Deletes a waiting session in a process that dies after this many writes. Returns whether it was
+/// acknowledged, whether the session still exists, its leftovers if not, and whether the process died.
 async fn deleting(writes: u64) -> (bool, bool, Vec<String>, bool) {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let store = Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() }));
@@ -158,7 +166,7 @@ async fn deleting(writes: u64) -> (bool, bool, Vec<String>, bool) {
     let next = process(store.clone(), &clock);
     for _ in 0..3 {
         clock.advance(LATER);
-        next.tend().await.unwrap();
+        next.recover().await.unwrap();
         while next.driving() > 0 {
             tokio::task::yield_now().await;
         }
@@ -175,7 +183,7 @@ async fn deleting(writes: u64) -> (bool, bool, Vec<String>, bool) {
 }
 
 #[tokio::test]
-async fn a_session_is_deleted_or_not_wherever_the_process_dies() {
+async fn session_deletion_is_atomic_at_any_crash() {
     let mut deaths = 0;
     for writes in 0.. {
         let (done, there, left, died) = deleting(writes).await;

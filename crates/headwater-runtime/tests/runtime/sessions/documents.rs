@@ -1,4 +1,4 @@
-//! A session as a document: out and in again, and what is wrong with one that is broken.
+//! A session as a document: export, import, and the errors of broken documents.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{agent, agent_on, answer, send, texts};
 
-/// A session with a question that was answered, a variant, and one that waits.
+/// A session with an answered question, a variant, and an open question.
 async fn rich(agent: &Agent) -> Session {
     let session = agent.new_session(Some("ann")).await.unwrap();
     let secret = Start::new("hello").runtime_context(json!({ "password": "hunter2" }));
@@ -25,7 +25,7 @@ async fn rich(agent: &Agent) -> Session {
     session
 }
 
-/// What can be compared of a session in two places.
+/// The parts of a session that can be compared between stores.
 async fn facts(session: &Session) -> Value {
     let state = session.state(None).await.unwrap();
     let mut turns = Vec::new();
@@ -47,7 +47,7 @@ async fn facts(session: &Session) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_goes_out_and_in_again_as_it_was() {
+async fn session_is_identical_after_export_and_import() {
     let here = agent();
     let session = rich(&here).await;
     let document = serde_json::to_string(&session.export().await.unwrap()).unwrap();
@@ -81,7 +81,7 @@ async fn a_session_goes_out_and_in_again_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_document_gives_no_right_to_the_runs_that_it_names() {
+async fn document_grants_no_access_to_the_runs_it_names() {
     let agent = agent();
     let session = agent.new_session(Some("ann")).await.unwrap();
     let asked = send(&session, "report").await;
@@ -97,7 +97,7 @@ async fn a_document_gives_no_right_to_the_runs_that_it_names() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_document_is_told_with_its_place() {
+async fn document_errors_name_the_position() {
     let agent = agent();
     let session = rich(&agent).await;
     let good = Value::from(session.export().await.unwrap());

@@ -1,11 +1,9 @@
-//! What went wrong with conversations elsewhere, and must not here.
+//! Regression tests for conversation bugs of similar systems.
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::Role;
-use headwater_runtime::{
-    Answered, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Start, Turn, Workflow,
-};
+use headwater_runtime::{Answer, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Start, Turn, Workflow};
 use headwater_store::Memory;
 use serde_json::json;
 
@@ -13,7 +11,7 @@ use super::{agent, answer, open, send, texts, workflow};
 use crate::harness::World;
 
 #[tokio::test]
-async fn a_condition_of_one_turn_leads_nowhere_in_the_next() {
+async fn condition_of_one_turn_does_not_apply_to_the_next() {
     async fn route(_cx: Cx, input: String) -> NodeResult {
         Ok(if input == "left" { Next::condition("left") } else { Next::go() })
     }
@@ -41,7 +39,7 @@ async fn a_condition_of_one_turn_leads_nowhere_in_the_next() {
 }
 
 #[tokio::test]
-async fn every_message_is_in_the_history_once() {
+async fn messages_are_in_the_history_once() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     send(&session, "one").await;
@@ -60,7 +58,7 @@ async fn every_message_is_in_the_history_once() {
 }
 
 #[tokio::test]
-async fn a_transition_after_an_answer_runs_in_the_same_turn() {
+async fn transition_after_an_answer_runs_in_the_same_turn() {
     async fn first(cx: Cx, _: String) -> NodeResult {
         cx.interrupt(Choice::new("Go?").option("y", "Yes")).id("go").await?;
         Ok(Next::transition("second"))
@@ -86,7 +84,7 @@ async fn a_transition_after_an_answer_runs_in_the_same_turn() {
 }
 
 #[tokio::test]
-async fn an_unknown_workflow_is_an_error_and_leaves_no_turn() {
+async fn unknown_workflow_is_an_error_and_leaves_no_turn() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let turn = Turn::from(Start::new("hi").workflow("support"));
@@ -98,13 +96,13 @@ async fn an_unknown_workflow_is_an_error_and_leaves_no_turn() {
 }
 
 #[tokio::test]
-async fn runs_that_have_ended_go_and_what_they_said_stays() {
+async fn ended_runs_are_deleted_and_their_messages_stay() {
     let world = World::of(workflow());
     let session = world.agent.new_session(None).await.unwrap();
     let one = send(&session, "one").await;
     world.idle().await;
     world.clock.advance(Duration::from_secs(8 * 24 * 3_600));
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     assert!(world.agent.runs(None, 10).await.unwrap().is_empty());
     let gone = session.checkpoint(&one).await.unwrap().run;
     assert!(world.store.info(&gone.as_str().into()).await.unwrap().is_none());
@@ -115,7 +113,7 @@ async fn runs_that_have_ended_go_and_what_they_said_stays() {
 }
 
 #[tokio::test]
-async fn what_the_route_approved_is_told_to_no_reader() {
+async fn data_of_the_route_is_hidden_from_readers() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let start = Start::new("report").runtime_context(json!({ "secret": "hunter2" }));
@@ -136,11 +134,11 @@ async fn what_the_route_approved_is_told_to_no_reader() {
 }
 
 #[tokio::test]
-async fn two_strangers_without_a_name_share_nothing() {
+async fn anonymous_callers_share_nothing() {
     let agent = agent();
     let (one, two) = (agent.new_session(None).await.unwrap(), agent.new_session(None).await.unwrap());
     assert_ne!(one.id(), two.id());
-    assert!(one.id().as_str().len() > 20, "a name that nobody guesses");
+    assert!(one.id().as_str().len() > 20, "an id that cannot be guessed");
     send(&one, "my secret").await;
     send(&two, "hello").await;
     assert_eq!(texts(&two).await, ["hello", "0: hello"]);
@@ -148,7 +146,7 @@ async fn two_strangers_without_a_name_share_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_answers_forks_or_goes_back_to_what_is_somebody_elses() {
+async fn session_of_another_owner_cannot_be_answered_forked_or_reset() {
     let agent = agent();
     let (ann, bob) =
         (agent.new_session(Some("ann")).await.unwrap(), agent.new_session(Some("bob")).await.unwrap());
@@ -168,7 +166,7 @@ async fn nobody_answers_forks_or_goes_back_to_what_is_somebody_elses() {
 }
 
 #[tokio::test]
-async fn a_late_answer_begins_nothing() {
+async fn late_answer_begins_nothing() {
     let world = World::of(workflow());
     let session = world.agent.new_session(None).await.unwrap();
     send(&session, "report").await;
@@ -176,7 +174,7 @@ async fn a_late_answer_begins_nothing() {
     let late = open(&world.agent, &run, "a").await;
     world.clock.advance(Duration::from_secs(8 * 24 * 3_600));
     assert_eq!(world.agent.answer(late.clone()).await.unwrap_err().kind(), ErrorKind::Expired);
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     session.settled().await.unwrap();
     world.idle().await;
     assert!(world.agent.answer(late).await.is_err());
@@ -187,7 +185,7 @@ async fn a_late_answer_begins_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_refused_uses_nothing_up_and_tells_no_token() {
+async fn refused_answer_leaves_the_question_open_and_reveals_no_token() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let asked = send(&session, "report").await;
@@ -197,19 +195,19 @@ async fn an_answer_that_is_refused_uses_nothing_up_and_tells_no_token() {
     let wrong = open(&agent, &run, "neither").await;
     let error = agent.answer(wrong).await.unwrap_err();
     assert_eq!(error.code(), "answer.invalid");
-    let forged = Answered::given(question.request.clone(), "a").token(format!("{token}x"));
+    let forged = Answer::given(question.request.clone(), "a").token(format!("{token}x"));
     let refused = agent.answer(forged).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Token);
     assert!(!format!("{error:?} {refused:?}").contains(&token));
     let info = session.info().await.unwrap();
     assert_eq!((info.checkpoint, info.waiting), (Some(asked), Some(run)));
     answer(&agent, &session, "a").await;
-    let twice = Answered::given(question.request, "b").token(token);
+    let twice = Answer::given(question.request, "b").token(token);
     assert_eq!(agent.answer(twice).await.unwrap_err().kind(), ErrorKind::Answered);
 }
 
 #[tokio::test]
-async fn two_answers_at_once_are_one_answer() {
+async fn concurrent_answers_count_once() {
     let store: Arc<Memory> = Arc::new(Memory::new());
     let agents = [0; 2].map(|_| super::agent_on(store.clone(), Default::default()));
     let session = agents[0].new_session(None).await.unwrap();

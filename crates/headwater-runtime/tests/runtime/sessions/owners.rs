@@ -1,7 +1,7 @@
-//! Names of sessions belong to their owner: those of two owners never meet, whatever characters they have.
+//! Session ids belong to their owner: ids of two owners never collide, whatever characters they contain.
 
 use headwater_protocol::{Message, Part, Role};
-use headwater_runtime::{RunFilter, Turn};
+use headwater_runtime::{Owners, RunFilter, Turn};
 use serde_json::json;
 
 use super::{agent, send, texts};
@@ -48,7 +48,7 @@ async fn deleting_a_session_spares_one_whose_name_it_begins() {
             agent.delete_session(prefix, Some(owner)).await.unwrap();
         }
         world.idle().await;
-        agent.tend().await.unwrap();
+        agent.recover().await.unwrap();
         assert_eq!(ann.variants(&first).await.unwrap().len(), 2, "{theirs}");
         ann.select(&first).await.unwrap();
         assert_eq!(texts(&ann).await, ["one", "0: one"]);
@@ -56,7 +56,7 @@ async fn deleting_a_session_spares_one_whose_name_it_begins() {
 }
 
 #[tokio::test]
-async fn session_name_that_cannot_be_one_is_refused() {
+async fn invalid_session_name_is_refused() {
     let agent = agent();
     let long = "x".repeat(257);
     let session = agent.new_session(None).await.unwrap();
@@ -75,7 +75,7 @@ async fn session_name_that_cannot_be_one_is_refused() {
 }
 
 #[tokio::test]
-async fn lists_of_an_owner_go_on_with_their_own_next_only() {
+async fn list_cursor_is_valid_for_its_owner_only() {
     let world = World::of(super::workflow());
     let agent = &world.agent;
     for number in 0..5 {
@@ -93,12 +93,16 @@ async fn lists_of_an_owner_go_on_with_their_own_next_only() {
         assert_eq!(agent.sessions(Some("bob"), Some(next), 2).await.unwrap_err().code(), "page.invalid");
     }
     assert_eq!(seen, ["s/4", "s/3", "s/2", "s/1", "s/0"]);
-    let page = agent.runs_of(Some("ann"), &RunFilter::default(), None, 3).await.unwrap();
+    let page = agent.runs_of(Owners::One(Some("ann")), &RunFilter::default(), None, 3).await.unwrap();
     assert_eq!(page.next, page.runs.last().map(|run| (run.created, run.run.clone())));
     let runs = page.runs;
     assert_eq!(runs.len(), 3);
     assert!(runs.is_sorted_by_key(|run| std::cmp::Reverse(run.created)));
-    let rest = agent.runs_of(Some("ann"), &RunFilter::default(), page.next.as_ref(), 10).await.unwrap().runs;
+    let rest = agent
+        .runs_of(Owners::One(Some("ann")), &RunFilter::default(), page.next.as_ref(), 10)
+        .await
+        .unwrap()
+        .runs;
     assert_eq!(rest.len(), 2);
     assert!(runs.iter().chain(&rest).all(|run| run.owner.as_deref() == Some("ann")));
 }

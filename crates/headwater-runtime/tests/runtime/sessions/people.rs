@@ -1,11 +1,12 @@
-//! Questions, approvals and tools of the page in a session: several at once, answered in parts, done again, gone back to.
+//! Questions, approvals and client tools in a session: several at once, answered in parts, repeated, returned
+//! to.
 
 use std::sync::{Arc, Mutex};
 
 use headwater_models::scripted::{Call, Rule, When};
 use headwater_protocol::{ClientTool, ToolCallId};
 use headwater_runtime::{
-    Agent, Answer, Answered, Choice, Cx, END, ErrorKind, Next, NodeResult, OpenQuestion, START, Session,
+    Agent, Answer, AnswerValue, Choice, Cx, END, ErrorKind, Next, NodeResult, OpenQuestion, START, Session,
     Start, ToolOptions, Turn, TurnInput, Workflow,
 };
 use headwater_tools::{FunctionTool, ToolContext, ToolError, schemars::JsonSchema};
@@ -26,12 +27,12 @@ async fn open(agent: &Agent, session: &Session) -> Vec<OpenQuestion> {
     open
 }
 
-/// Answers a question of some words that the session waits for.
+/// Answers the open question with this text.
 async fn reply(agent: &Agent, session: &Session, asked: &str, with: &str) {
     let open = open(agent, session).await;
     let words = |question: &&OpenQuestion| question.interrupt().unwrap().question.as_deref() == Some(asked);
     let question = open.iter().find(words).unwrap();
-    agent.answer(Answered::given(question.request.clone(), with).by(None)).await.unwrap();
+    agent.answer(Answer::given(question.request.clone(), with).by(None)).await.unwrap();
     session.settled().await.unwrap();
 }
 
@@ -76,7 +77,7 @@ fn two_branches() -> World {
 }
 
 #[tokio::test]
-async fn two_questions_are_answered_one_by_one_done_again_and_gone_back_to() {
+async fn two_questions_are_answered_repeated_and_returned_to() {
     for world in [two_at_once(), two_branches()] {
         let agent = &world.agent;
         let session = agent.new_session(None).await.unwrap();
@@ -90,7 +91,7 @@ async fn two_questions_are_answered_one_by_one_done_again_and_gone_back_to() {
         assert_eq!(texts(&session).await, ["go", "y n"]);
         assert_eq!(session.info().await.unwrap().turns, 3);
 
-        session.answer_again(&whole, Answer::Given(json!("n"))).await.unwrap();
+        session.answer_again(&whole, AnswerValue::Given(json!("n"))).await.unwrap();
         session.settled().await.unwrap();
         assert_eq!(texts(&session).await, ["go", "n n"], "the other answer is still there");
         let fork = session.fork(&half, None).await.unwrap();
@@ -108,14 +109,14 @@ async fn two_questions_are_answered_one_by_one_done_again_and_gone_back_to() {
 }
 
 #[tokio::test]
-async fn a_message_takes_back_all_questions_of_all_branches() {
+async fn message_retracts_the_questions_of_all_branches() {
     let world = two_branches();
     let session = world.agent.new_session(None).await.unwrap();
     send(&session, "go").await;
     let before = open(&world.agent, &session).await;
     send(&session, "go").await;
     for question in before {
-        let late = Answered::given(question.request, "y").by(None);
+        let late = Answer::given(question.request, "y").by(None);
         assert_eq!(world.agent.answer(late).await.unwrap_err().kind(), ErrorKind::TakenBack);
     }
     assert_eq!(open(&world.agent, &session).await.len(), 2);
@@ -128,7 +129,7 @@ struct Payment {
 
 type Made = Arc<Mutex<Vec<u32>>>;
 
-/// An agent that pays when it may, and notes that it did.
+/// An agent that pays with approval, and counts the payments.
 fn paying(made: &Made) -> World {
     async fn node(cx: Cx, _: String) -> NodeResult {
         let reply = cx
@@ -155,7 +156,7 @@ fn paying(made: &Made) -> World {
 }
 
 #[tokio::test]
-async fn an_approval_is_done_again_as_an_approval_and_asked_again_after_going_back() {
+async fn approval_is_repeated_and_asked_again_after_going_back() {
     let made = Made::default();
     let world = paying(&made);
     let agent = &world.agent;
@@ -164,28 +165,28 @@ async fn an_approval_is_done_again_as_an_approval_and_asked_again_after_going_ba
     let first = open(agent, &session).await.remove(0);
     assert_eq!(first.approval().unwrap().1, &json!({ "amount": 7 }));
     let token = first.token().unwrap().to_owned();
-    agent.answer(Answered::approved(first.request.clone()).token(&*token)).await.unwrap();
+    agent.answer(Answer::approved(first.request.clone()).token(&*token)).await.unwrap();
     session.settled().await.unwrap();
     assert_eq!(*made.lock().unwrap(), [7]);
     let paid = stands(&session).await;
     match session.input(&paid).await.unwrap() {
         TurnInput::Answers(answers) => {
-            assert!(matches!(answers[..], [Answer::Approval { approved: true, .. }]));
+            assert!(matches!(answers[..], [AnswerValue::Approval { approved: true, .. }]));
         }
         other => panic!("{other:?}"),
     }
 
     session.regenerate(&paid).await.unwrap();
     session.settled().await.unwrap();
-    assert_eq!(*made.lock().unwrap(), [7, 7], "what was approved is approved again");
+    assert_eq!(*made.lock().unwrap(), [7, 7], "the approval is repeated");
 
     let fork = session.fork(&asked, None).await.unwrap();
     fork.settled().await.unwrap();
     let forked = open(agent, &fork).await.remove(0);
     assert_ne!(forked.token().unwrap(), token);
-    let stale = Answered::approved(forked.request.clone()).token(token);
+    let stale = Answer::approved(forked.request.clone()).token(token);
     assert_eq!(agent.answer(stale).await.unwrap_err().code(), "token.invalid");
-    agent.answer(Answered::denied(forked.request, Some("no")).by(None)).await.unwrap();
+    agent.answer(Answer::denied(forked.request, Some("no")).by(None)).await.unwrap();
     fork.settled().await.unwrap();
     assert_eq!(made.lock().unwrap().len(), 2, "the fork was denied");
 
@@ -194,12 +195,12 @@ async fn an_approval_is_done_again_as_an_approval_and_asked_again_after_going_ba
     let again = open(agent, &session).await.remove(0);
     assert_ne!(again.request, first.request);
     assert_eq!(made.lock().unwrap().len(), 2, "going back pays nothing");
-    let edited = Answer::Approval { approved: true, reason: None, input: Some(json!({ "amount": 3 })) };
-    agent.answer(Answered::new(again.request, edited).by(None)).await.unwrap();
+    let edited = AnswerValue::Approval { approved: true, reason: None, input: Some(json!({ "amount": 3 })) };
+    agent.answer(Answer::new(again.request, edited).by(None)).await.unwrap();
     session.settled().await.unwrap();
     let changed = open(agent, &session).await.remove(0);
     assert_eq!(changed.approval().unwrap().1, &json!({ "amount": 3 }), "the rule is asked again");
-    agent.answer(Answered::approved(changed.request).by(None)).await.unwrap();
+    agent.answer(Answer::approved(changed.request).by(None)).await.unwrap();
     session.settled().await.unwrap();
     assert_eq!(*made.lock().unwrap(), [7, 7, 3]);
 }

@@ -1,4 +1,4 @@
-//! A page that shows other messages than the session has: the session goes where the page stands.
+//! A page that shows other messages than the session: the session moves to the position of the page.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use headwater_store::Memory;
 
 use super::{agent, serving::held, texts};
 
-/// What a page shows.
+/// The messages that a page shows.
 fn shown(lines: &[(Role, &str)]) -> Vec<Message> {
     let message =
         |(at, (role, text)): (usize, &(Role, &str))| Message::text(format!("page-{at}"), *role, *text);
@@ -33,25 +33,29 @@ async fn two_turns() -> Session {
 }
 
 #[tokio::test]
-async fn page_that_shows_what_the_session_has_goes_on() {
+async fn page_with_the_messages_of_the_session_continues() {
     let session = two_turns().await;
-    // Its answers have ids and words of their own: only what the person said counts.
+    // The page's answers have other ids and texts: only the person's messages are compared.
     say(&session, "three", &[(USER, "one"), (ANSWER, "shortened"), (USER, "two")]).await;
     assert_eq!(texts(&session).await, ["one", "0: one", "two", "2: two", "three", "4: three"]);
 }
 
 #[tokio::test]
-async fn page_that_was_cleared_begins_anew() {
+async fn cleared_page_starts_over() {
     let session = two_turns().await;
     say(&session, "new", &[]).await;
     assert_eq!(texts(&session).await, ["new", "0: new"]);
     assert_eq!(session.info().await.unwrap().label.as_deref(), Some("new"));
     let first = session.checkpoints(None, 10).await.unwrap().pop().unwrap();
-    assert_eq!(session.variants(&first.id).await.unwrap().len(), 2, "what was cleared can be selected again");
+    assert_eq!(
+        session.variants(&first.id).await.unwrap().len(),
+        2,
+        "the cleared turns can be selected again"
+    );
 }
 
 #[tokio::test]
-async fn page_that_goes_back_branches_there() {
+async fn page_that_goes_back_creates_a_branch() {
     let session = two_turns().await;
     say(&session, "zwei", &[(USER, "one"), (ANSWER, "0: one")]).await;
     assert_eq!(texts(&session).await, ["one", "0: one", "zwei", "2: zwei"]);
@@ -61,7 +65,7 @@ async fn page_that_goes_back_branches_there() {
 }
 
 #[tokio::test]
-async fn page_that_left_out_a_turn_is_answered_without_it() {
+async fn turn_omitted_by_the_page_is_not_in_the_history() {
     let session = two_turns().await;
     say(&session, "three", &[(USER, "two"), (ANSWER, "2: two")]).await;
     assert_eq!(texts(&session).await, ["two", "2: two", "three", "2: three"]);
@@ -70,7 +74,7 @@ async fn page_that_left_out_a_turn_is_answered_without_it() {
 }
 
 #[tokio::test]
-async fn page_that_has_more_than_the_session_brings_it_along() {
+async fn additional_messages_of_the_page_are_imported() {
     let session = two_turns().await;
     let page =
         [(USER, "one"), (ANSWER, "0: one"), (USER, "two"), (ANSWER, "2: two"), (USER, "never arrived")];
@@ -80,7 +84,7 @@ async fn page_that_has_more_than_the_session_brings_it_along() {
 }
 
 #[tokio::test]
-async fn page_that_shows_an_older_variant_goes_on_from_it() {
+async fn page_with_an_older_variant_continues_from_it() {
     let session = two_turns().await;
     let newest = session.info().await.unwrap().checkpoint.unwrap();
     let before = session.history(None, None, 10).await.unwrap().messages;
@@ -109,7 +113,7 @@ async fn page_that_goes_back_while_it_is_answered_stops_the_answer() {
 }
 
 #[tokio::test]
-async fn page_that_has_not_seen_what_is_going_waits_its_turn_where_turns_queue() {
+async fn page_without_the_active_turn_is_queued() {
     let (agent, go, began) = held(Arc::new(Memory::new()), SessionOptions::default());
     let session = agent.new_session(None).await.unwrap();
     session.send(Turn::new("one").after(Vec::new())).await.unwrap();

@@ -1,4 +1,5 @@
-//! Messages that wait behind an active turn: seen, edited, removed, sent ahead, in this process and after a restart.
+//! Messages queued behind an active turn: listed, edited, removed, sent ahead, in this process and after a
+//! restart.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::{texts, workflow};
 
-/// A store, its clock, and an agent whose runs say that they have begun and then never end.
+/// A store, its clock, and an agent whose runs report their start and then never end.
 struct Stalled {
     store: Arc<dyn Store>,
     clock: Arc<ManualClock>,
@@ -35,7 +36,7 @@ impl Stalled {
         Self { store, clock, agent, began }
     }
 
-    /// A session with an active turn and these messages behind it.
+    /// A session with an active turn and these messages queued.
     async fn session(&self, waiting: &[&str]) -> (Session, Vec<RunId>) {
         let session = self.agent.new_session(Some("ann")).await.unwrap();
         session.send("first").await.unwrap();
@@ -49,12 +50,12 @@ impl Stalled {
         (session, runs)
     }
 
-    /// The session in a process that is started after this one died, with an agent that answers.
+    /// The session in a process that starts after this one died, with an agent that answers.
     async fn restarted(self, session: &Session) -> Session {
         self.agent.abandon();
         self.clock.advance(Duration::from_secs(60));
         let next = Agent::builder().workflow(workflow()).store(self.store).clock(self.clock).build().unwrap();
-        next.tend().await.unwrap();
+        next.recover().await.unwrap();
         next.session(session.id().clone(), Some("ann"))
     }
 }

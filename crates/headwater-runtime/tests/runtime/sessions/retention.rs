@@ -1,4 +1,4 @@
-//! Checkpoints that are too old: what was said stays, and they cannot be gone back to.
+//! Old checkpoints are merged: the conversation stays, but they cannot be returned to.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ fn world(options: SessionOptions) -> World {
     World::with(workflow(), |agent| agent.sessions(options))
 }
 
-/// Lets time pass until what is too old has been marked, merged and swept.
-async fn tended(world: &World) {
+/// Lets time pass until old checkpoints have been marked, merged and swept.
+async fn report(world: &World) {
     for _ in 0..4 {
         world.idle().await;
         world.clock.advance(Duration::from_secs(120));
-        world.agent.tend().await.unwrap();
+        world.agent.recover().await.unwrap();
     }
 }
 
@@ -30,7 +30,7 @@ async fn said(session: &Session, turns: u64) {
         .flat_map(|turn| [format!("text {turn}"), format!("{}: text {turn}", (2 * turn).min(50))])
         .collect();
     assert_eq!(texts(session).await, expected);
-    // In pages too.
+    // Paged reads return the same.
     let mut pages: Vec<Vec<Message>> = Vec::new();
     let mut before = None;
     loop {
@@ -53,10 +53,10 @@ async fn checkpoints_beyond_a_number_are_merged_and_the_conversation_stays_whole
     for number in 0..25 {
         turns.push(send(&session, &format!("text {number}")).await);
         if number % 6 == 0 {
-            tended(&world).await;
+            report(&world).await;
         }
     }
-    tended(&world).await;
+    report(&world).await;
     said(&session, 25).await;
     let kept = session.checkpoints(None, 100).await.unwrap().len();
     assert!((3..=12).contains(&kept), "{kept}");
@@ -91,7 +91,7 @@ async fn checkpoints_beyond_a_number_are_merged_and_the_conversation_stays_whole
     said(&session, 26 - kept as u64).await;
     let undo = session.undo().await.unwrap_err();
     assert_eq!(undo.code(), "checkpoint.retired");
-    tended(&world).await;
+    report(&world).await;
     said(&session, 26 - kept as u64).await;
     said(&fork, 25).await;
 }
@@ -111,7 +111,7 @@ async fn checkpoints_beyond_an_age_are_merged_and_a_fork_keeps_its_own() {
     for number in 6..17 {
         turns.push(send(&session, &format!("text {number}")).await);
     }
-    tended(&world).await;
+    report(&world).await;
     said(&session, 17).await;
     said(&fork, 4).await;
     assert_eq!(session.roll_back(&turns[5]).await.unwrap_err().code(), "checkpoint.retired");
@@ -121,13 +121,13 @@ async fn checkpoints_beyond_an_age_are_merged_and_a_fork_keeps_its_own() {
     assert_eq!(code.code(), "checkpoint.retired", "its age is what it is");
     send(&fork, "text 4").await;
     said(&fork, 5).await;
-    tended(&world).await;
+    report(&world).await;
     said(&fork, 5).await;
     said(&session, 7).await;
 }
 
 #[tokio::test]
-async fn a_fork_that_shares_checkpoints_keeps_them_alive() {
+async fn fork_keeps_shared_checkpoints_alive() {
     let world = world(SessionOptions::default().keep_checkpoints(2));
     let session = world.agent.new_session(None).await.unwrap();
     let mut turns = Vec::new();
@@ -138,7 +138,7 @@ async fn a_fork_that_shares_checkpoints_keeps_them_alive() {
     for number in 4..17 {
         turns.push(send(&session, &format!("text {number}")).await);
     }
-    tended(&world).await;
+    report(&world).await;
     said(&session, 17).await;
     assert_eq!(session.roll_back(&turns[3]).await.unwrap_err().code(), "checkpoint.retired");
     fork.undo().await.unwrap();
@@ -148,7 +148,7 @@ async fn a_fork_that_shares_checkpoints_keeps_them_alive() {
 }
 
 #[tokio::test]
-async fn questions_and_structured_streams_survive_what_was_before_them() {
+async fn questions_and_structured_streams_survive_the_merge_of_earlier_turns() {
     let world = world(SessionOptions::default().keep_checkpoints(1));
     let session = world.agent.new_session(None).await.unwrap();
     for _ in 0..3 {
@@ -159,7 +159,7 @@ async fn questions_and_structured_streams_survive_what_was_before_them() {
     send(&session, "report").await;
     answer(&world.agent, &session, "b").await;
     let before = session.state(None).await.unwrap();
-    tended(&world).await;
+    report(&world).await;
     let after = session.state(None).await.unwrap();
     assert_eq!(before.messages, after.messages);
     assert_eq!(before.structured.get("canvas"), after.structured.get("canvas"));

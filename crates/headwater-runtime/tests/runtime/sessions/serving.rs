@@ -1,11 +1,12 @@
-//! What a server needs of sessions: repeated requests, lists, deletion, conversations from elsewhere, several answers at once.
+//! Sessions as a server uses them: repeated requests, lists, deletion, imported conversations, several
+//! answers at once.
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::scripted::{Call, Rule, When};
 use headwater_protocol::{ClientTool, Message, MessageId, Role};
 use headwater_runtime::{
-    Agent, Answered, Choice, Cx, END, ErrorKind, Next, NodeResult, OpenQuestion, START, Session,
+    Agent, Answer, Choice, Cx, END, ErrorKind, Next, NodeResult, OpenQuestion, START, Session,
     SessionOptions, Start, Turn, TurnInput, WhenBusy, Workflow,
 };
 use headwater_store::{Memory, Store};
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use super::{agent, agent_on, answer, send, texts};
 use crate::harness::{World, one, scripted};
 
-/// An agent whose runs go on when they are told to, and tell when they have begun.
+/// An agent whose runs report their start and continue on demand.
 pub(super) fn held(store: Arc<dyn Store>, options: SessionOptions) -> (Agent, Arc<Notify>, Arc<Notify>) {
     let (go, began) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (inner, told) = (go.clone(), began.clone());
@@ -33,7 +34,7 @@ pub(super) fn held(store: Arc<dyn Store>, options: SessionOptions) -> (Agent, Ar
     (agent, go, began)
 }
 
-/// Asks two things at once.
+/// Asks two questions at once.
 async fn both(cx: Cx, input: String) -> NodeResult {
     let colour = cx.interrupt(Choice::new("Colour?").option("r", "Red").option("b", "Blue")).id("colour");
     let size = cx.interrupt(Choice::new("Size?").option("s", "Small").option("l", "Large")).id("size");
@@ -48,14 +49,14 @@ async fn open(agent: &Agent, session: &Session) -> Vec<OpenQuestion> {
     open
 }
 
-fn given(open: &[OpenQuestion], asked: &str, with: &str) -> Answered {
+fn given(open: &[OpenQuestion], asked: &str, with: &str) -> Answer {
     let asks = |question: &&OpenQuestion| question.interrupt().unwrap().question.as_deref() == Some(asked);
     let question = open.iter().find(asks).unwrap();
-    Answered::given(question.request.clone(), with).token(question.token().unwrap())
+    Answer::given(question.request.clone(), with).token(question.token().unwrap())
 }
 
 #[tokio::test]
-async fn a_request_that_is_sent_again_is_the_turn_that_it_began() {
+async fn repeated_request_returns_its_turn() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let turn = || Turn::new("one").key("request-1").key("message-1");
@@ -77,7 +78,7 @@ async fn a_request_that_is_sent_again_is_the_turn_that_it_began() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_rolled_away_is_new_and_the_one_stood_at_is_not() {
+async fn rolled_back_request_is_new_and_the_current_one_is_not() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let first = session.send(Turn::new("one").key("1")).await.unwrap();
@@ -93,7 +94,7 @@ async fn a_request_that_was_rolled_away_is_new_and_the_one_stood_at_is_not() {
 }
 
 #[tokio::test]
-async fn a_request_that_waits_for_an_answer_is_given_back_and_its_question_stays() {
+async fn repeated_request_of_a_waiting_turn_keeps_its_question() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let first = session.send(Turn::new("report").key("r")).await.unwrap();
@@ -108,7 +109,7 @@ async fn a_request_that_waits_for_an_answer_is_given_back_and_its_question_stays
 }
 
 #[tokio::test]
-async fn two_requests_of_one_key_at_once_begin_one_run() {
+async fn concurrent_requests_with_one_key_begin_one_run() {
     for when in [WhenBusy::Queue, WhenBusy::Refuse, WhenBusy::Stop] {
         let store: Arc<dyn Store> = Arc::new(Memory::new());
         let options = SessionOptions::default().when_busy(when);
@@ -128,7 +129,7 @@ async fn two_requests_of_one_key_at_once_begin_one_run() {
 }
 
 #[tokio::test]
-async fn a_request_that_waits_for_its_turn_is_queued_once() {
+async fn repeated_request_is_queued_once() {
     let (agent, go, began) = held(Arc::new(Memory::new()), SessionOptions::default());
     let session = agent.new_session(None).await.unwrap();
     session.send(Turn::new("one").key("1")).await.unwrap();
@@ -183,7 +184,7 @@ async fn sessions_are_listed_for_their_owner_newest_first_in_pages() {
 }
 
 #[tokio::test]
-async fn what_people_call_a_session_is_the_label_of_its_first_turn() {
+async fn session_label_is_that_of_its_first_turn() {
     let agent = agent();
     let session = agent.new_session(None).await.unwrap();
     let info = session.info().await.unwrap();
@@ -204,7 +205,7 @@ async fn what_people_call_a_session_is_the_label_of_its_first_turn() {
     assert_eq!(session.info().await.unwrap().label.as_deref(), Some("three"));
 }
 
-/// The keys and journals that a store has, of whatever belongs to sessions and runs.
+/// The keys and journals of sessions and runs in a store.
 async fn left(store: &Arc<dyn Store>) -> Vec<String> {
     let all = store.list("", None, 10_000).await.unwrap();
     let secret = |key: &str| key.starts_with("secret") || key.starts_with("waiting/");
@@ -212,7 +213,7 @@ async fn left(store: &Arc<dyn Store>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_deleted_session_leaves_nothing() {
+async fn deleted_session_leaves_nothing() {
     let world = World::of(super::workflow());
     let (agent, store) = (&world.agent, &world.store);
     let session = agent.new_session(Some("ann")).await.unwrap();
@@ -244,7 +245,7 @@ async fn a_deleted_session_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn deleting_a_session_stops_what_is_going_and_what_waits_for_its_turn() {
+async fn deleting_a_session_stops_active_and_queued_turns() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let (agent, _go, began) = held(store.clone(), SessionOptions::default());
     let session = agent.new_session(None).await.unwrap();
@@ -255,7 +256,7 @@ async fn deleting_a_session_stops_what_is_going_and_what_waits_for_its_turn() {
     while agent.driving() > 0 {
         tokio::task::yield_now().await;
     }
-    agent.tend().await.unwrap();
+    agent.recover().await.unwrap();
     for run in [first.run, second.run] {
         assert!(store.info(&run.as_str().into()).await.unwrap().is_none(), "{run}");
     }
@@ -264,7 +265,7 @@ async fn deleting_a_session_stops_what_is_going_and_what_waits_for_its_turn() {
 }
 
 #[tokio::test]
-async fn a_fork_keeps_what_it_shares_with_a_session_that_is_deleted() {
+async fn fork_keeps_checkpoints_shared_with_a_deleted_session() {
     let world = World::of(super::workflow());
     let session = world.agent.new_session(None).await.unwrap();
     send(&session, "one").await;
@@ -285,7 +286,7 @@ async fn a_fork_keeps_what_it_shares_with_a_session_that_is_deleted() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_go_back_to_is_let_go_after_a_while() {
+async fn unreachable_checkpoints_are_deleted_after_a_while() {
     let world = World::of(super::workflow());
     let session = world.agent.new_session(None).await.unwrap();
     let base = send(&session, "base").await;
@@ -302,7 +303,7 @@ async fn what_nobody_can_go_back_to_is_let_go_after_a_while() {
         session.roll_back(&base).await.unwrap();
         world.idle().await;
         world.clock.advance(Duration::from_secs(120));
-        world.agent.tend().await.unwrap();
+        world.agent.recover().await.unwrap();
         let mut keys = left(&world.store).await;
         keys.retain(|key| !key.starts_with("run/") && !key.starts_with("run-of/"));
         counts.push(keys.len());
@@ -314,7 +315,7 @@ async fn what_nobody_can_go_back_to_is_let_go_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_session_is_seeded_with_a_conversation_from_elsewhere() {
+async fn session_can_import_a_conversation() {
     let agent = agent();
     let before = vec![
         Message::text("m1", Role::User, "What is up?"),
@@ -350,7 +351,7 @@ async fn a_session_is_seeded_with_a_conversation_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn several_answers_are_one_turn_and_the_run_goes_on_once() {
+async fn several_answers_are_one_turn_and_resume_the_run_once() {
     let world = World::of(one(both));
     let agent = &world.agent;
     let session = agent.new_session(None).await.unwrap();
@@ -373,16 +374,15 @@ async fn several_answers_are_one_turn_and_the_run_goes_on_once() {
 }
 
 #[tokio::test]
-async fn answers_are_all_checked_before_one_is_given() {
+async fn answers_are_all_checked_before_any_is_recorded() {
     let world = World::of(one(both));
     let agent = &world.agent;
     let (one, two) = (agent.new_session(None).await.unwrap(), agent.new_session(None).await.unwrap());
     send(&one, "one").await;
     send(&two, "two").await;
     let (first, second) = (open(agent, &one).await, open(agent, &two).await);
-    let code = |answers: Vec<Answered>| async move {
-        agent.answer_all(answers).await.unwrap_err().code().to_owned()
-    };
+    let code =
+        |answers: Vec<Answer>| async move { agent.answer_all(answers).await.unwrap_err().code().to_owned() };
     let mixed = vec![given(&first, "Colour?", "r"), given(&second, "Size?", "s")];
     assert_eq!(code(mixed).await, "answers.several-runs");
     let wrong = vec![given(&first, "Colour?", "r"), given(&first, "Size?", "huge")];

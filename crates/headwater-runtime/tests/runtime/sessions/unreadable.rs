@@ -1,4 +1,4 @@
-//! Sessions that cannot be read: lists pass them over and name them, others go on, and they can be deleted.
+//! Unreadable sessions: lists skip and name them, other sessions work, and they can be deleted.
 
 use headwater_runtime::Session;
 use headwater_store::{Expect, Store};
@@ -6,7 +6,7 @@ use headwater_store::{Expect, Store};
 use super::{send, texts};
 use crate::harness::World;
 
-/// What stands in the place of values that cannot be read.
+/// Unreadable values.
 fn garbage() -> [String; 4] {
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     [
@@ -17,7 +17,7 @@ fn garbage() -> [String; 4] {
     ]
 }
 
-/// Puts something else in the place of all values of a kind.
+/// Overwrites all values of a kind.
 async fn spoil(store: &dyn Store, prefix: &str, with: &str) {
     for (key, _) in store.list(prefix, None, 100).await.unwrap() {
         store.put(&key, with.to_owned().into(), Expect::Any, None).await.unwrap();
@@ -34,7 +34,7 @@ async fn listed(world: &World) -> (Vec<String>, Vec<String>) {
 async fn delete(world: &World, session: &Session) {
     world.agent.delete_session(session.id().clone(), Some("ann")).await.unwrap();
     world.idle().await;
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     assert_eq!(session.info().await.unwrap_err().code(), "session.unknown");
 }
 
@@ -51,7 +51,7 @@ async fn session_with_an_unreadable_head_is_named_in_lists_and_can_be_deleted() 
         assert_eq!(listed(&world).await, (vec!["good".to_owned()], vec!["bad".to_owned()]), "{with}");
         assert_eq!(bad.info().await.unwrap_err().code(), "session.unreadable", "{with}");
         assert_eq!(bad.send("x").await.unwrap_err().code(), "session.unreadable", "{with}");
-        world.agent.tend().await.unwrap();
+        world.agent.recover().await.unwrap();
         delete(&world, &bad).await;
         assert_eq!(listed(&world).await, (vec!["good".to_owned()], vec![]), "{with}");
         assert_eq!(texts(&good).await, ["two", "0: two"]);
@@ -81,7 +81,7 @@ async fn session_with_an_unreadable_checkpoint_leaves_nothing_when_it_is_deleted
 }
 
 #[tokio::test]
-async fn tending_goes_on_past_a_session_that_cannot_be_read() {
+async fn recovery_skips_an_unreadable_session() {
     let world = World::of(super::workflow());
     let bad = world.agent.open_session("a-bad", Some("ann")).await.unwrap();
     send(&bad, "one").await;
@@ -94,6 +94,6 @@ async fn tending_goes_on_past_a_session_that_cannot_be_read() {
     let good = world.agent.open_session("good", Some("ann")).await.unwrap();
     send(&good, "two").await;
     world.agent.delete_session("good", Some("ann")).await.unwrap();
-    world.agent.tend().await.unwrap();
+    world.agent.recover().await.unwrap();
     assert_eq!(listed(&world).await, (vec![], vec!["a-bad".to_owned()]));
 }

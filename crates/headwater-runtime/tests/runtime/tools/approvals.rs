@@ -1,13 +1,13 @@
-//! Calls that a person allows, forbids or changes.
+//! Tool calls that a person approves, refuses or edits.
 
 use super::*;
 
-fn decide(approval: &OpenQuestion, answer: Answer) -> Answered {
-    Answered::new(approval.request.clone(), answer).token(approval.token().unwrap())
+fn decide(approval: &OpenQuestion, answer: AnswerValue) -> Answer {
+    Answer::new(approval.request.clone(), answer).token(approval.token().unwrap())
 }
 
 #[tokio::test]
-async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
+async fn approval_shows_the_exact_input() {
     let made = Made::default();
     let model = caller([call("Oslo").id("c1")]);
     let world = world(&model, &made);
@@ -25,17 +25,15 @@ async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
         _ => None,
     });
     assert_eq!(asked, Some((json!({ "city": "Oslo" }), approval.token().map(str::to_owned))));
-    let ran = ran
-        .send(Answered::approved(approval.request.clone()).token(approval.token().unwrap()))
-        .await
-        .unwrap();
+    let ran =
+        ran.send(Answer::approved(approval.request.clone()).token(approval.token().unwrap())).await.unwrap();
     assert_eq!(cities(&made), ["Oslo"]);
     assert_eq!(ran.text(), "Let me see. It is sunny in Oslo.");
     assert_eq!(model.asked(), 2, "no pass is made twice");
 
     let ran = world.run("approve").await;
     let approval = ran.approval().await;
-    let denied = Answered::denied(approval.request.clone(), Some("too far")).token(approval.token().unwrap());
+    let denied = Answer::denied(approval.request.clone(), Some("too far")).token(approval.token().unwrap());
     let ran = ran.send(denied).await.unwrap();
     assert_eq!(cities(&made), ["Oslo"], "it was not called");
     assert_eq!(ran.count("tool-denied"), 1);
@@ -44,17 +42,17 @@ async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
 }
 
 #[tokio::test]
-async fn a_person_may_change_the_input_and_a_change_that_does_not_fit_is_not_called() {
+async fn edited_input_is_validated_before_the_call() {
     let made = Made::default();
     let model = caller([call("Oslo")]);
     let world = World::with(one(node), |agent| agent.model("writer", model).tool(weather(&made).editable()));
 
     let ran = world.run("approve").await;
     let ran = ran.send(decide(&ran.approval().await, edited(json!({ "city": "Bergen" })))).await.unwrap();
-    assert!(cities(&made).is_empty(), "the rule is asked again for what was changed");
+    assert!(cities(&made).is_empty(), "the rule is applied again to the edited input");
     let again = ran.approval().await;
     assert_eq!(again.approval().unwrap().1, &json!({ "city": "Bergen" }));
-    let approved = Answered::approved(again.request.clone()).token(again.token().unwrap());
+    let approved = Answer::approved(again.request.clone()).token(again.token().unwrap());
     let ran = ran.send(approved).await.unwrap();
     assert_eq!(cities(&made), ["Bergen"]);
     assert_eq!(ran.result()["results"][0]["input"]["city"], "Bergen");
@@ -66,8 +64,8 @@ async fn a_person_may_change_the_input_and_a_change_that_does_not_fit_is_not_cal
     assert_eq!(ran.approvals().await.len(), 1);
 }
 
-fn edited(input: Value) -> Answer {
-    Answer::Approval { approved: true, reason: None, input: Some(input) }
+fn edited(input: Value) -> AnswerValue {
+    AnswerValue::Approval { approved: true, reason: None, input: Some(input) }
 }
 
 #[tokio::test]
@@ -100,25 +98,25 @@ async fn edited_input_is_called_at_once_only_if_its_rule_allows_it() {
         assert_eq!(cities(&made).is_empty(), asked_again, "{to}");
         if asked_again {
             let again = ran.approval().await;
-            ran.send(Answered::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
+            ran.send(Answer::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
         }
         assert_eq!(cities(&made), [to]);
     }
 }
 
 #[tokio::test]
-async fn an_approval_that_nobody_gives_in_time_is_none() {
+async fn expired_approval_is_a_refusal() {
     let made = Made::default();
     let world = world(&caller([call("Oslo")]), &made);
     let ran = world.run("in a minute").await;
     let ran = world.later(&ran, Duration::from_secs(61)).await;
-    assert!(ran.result()["results"][0]["error"].as_str().unwrap().contains("nobody decided in time"));
+    assert!(ran.result()["results"][0]["error"].as_str().unwrap().contains("no decision came in time"));
     assert!(cities(&made).is_empty());
     assert_eq!((ran.count("approval-answered"), ran.count("tool-denied")), (1, 1));
 }
 
 #[tokio::test]
-async fn a_tool_may_need_approval_for_some_inputs_and_the_others_are_not_held_up() {
+async fn approval_for_some_inputs_does_not_delay_others() {
     let made = Made::default();
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
@@ -135,8 +133,8 @@ async fn a_tool_may_need_approval_for_some_inputs_and_the_others_are_not_held_up
     assert_eq!(ran.result()["results"].as_array().unwrap().len(), 3);
 }
 
-fn approved() -> Answer {
-    Answer::Approval { approved: true, reason: None, input: None }
+fn approved() -> AnswerValue {
+    AnswerValue::Approval { approved: true, reason: None, input: None }
 }
 
 #[tokio::test]
@@ -147,11 +145,30 @@ async fn two_approvals_at_once_are_decided_one_by_one() {
     let approvals = ran.approvals().await;
     assert_eq!(approvals.len(), 2);
     let of = |city: &str| approvals.iter().find(|one| one.approval().unwrap().1["city"] == city).unwrap();
-    let swapped = Answered::approved(of("Oslo").request.clone()).token(of("Bergen").token().unwrap());
+    let swapped = Answer::approved(of("Oslo").request.clone()).token(of("Bergen").token().unwrap());
     assert_eq!(ran.send(swapped).await.unwrap_err().code(), "token.invalid", "a token is for one input");
     let ran = ran.send(decide(of("Bergen"), approved())).await.unwrap();
     assert_eq!((cities(&made), ran.status()), (vec!["Bergen".to_owned()], RunStatus::Waiting));
-    let ran = ran.send(decide(of("Oslo"), Answer::Declined)).await.unwrap();
+    let ran = ran.send(decide(of("Oslo"), AnswerValue::Declined)).await.unwrap();
     assert_eq!(cities(&made), ["Bergen"], "to decline is to forbid");
     assert_eq!(ran.status(), RunStatus::Finished);
+}
+
+// On the embedded store a result is durable only some time after its tool returned.
+#[tokio::test]
+async fn results_of_other_tools_are_shown_before_the_run_waits_for_approval() {
+    let (made, folder) = (Made::default(), tempfile::tempdir().unwrap());
+    let model = caller([call("Oslo").id("c1"), call("Rome").id("c2"), call("Bergen").id("c3")]);
+    let store = Arc::new(headwater_store::Embedded::open(folder.path()).unwrap());
+    async fn node(cx: Cx, _: String) -> NodeResult {
+        let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
+        Ok(Next::go().with_result(&told(&reply))?)
+    }
+    let tool = weather(&made).approval_if(|input| input.city == "Bergen");
+    let world =
+        World::on(store, Arc::default(), |agent| agent.workflow(one(node)).model("writer", model).tool(tool));
+
+    let ran = world.run("go").await;
+    assert_eq!((ran.status(), ran.count("tool-output")), (RunStatus::Waiting, 2));
+    assert_eq!(cities(&made), ["Oslo", "Rome"]);
 }

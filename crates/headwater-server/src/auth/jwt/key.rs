@@ -59,7 +59,7 @@ impl Algorithm {
 }
 
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     id: Option<String>,
     material: Material,
 }
@@ -76,7 +76,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-impl Key {
+impl VerificationKey {
     pub(super) fn secret(secret: &[u8], id: Option<String>) -> Result<Self, KeyError> {
         if secret.len() < 32 {
             let message = format!("a secret for HS256 needs at least 32 bytes, not {}", secret.len());
@@ -156,7 +156,7 @@ struct Jwk {
 }
 
 /// The keys of a set. One that cannot be read is left out: the others are no worse for it.
-pub(super) fn set(text: &str, origin: Origin) -> Result<Vec<Key>, KeyError> {
+pub(super) fn set(text: &str, origin: Origin) -> Result<Vec<VerificationKey>, KeyError> {
     let set: Set = serde_json::from_str(text)
         .map_err(|error| wrong(format!("this is no JSON Web Key Set, an object with `keys`: {error}")))?;
     let mut keys = Vec::new();
@@ -179,7 +179,7 @@ pub(super) fn set(text: &str, origin: Origin) -> Result<Vec<Key>, KeyError> {
 }
 
 /// A key of a set, if it is one to verify tokens with.
-fn from_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
+fn from_jwk(jwk: Jwk, origin: Origin) -> Result<Option<VerificationKey>, KeyError> {
     let for_signatures = jwk.usage.as_deref().is_none_or(|usage| usage == "sig")
         && jwk.key_ops.as_ref().is_none_or(|operations| operations.iter().any(|it| it == "verify"));
     if !for_signatures {
@@ -191,7 +191,7 @@ fn from_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
     Ok(key.filter(|key| alg.is_none_or(|alg| Algorithm::named(&alg) == Some(key.algorithm()))))
 }
 
-fn read_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
+fn read_jwk(jwk: Jwk, origin: Origin) -> Result<Option<VerificationKey>, KeyError> {
     let read = |name: &str, value: Option<&str>| {
         let value = value.and_then(|value| URL_SAFE_NO_PAD.decode(value.trim_end_matches('=')).ok());
         let id = jwk.kid.as_deref().unwrap_or("without a `kid`");
@@ -216,11 +216,11 @@ fn read_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
         }
         ("oct", _) => {
             let secret = read("k", jwk.k.as_deref())?;
-            return Key::secret(&secret, jwk.kid).map(Some);
+            return VerificationKey::secret(&secret, jwk.kid).map(Some);
         }
         _ => return Ok(None),
     };
-    Ok(Some(Key { id: jwk.kid, material }))
+    Ok(Some(VerificationKey { id: jwk.kid, material }))
 }
 
 /// A number without the zeros before it.

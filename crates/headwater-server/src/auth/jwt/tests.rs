@@ -143,7 +143,7 @@ fn a_token_must_be_by_a_trusted_issuer_and_for_this_audience() {
     ] {
         assert_eq!(code(&strict, &claims(bad.clone())), "auth.invalid", "{bad}");
     }
-    // A token for somebody else is not for a server that says nothing about itself.
+    // A server without an audience rejects tokens for an audience.
     assert_eq!(code(&jwt(), &claims(json!({ "aud": "other" }))), "auth.invalid");
     assert_eq!(code(&jwt(), &claims(json!({ "aud": [7] }))), "auth.invalid");
 }
@@ -187,7 +187,7 @@ fn a_key_of_a_set_that_cannot_be_read_is_left_out() {
 }
 
 #[test]
-fn what_is_no_token_is_told_as_that() {
+fn value_that_is_no_token_is_rejected() {
     assert_eq!(code(&jwt(), "some-key"), "auth.unknown");
     assert_eq!(code(&jwt(), "a.b.c"), "auth.invalid");
     assert_eq!(code(&jwt(), &format!("a.{}.c", "b".repeat(LONGEST))), "auth.invalid");
@@ -232,7 +232,7 @@ fn types_of_tokens_are_checked() {
 #[test]
 fn secrets_in_a_published_set_are_refused() {
     let secret = json!({ "kty": "oct", "kid": "shared", "k": URL_SAFE_NO_PAD.encode(SECRET) });
-    let fetch = || -> Fetched { Box::pin(async { Err("never asked".into()) }) };
+    let fetch = || -> KeyFetch { Box::pin(async { Err("never asked".into()) }) };
     let alone = json!({ "keys": [secret] }).to_string();
     let refused = Jwt::published(alone.clone().into(), fetch).unwrap_err().to_string();
     assert!(refused.contains("everyone could sign"), "{refused}");

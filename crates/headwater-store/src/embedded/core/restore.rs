@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Batch, Core, Journal, Op,
-    calls::{RECORD_OVERHEAD, check_name},
+    Batch, Core, EmbeddedJournal, Op,
+    writes::{RECORD_OVERHEAD, check_name},
 };
-use crate::{Error, JournalId, JournalInfo, Record, Result, embedded::frame::Entry, restore};
+use crate::{Error, JournalId, JournalInfo, Record, Result, embedded::frame::RecordEntry, restore};
 
 /// The result of restoring the next records of a journal.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Core {
         let had_none = journal.recent.is_none();
         for record in records {
             let &Record { epoch, time, class, ref body, .. } = record;
-            self.recent_bytes += journal.push(Entry { epoch, time, class, body: body.clone() });
+            self.recent_bytes += journal.push(RecordEntry { epoch, time, class, body: body.clone() });
         }
         if !std::mem::replace(&mut journal.dirty, true) {
             self.gather.dirty.push(number);
@@ -144,7 +144,7 @@ impl Core {
 
     /// Removes an unfinished restore.
     pub(in crate::embedded) fn discard_unfinished(&mut self, number: u64, name: JournalId, since: u64) {
-        self.journals.insert(number, Box::new(Journal::new(name, since)));
+        self.journals.insert(number, Box::new(EmbeddedJournal::new(name, since)));
         self.discard(number);
     }
 }

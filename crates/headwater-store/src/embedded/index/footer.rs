@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{FrameList, Part, SegmentIndex, ValuePart};
+use super::{FrameList, IndexPart, SegmentIndex, ValuePart};
 use crate::{
     EpochStart,
     embedded::{
@@ -121,7 +121,7 @@ impl Footer {
             let middle = low + (high - low) / 2;
             let entry =
                 read_exact(file, u64::from(self.directory) + u64::from(middle) * ENTRY as u64, ENTRY)?;
-            let entry = Entry::decode(&entry).ok_or(io::ErrorKind::InvalidData)?;
+            let entry = FooterEntry::decode(&entry).ok_or(io::ErrorKind::InvalidData)?;
             match entry.journal.cmp(&journal) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
@@ -150,7 +150,7 @@ impl Footer {
         let bytes = read_up_to(file, u64::from(self.lists), (self.summary - self.lists) as usize)?;
         let (lists, directory) =
             bytes.split_at_checked((self.directory - self.lists) as usize).unwrap_or_default();
-        Ok(directory.chunks(ENTRY).filter_map(Entry::decode).all(|entry| {
+        Ok(directory.chunks(ENTRY).filter_map(FooterEntry::decode).all(|entry| {
             let start = entry.offset.checked_sub(self.lists).map(|start| start as usize);
             let list = start.and_then(|start| lists.get(start..start.checked_add(entry.length as usize)?));
             list.is_some_and(|list| crc32c::crc32c(list) == entry.sum)
@@ -166,7 +166,7 @@ impl Footer {
     }
 }
 
-struct Entry {
+struct FooterEntry {
     journal: u64,
     first: u64,
     offset: u32,
@@ -174,7 +174,7 @@ struct Entry {
     sum: u32,
 }
 
-impl Entry {
+impl FooterEntry {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = ByteInput(bytes);
         let (journal, first, offset, length) = (input.u64()?, input.u64()?, input.u32()?, input.u32()?);
@@ -232,7 +232,7 @@ fn decode_summary(mut input: ByteInput<'_>) -> Option<SegmentIndex> {
         let epochs = (0..input.varint()?)
             .map(|_| Some(EpochStart { epoch: input.varint()?, first: input.varint()? }))
             .collect::<Option<Vec<_>>>()?;
-        let part = Part {
+        let part = IndexPart {
             name: (flags & 1 != 0).then(|| name.into()),
             epochs,
             deleted: flags & 2 != 0,
@@ -249,7 +249,7 @@ fn decode_summary(mut input: ByteInput<'_>) -> Option<SegmentIndex> {
                 ..FrameList::default()
             },
         };
-        index.journals.insert(number, part);
+        index.journals.insert(number, Box::new(part));
     }
     for _ in 0..input.varint()? {
         let key = input.text()?;

@@ -13,7 +13,7 @@ use crate::{
         core::Core,
         format::{Counters, SegmentHeader, segment_name},
         index::{SegmentIndex, ValuePart},
-        journal::{Journal, Piece},
+        journal::{EmbeddedJournal, JournalPiece},
         scan::{SegmentFault, Suspects},
         segment::SealedSegment,
         values::StoredValue,
@@ -47,7 +47,7 @@ struct FoundJournal {
     /// A sequence that it had reached.
     last: u64,
     /// Pieces with their last sequence.
-    pieces: Vec<(Piece, u64)>,
+    pieces: Vec<(JournalPiece, u64)>,
     segments: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Rebuild {
             }
             found.segments.push(segment);
             if part.list.frames > 0 {
-                let piece = Piece { segment, first: part.list.first, bytes: part.list.bytes };
+                let piece = JournalPiece { segment, first: part.list.first, bytes: part.list.bytes };
                 found.pieces.push((piece, part.list.last));
             }
         }
@@ -156,7 +156,7 @@ impl Rebuild {
             self.lost(since, what, found.name);
             return;
         };
-        let mut journal = Journal::new(name.clone(), since);
+        let mut journal = EmbeddedJournal::new(name.clone(), since);
         journal.first = found.trimmed.max(1);
         let mut next = journal.first;
         found.pieces.sort_unstable_by_key(|(piece, _)| piece.first);
@@ -171,7 +171,7 @@ impl Rebuild {
             } else if piece.first < next {
                 self.core_stale.push(piece.segment);
                 if let Ok(Some((first, bytes))) = core.bytes_from(number, piece.segment, next) {
-                    piece = Piece { segment: piece.segment, first, bytes };
+                    piece = JournalPiece { segment: piece.segment, first, bytes };
                 }
             }
             journal.bytes += piece.bytes;

@@ -9,11 +9,11 @@ use super::LiveData;
 use crate::{
     Error, Result,
     embedded::{
-        EmbeddedShared,
+        EmbeddedState,
         disk::{Window, read_exact, write_all},
         files::File,
         format::{COMMIT_HEADER, CommitHeader, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name},
-        frame::{Frame, Records},
+        frame::{LogFrame, RecordsFrame},
         handles::SegmentFile,
         index::{SegmentIndex, footer::Footer},
         log::write_error,
@@ -26,7 +26,7 @@ const PIECE: usize = 1 << 20;
 
 /// Rewrites neighbours as one segment with the number of the last one. Returns the freed bytes.
 pub(super) fn rewrite(
-    shared: &EmbeddedShared,
+    shared: &EmbeddedState,
     sources: &[Arc<SealedSegment>],
     wanted: &LiveData,
 ) -> Result<u64> {
@@ -84,7 +84,7 @@ pub(super) fn rewrite(
     Ok(before.saturating_sub(size))
 }
 
-fn create(shared: &EmbeddedShared, name: &str) -> io::Result<Box<dyn File>> {
+fn create(shared: &EmbeddedState, name: &str) -> io::Result<Box<dyn File>> {
     match shared.files.create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             shared.files.remove(name)?;
@@ -113,7 +113,7 @@ struct SegmentCopy {
 impl SegmentCopy {
     fn run(
         &mut self,
-        shared: &EmbeddedShared,
+        shared: &EmbeddedState,
         sources: &[Arc<SealedSegment>],
         wanted: &LiveData,
     ) -> Result<(Footer, u64)> {
@@ -173,7 +173,7 @@ impl SegmentCopy {
             let mut rest = body;
             while !rest.is_empty() {
                 let offset = start + (body.len() - rest.len()) as u64;
-                let (frame, length) = Frame::decode(rest).ok_or_else(|| damaged(offset))?;
+                let (frame, length) = LogFrame::decode(rest).ok_or_else(|| damaged(offset))?;
                 if wanted.wants(&frame) {
                     self.add(&frame, rest.get(..length).unwrap_or_default());
                 }
@@ -190,10 +190,10 @@ impl SegmentCopy {
         Ok(())
     }
 
-    fn add(&mut self, frame: &Frame<'_>, bytes: &[u8]) {
+    fn add(&mut self, frame: &LogFrame<'_>, bytes: &[u8]) {
         let offset = u32::try_from(self.offset + self.pending.len() as u64).unwrap_or(u32::MAX);
         self.index.add(frame, offset, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        if let Frame::Put { key, version, .. } = *frame {
+        if let LogFrame::Put { key, version, .. } = *frame {
             self.moved.push((key.into(), version, offset));
         }
         self.pending.extend_from_slice(bytes);
@@ -218,7 +218,7 @@ impl SegmentCopy {
         Ok(())
     }
 
-    fn name_journals(&mut self, shared: &EmbeddedShared) {
+    fn name_journals(&mut self, shared: &EmbeddedState) {
         let core = shared.core();
         for (number, part) in &mut self.index.journals {
             if part.name.is_none() {
@@ -229,23 +229,23 @@ impl SegmentCopy {
 }
 
 impl LiveData {
-    fn wants(&self, frame: &Frame<'_>) -> bool {
+    fn wants(&self, frame: &LogFrame<'_>) -> bool {
         match *frame {
-            Frame::Records(Records { journal, first, count, .. }) => {
+            LogFrame::Records(RecordsFrame { journal, first, count, .. }) => {
                 self.journals.get(&journal).is_some_and(|(kept, _)| first + count > *kept)
             }
-            Frame::Claimed { journal, .. }
-            | Frame::Closed { journal, .. }
-            | Frame::Restoring { journal, .. } => self.journals.contains_key(&journal),
-            Frame::Released { journal, epoch, .. } => {
+            LogFrame::Claimed { journal, .. }
+            | LogFrame::Closed { journal, .. }
+            | LogFrame::Restoring { journal, .. } => self.journals.contains_key(&journal),
+            LogFrame::Released { journal, epoch, .. } => {
                 self.journals.get(&journal).is_some_and(|(_, newest)| epoch >= *newest)
             }
-            Frame::Trimmed { journal, before } => {
+            LogFrame::Trimmed { journal, before } => {
                 self.journals.get(&journal).is_some_and(|(kept, _)| before >= *kept)
             }
-            Frame::Deleted { journal } => self.deleted.contains(&journal),
-            Frame::Put { key, version, .. } => self.values.get(key) == Some(&version),
-            Frame::Removed { key, version } => self.removed.get(key) == Some(&version),
+            LogFrame::Deleted { journal } => self.deleted.contains(&journal),
+            LogFrame::Put { key, version, .. } => self.values.get(key) == Some(&version),
+            LogFrame::Removed { key, version } => self.removed.get(key) == Some(&version),
         }
     }
 }

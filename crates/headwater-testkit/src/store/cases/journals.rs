@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, holds, same, texts},
+    check::{CheckFailure, Outcome, TTL, holds, same, texts},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -165,7 +165,7 @@ async fn apart(s: StoreUnderTest) -> Outcome {
                 }
                 tokio::task::yield_now().await;
             }
-            Ok::<_, Failure>((run, journal))
+            Ok::<_, CheckFailure>((run, journal))
         });
     }
     while let Some(done) = tasks.join_next().await {
@@ -192,7 +192,7 @@ async fn pieces(s: StoreUnderTest) -> Outcome {
                 same("the last of three", receipt.await?, first + 2)?;
                 pieces.extend((0..3).map(|part| (first + part, format!("{task}/{n}/{part}"))));
             }
-            Ok::<_, Failure>(pieces)
+            Ok::<_, CheckFailure>(pieces)
         });
     }
     let mut expected = BTreeMap::new();

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, holds, refused, refused_with, same},
+    check::{CheckFailure, Outcome, TTL, holds, refused, refused_with, same},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -267,7 +267,7 @@ async fn listed(s: StoreUnderTest) -> Outcome {
         first += records;
         s.advance(TTL);
     }
-    let info = s.store.info(&"run".into()).await?.ok_or_else(|| Failure::new("no info"))?;
+    let info = s.store.info(&"run".into()).await?.ok_or_else(|| CheckFailure::new("no info"))?;
     same("the epochs", info.epochs, expected)
 }
 
@@ -277,7 +277,7 @@ async fn cursors(s: StoreUnderTest) -> Outcome {
     s.store.release(&first).await?;
     let second = s.claim("run").await?;
     s.append(&second, Class::Delta, &["3"]).await?;
-    let info = s.store.info(&first.journal).await?.ok_or_else(|| Failure::new("no info"))?;
+    let info = s.store.info(&first.journal).await?.ok_or_else(|| CheckFailure::new("no info"))?;
     for record in s.all(&first.journal).await? {
         let cursor = Cursor {
             journal: first.journal.clone(),
@@ -310,7 +310,7 @@ async fn anew(s: StoreUnderTest) -> Outcome {
     s.append(&new, Class::Fact, &["new", "new", "new"]).await?;
     powerless(&s, &old, &ErrorKind::Stale { current: Some(new.epoch) }).await?;
     same("the bodies", s.bodies(&new.journal).await?, vec!["new".to_owned(); 3])?;
-    let info = s.store.info(&new.journal).await?.ok_or_else(|| Failure::new("no info"))?;
+    let info = s.store.info(&new.journal).await?.ok_or_else(|| CheckFailure::new("no info"))?;
     let cursor = Cursor { journal: new.journal.clone(), epoch: old.epoch, seq: 2, frame: 0, count: 0 };
     let wanted = ErrorKind::Cursor(CursorFault::UnknownEpoch);
     refused("a cursor to the deleted content", cursor.place(&new.journal, &info), &wanted)

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, append, holds, refused, refused_with, same, sleeps, soon, texts},
+    check::{CheckFailure, Outcome, TTL, append, holds, refused, refused_with, same, sleeps, soon, texts},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -211,7 +211,7 @@ async fn thousand(s: StoreUnderTest) -> Outcome {
             append(&*store, &driver, class, &[&n.to_string()]).await?;
             tokio::task::yield_now().await;
         }
-        Ok::<_, Failure>(store.close(&driver, None).await?)
+        Ok::<_, CheckFailure>(store.close(&driver, None).await?)
     });
     writer.await??;
     let expected = s.all(&lease.journal).await?;

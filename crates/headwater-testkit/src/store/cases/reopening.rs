@@ -7,7 +7,7 @@ use headwater_store::{Class, Cursor, ErrorKind, Expect, JournalId, Place, ReadLi
 
 use super::super::{
     ReopenableStore, StoreUnderTest,
-    check::{Failure, Outcome, TTL, holds, refused, refused_with, same, texts},
+    check::{CheckFailure, Outcome, TTL, holds, refused, refused_with, same, texts},
 };
 use super::restoring::ForeignJournal;
 
@@ -94,7 +94,8 @@ async fn retention(h: &ReopenableStore<'_>) -> Outcome {
     drop(s);
 
     let s = h.open().await;
-    let info = s.store.info(&closed.journal).await?.ok_or_else(|| Failure::new("the closed one is gone"))?;
+    let info =
+        s.store.info(&closed.journal).await?.ok_or_else(|| CheckFailure::new("the closed one is gone"))?;
     same("the closed one's end", (info.tail.closed, info.goes), (true, goes))?;
     refused("a claim of the closed one", s.store.claim(&closed.journal, "x", TTL).await, &ErrorKind::Closed)?;
     same("the closed one's records", s.bodies(&closed.journal).await?.len(), 9)?;
@@ -211,7 +212,7 @@ async fn cursors(h: &ReopenableStore<'_>) -> Outcome {
     let secret = Secret::of(&*s.store).await?;
     let next = s.claim("run").await?;
     s.number(&next, 6..=7).await?;
-    let info = s.store.info(&lease.journal).await?.ok_or_else(|| Failure::new("no info"))?;
+    let info = s.store.info(&lease.journal).await?.ok_or_else(|| CheckFailure::new("no info"))?;
     for (seq, text) in (1..).zip(&sealed) {
         let place = Cursor::open(text, &secret)?.place(&lease.journal, &info)?;
         same("where a cursor leads", place, Place::After(seq))?;

@@ -9,7 +9,7 @@ use headwater_store::{
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, holds, read_all, refused, same},
+    check::{CheckFailure, Outcome, TTL, holds, read_all, refused, same},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -187,7 +187,8 @@ async fn goes_on(s: StoreUnderTest) -> Outcome {
     s.append(&lease, Class::Delta, &["eleven"]).await?;
     s.append(&lease, Class::Fact, &["twelve"]).await?;
     let records = s.all(&name).await?;
-    let (before, after) = records.split_at_checked(8).ok_or_else(|| Failure::new("records are missing"))?;
+    let (before, after) =
+        records.split_at_checked(8).ok_or_else(|| CheckFailure::new("records are missing"))?;
     same("what was restored", before, &journal.records)?;
     let after: Vec<_> = after.iter().map(|record| (record.seq, record.epoch)).collect();
     same("what was appended", after, vec![(11, lease.epoch), (12, lease.epoch)])?;

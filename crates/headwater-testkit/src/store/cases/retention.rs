@@ -6,7 +6,7 @@ use headwater_store::{Class, ErrorKind, JournalId, JournalInfo, ReadLimit, Tail}
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, refused, refused_with, same, soon, texts},
+    check::{CheckFailure, Outcome, TTL, refused, refused_with, same, soon, texts},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -23,7 +23,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 async fn info(s: &StoreUnderTest, journal: &JournalId) -> Outcome<JournalInfo> {
-    s.store.info(journal).await?.ok_or_else(|| Failure::new(format!("no info of {journal}")))
+    s.store.info(journal).await?.ok_or_else(|| CheckFailure::new(format!("no info of {journal}")))
 }
 
 async fn trims(s: StoreUnderTest) -> Outcome {

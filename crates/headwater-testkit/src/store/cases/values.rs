@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, TTL, holds, refused, same},
+    check::{CheckFailure, Outcome, TTL, holds, refused, same},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -185,7 +185,7 @@ async fn counter(s: StoreUnderTest) -> Outcome {
                     Err(error) => return Err(error.into()),
                 }
             }
-            Ok::<_, Failure>(())
+            Ok::<_, CheckFailure>(())
         });
     }
     while let Some(done) = tasks.join_next().await {

@@ -6,7 +6,7 @@ use headwater_store::{ErrorKind, Expect};
 
 use super::super::{
     Case, StoreUnderTest,
-    check::{Failure, Outcome, refused_with, same, sleeps, soon},
+    check::{CheckFailure, Outcome, refused_with, same, sleeps, soon},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -96,7 +96,7 @@ async fn last_value(s: StoreUnderTest) -> Outcome {
         loop {
             let value = store.get("key").await?;
             if value.is_some_and(|value| &*value.bytes == b"99") {
-                return Ok::<_, Failure>(());
+                return Ok::<_, CheckFailure>(());
             }
             soon("the watching reader", watch.changed()).await?;
         }

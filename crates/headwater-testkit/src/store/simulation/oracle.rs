@@ -23,7 +23,7 @@ use self::{
 pub enum StoreRule {
     /// Acknowledged data, and data seen as durable, is not lost.
     NothingIsLost,
-    /// A read returns what was appended under that sequence: no duplicates, no reordering, nothing else.
+    /// A read returns the record appended under that sequence: no duplicates, no reordering, nothing else.
     NothingIsOther,
     /// Visible data stays visible until the process dies.
     NothingDisappears,

@@ -9,8 +9,8 @@ use headwater_store::{
 
 use super::{
     CallResult, Simulation, StoreCall,
-    act::now_or_never,
     oracle::{StoreRule, Verdict, Violation},
+    steps::now_or_never,
 };
 
 impl Simulation {
@@ -107,7 +107,7 @@ impl Simulation {
             if dies {
                 let skip = self.random.below(40) as u64;
                 self.log_step(format!("arm Death after {skip}"));
-                self.disk.arm(crate::disk::Fault::Death, skip);
+                self.disk.arm(crate::disk::DiskFault::Death, skip);
             }
             if self.random.one_in(6) {
                 let compacted = compact(self.files());

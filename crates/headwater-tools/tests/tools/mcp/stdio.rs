@@ -1,6 +1,6 @@
 //! A server that is a program.
 
-use headwater_tools::{Approval, CancelHandle, ErrorKind, Tool, ToolOutput, Unfinished};
+use headwater_tools::{Approval, CancelHandle, ErrorKind, Tool, ToolOutput, UnfinishedPolicy};
 use serde_json::json;
 
 use super::{call, message, pids, runs, server, until, watched};
@@ -49,13 +49,13 @@ async fn hints_apply_only_if_trusted() {
     let client = client.keep();
     let policy = |tool: &dyn Tool| (tool.approval(&json!({})), tool.unfinished());
     let tools = client.tools().await.unwrap();
-    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::NotNeeded, Unfinished::Fail));
-    assert_eq!(policy(&**tools.get("liar").unwrap()), (Approval::NotNeeded, Unfinished::Fail));
+    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::NotNeeded, UnfinishedPolicy::Fail));
+    assert_eq!(policy(&**tools.get("liar").unwrap()), (Approval::NotNeeded, UnfinishedPolicy::Fail));
     let tools = client.tools().trust_hints().await.unwrap();
-    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::NotNeeded, Unfinished::Repeat));
-    assert_eq!(policy(&**tools.get("liar").unwrap()), (Approval::Needed, Unfinished::Repeat));
-    let tools = client.tools().approval(Approval::Needed).unfinished(Unfinished::Ask).await.unwrap();
-    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::Needed, Unfinished::Ask));
+    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::NotNeeded, UnfinishedPolicy::Repeat));
+    assert_eq!(policy(&**tools.get("liar").unwrap()), (Approval::Needed, UnfinishedPolicy::Repeat));
+    let tools = client.tools().approval(Approval::Needed).unfinished(UnfinishedPolicy::Ask).await.unwrap();
+    assert_eq!(policy(&**tools.get("echo").unwrap()), (Approval::Needed, UnfinishedPolicy::Ask));
     client.close().await;
 }
 
@@ -273,16 +273,19 @@ async fn idempotency_key_of_a_call_reaches_the_server() {
 #[tokio::test]
 async fn unfinished_policy_of_one_tool_is_applied() {
     let Some(client) = server("well") else { return };
-    let tools = client.tools().trust_hints().unfinished(Unfinished::Fail);
+    let tools = client.tools().trust_hints().unfinished(UnfinishedPolicy::Fail);
     let tools = tools
-        .unfinished_for("echo", Unfinished::Ask)
-        .unfinished_for("die", Unfinished::Repeat)
+        .unfinished_for("echo", UnfinishedPolicy::Ask)
+        .unfinished_for("die", UnfinishedPolicy::Repeat)
         .await
         .unwrap();
     let of = |name: &str| tools.get(name).unwrap().unfinished();
-    assert_eq!((of("echo"), of("die"), of("steps")), (Unfinished::Ask, Unfinished::Repeat, Unfinished::Fail));
+    assert_eq!(
+        (of("echo"), of("die"), of("steps")),
+        (UnfinishedPolicy::Ask, UnfinishedPolicy::Repeat, UnfinishedPolicy::Fail)
+    );
     tools.close().await;
     let Some(client) = server("well") else { return };
-    let error = client.tools().unfinished_for("ehco", Unfinished::Ask).await.unwrap_err();
+    let error = client.tools().unfinished_for("ehco", UnfinishedPolicy::Ask).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Missing);
 }

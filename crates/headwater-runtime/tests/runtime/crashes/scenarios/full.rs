@@ -1,8 +1,8 @@
-//! A run that goes on until its journal is full.
+//! A run that continues until its journal is full.
 
 use super::*;
 
-/// Asks a model and calls a tool, round after round.
+/// Calls a model and a tool, round after round.
 pub(super) fn full(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     async fn search(cx: Cx, world: World) -> NodeResult {
         for round in 0..100 {
@@ -25,6 +25,6 @@ pub(super) fn full(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
         .edge("search", END);
     let mut options = AgentOptions::default();
     options.max_run_bytes = 8_000;
-    let agent = agent(workflow, &m).options(options).tool(counted(world, "find", Unfinished::Repeat));
+    let agent = agent(workflow, &m).options(options).tool(counted(world, "find", UnfinishedPolicy::Repeat));
     (agent, vec![m])
 }

@@ -1,0 +1,88 @@
+//! The journals of an agent's runs: making, claiming and reading them.
+
+use std::sync::Arc;
+
+use headwater_protocol::RunId;
+use headwater_store::{JournalId, Lease};
+
+use super::{Fold, FoldReader, Journal, JournalRoom};
+use crate::{Error, Result, environment::Environment, error::ErrorKind};
+
+/// The journals of an agent's runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Journals {
+    env: Arc<Environment>,
+}
+
+impl Journals {
+    pub(crate) fn new(env: Arc<Environment>) -> Self {
+        Self { env }
+    }
+
+    /// Makes the journal of a new run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`] when there is a run of that name: a client may have chosen it.
+    pub(crate) async fn create(&self, run: &RunId) -> Result<Lease> {
+        use headwater_store::ErrorKind::{Closed, Held};
+        let Environment { store, process, options, .. } = &*self.env;
+        match store.claim(&run.as_str().into(), process, options.lease).await {
+            Ok(lease) if lease.first == 1 => Ok(lease),
+            Ok(lease) => {
+                store.release(&lease).await?;
+                Err(run_exists(run))
+            }
+            Err(error) if matches!(error.kind(), Held { .. } | Closed) => Err(run_exists(run)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Claims the lease of a run; `None` if the run has ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] when another process has it.
+    pub(crate) async fn claim(&self, journal: &JournalId) -> Result<Option<Lease>> {
+        let Environment { store, process, options, .. } = &*self.env;
+        match store.claim(journal, process, options.lease).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                Err(Error::new(ErrorKind::Busy, error.to_string()))
+            }
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the journal of a run that never began. Should this fail, recovery deletes it when the lease has run out.
+    pub(crate) async fn discard(&self, lease: &Lease) {
+        let _ = self.env.store.release(lease).await;
+        let _ = self.env.store.delete(&lease.journal).await;
+    }
+
+    /// The end of a journal, to write to it. The fold is that of its records so far.
+    pub(crate) fn writer(&self, lease: Lease, fold: Fold) -> Journal {
+        Journal::new(self.env.store.clone(), lease, fold, self.env.options.max_run_bytes)
+    }
+
+    /// The fold of a run's records, read from a snapshot on, or from the start if that is 0.
+    pub(crate) async fn fold(&self, run: &RunId, snapshot: u64) -> Result<Fold> {
+        let journal = JournalId::from(run.as_str());
+        FoldReader::open(&*self.env.store, &journal, snapshot).await?.read_all().await
+    }
+
+    /// The fold of a run's records up to a sequence number, read from a snapshot on, or from the start if that is 0.
+    pub(crate) async fn fold_up_to(&self, run: &RunId, snapshot: u64, last: u64) -> Result<Fold> {
+        let journal = JournalId::from(run.as_str());
+        FoldReader::open(&*self.env.store, &journal, snapshot).await?.read_up_to(last).await
+    }
+
+    /// Refuses to resume a run whose journal is full.
+    pub(crate) fn check_room(&self, fold: &Fold) -> Result<()> {
+        JournalRoom::new(&*self.env.store, self.env.options.max_run_bytes).check_resume(fold.bytes)
+    }
+}
+
+/// A run of that name is there already.
+pub(crate) fn run_exists(run: &RunId) -> Error {
+    Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
+}

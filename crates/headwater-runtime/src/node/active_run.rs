@@ -1,0 +1,262 @@
+//! A run that this process drives or replays: what all of its nodes share.
+
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+};
+
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
+use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RunId};
+use headwater_store::{Expect, Receipt};
+use headwater_tools::{CancelHandle, Tools};
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+
+use super::Rehearsal;
+use crate::{
+    AgentOptions, Error, Result,
+    environment::Environment,
+    journal::{Effect, FoldGuard, HookOutcome, Journal, RunSpec},
+    model::ModelCatalog,
+    question::Questions,
+    telemetry::RunLabels,
+};
+
+/// What the hooks of an agent's nodes can reach.
+#[derive(Debug)]
+pub(crate) struct NodeServices {
+    pub(crate) env: Arc<Environment>,
+    pub(crate) models: ModelCatalog,
+    pub(crate) tools: Tools,
+    pub(crate) questions: Questions,
+}
+
+/// A run that this process drives or replays: what all of its nodes share.
+#[derive(Debug)]
+pub(crate) struct ActiveRun {
+    pub(crate) id: RunId,
+    pub(crate) services: Arc<NodeServices>,
+    pub(crate) spec: Arc<RunSpec>,
+    /// Parsed when a node, a template or a tool asks for it.
+    runtime_context: OnceLock<Arc<Value>>,
+    client_context: OnceLock<Map<String, Value>>,
+    pub(crate) message: MessageId,
+    pub(crate) journal: Journal,
+    pub(crate) cancel: CancelHandle,
+    /// Wakes the hooks that wait for an answer.
+    pub(crate) answered: Notify,
+    fatal: Mutex<Option<Error>>,
+    /// The newest record that a hook returned without waiting for it to be durable.
+    unsettled: Mutex<Option<Settling>>,
+    /// Why the run failed, for the log.
+    failure: OnceLock<Error>,
+    attempts: AtomicU64,
+    /// Whether the message was completed by a driver that died before it wrote the end.
+    pub(crate) message_finished: bool,
+    /// What is known if it is only replayed: then nothing is done that the journal does not have.
+    pub(crate) rehearsal: Option<Rehearsal>,
+    pub(crate) phase: DrivePhase,
+    /// What its driver knows about its stored summary.
+    pub(crate) summary: SummaryState,
+}
+
+/// A record that is not durable yet, for all hooks that wait for it.
+type Settling = Shared<BoxFuture<'static, Result<u64, headwater_store::Error>>>;
+
+/// How far the driver of a run is, for what renews its lease meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct DrivePhase(AtomicU8);
+
+impl DrivePhase {
+    const SETTLING: u8 = 1;
+    const RELEASED: u8 = 2;
+
+    /// The run has ended or waits, and what it leaves is being put away.
+    pub(crate) fn settle(&self) {
+        self.0.store(Self::SETTLING, Ordering::Relaxed);
+    }
+
+    /// The lease is about to be given back.
+    pub(crate) fn release(&self) {
+        self.0.store(Self::RELEASED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_driven(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < Self::SETTLING
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Self::RELEASED
+    }
+}
+
+impl ActiveRun {
+    pub(crate) fn new(id: RunId, services: Arc<NodeServices>, spec: Arc<RunSpec>, journal: Journal) -> Self {
+        let message = spec.message.clone().unwrap_or_else(|| MessageId::from(format!("msg_{id}")));
+        let (attempts, message_finished) = {
+            let mut fold = journal.fold();
+            fold.spec = Some(spec.clone());
+            (fold.attempts, fold.message_finished)
+        };
+        Self {
+            id,
+            services,
+            runtime_context: OnceLock::new(),
+            client_context: OnceLock::new(),
+            spec,
+            message,
+            journal,
+            cancel: CancelHandle::new(),
+            answered: Notify::new(),
+            fatal: Mutex::new(None),
+            unsettled: Mutex::new(None),
+            failure: OnceLock::new(),
+            attempts: AtomicU64::new(attempts),
+            message_finished,
+            rehearsal: None,
+            phase: DrivePhase::default(),
+            summary: SummaryState::default(),
+        }
+    }
+
+    pub(crate) fn options(&self) -> &AgentOptions {
+        &self.services.env.options
+    }
+
+    /// How spans and log lines name it.
+    pub(crate) fn labels(&self) -> RunLabels<'_> {
+        RunLabels {
+            id: &self.id,
+            agent: &self.spec.agent,
+            workflow: &self.spec.workflow,
+            session: self.spec.session.as_ref(),
+            request: self.spec.request.as_deref(),
+        }
+    }
+
+    /// Only replays what the journal has.
+    pub(crate) fn rehearsing(mut self, rehearsal: Rehearsal) -> Self {
+        self.rehearsal = Some(rehearsal);
+        self
+    }
+
+    /// The fold of the records so far: the results of hooks, the questions and the answers.
+    pub(crate) fn fold(&self) -> FoldGuard<'_> {
+        self.journal.fold()
+    }
+
+    /// What the route approved.
+    pub(crate) fn runtime_context(&self) -> &Arc<Value> {
+        let parse = || Arc::new(self.spec.runtime_context.read().unwrap_or_default());
+        self.runtime_context.get_or_init(parse)
+    }
+
+    /// What the client said about itself.
+    pub(crate) fn client_context(&self) -> &Map<String, Value> {
+        self.client_context.get_or_init(|| self.spec.client_context.object())
+    }
+
+    /// The origin of what the run itself says.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { message: Some(self.message.clone()), ..Origin::default() }
+    }
+
+    /// Says something in the name of the run, seen when it is durable.
+    pub(crate) fn append(&self, event: Event) -> Result<Receipt> {
+        self.journal.fact(&self.origin(), event)
+    }
+
+    /// An attempt that no reader has seen: the record that begins it is seen only when it is durable.
+    pub(crate) fn next_attempt(&self) -> AttemptId {
+        format!("a{}", self.attempts.fetch_add(1, Ordering::Relaxed) + 1).into()
+    }
+
+    /// An error as the journal keeps it: with the request that began the run, so that every reader is given the same.
+    pub(crate) fn error_info(&self, error: &Error) -> ErrorInfo {
+        ErrorInfo { request: self.spec.request.clone(), ..error.info() }
+    }
+
+    /// The end of the run, whatever its nodes make of it.
+    pub(crate) fn fail(&self, error: &Error) {
+        let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        fatal.get_or_insert_with(|| error.clone());
+    }
+
+    /// Keeps why the run failed until its end is logged.
+    pub(crate) fn note_failure(&self, error: Error) {
+        let _ = self.failure.set(error);
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    pub(crate) fn fatal(&self) -> Option<Error> {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes an effect, in one record with its event.
+    pub(crate) fn record(&self, effect: Effect, told: Option<(&Origin, Event)>) -> Result<Receipt> {
+        match told {
+            Some((origin, event)) => self.journal.effect_with_event(effect, origin, event),
+            None => self.journal.effect(effect),
+        }
+    }
+
+    /// Lets the next hook wait for a record, instead of the one that wrote it.
+    pub(crate) fn settle_later(&self, receipt: Receipt) {
+        *self.unsettled.lock().unwrap_or_else(PoisonError::into_inner) = Some(receipt.boxed().shared());
+    }
+
+    /// Waits until all that hooks have returned is durable: nothing is done with results that a crash could lose.
+    pub(crate) async fn settled(&self) -> Result<()> {
+        let unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(unsettled) = unsettled {
+            unsettled.await?;
+        }
+        Ok(())
+    }
+
+    /// Records what a hook gave; it is durable when the receipt is ready.
+    pub(crate) fn done(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<String>,
+        outcome: HookOutcome,
+        told: Option<(&Origin, Event)>,
+    ) -> Result<Receipt> {
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        self.record(Effect::Done { key, kind, fingerprint, outcome }, told)
+    }
+}
+
+/// What a driver knows about the summary of its run.
+#[derive(Debug, Default)]
+pub(crate) struct SummaryState {
+    /// The version that it wrote or found; 0 before the first.
+    version: AtomicU64,
+    /// Whether it has listed the run.
+    listed: AtomicBool,
+}
+
+impl SummaryState {
+    pub(crate) fn expect(&self) -> Expect {
+        match self.version.load(Ordering::Relaxed) {
+            0 => Expect::Absent,
+            version => Expect::Version(version),
+        }
+    }
+
+    pub(crate) fn set_version(&self, version: u64) {
+        self.version.store(version, Ordering::Relaxed);
+    }
+
+    /// Whether this is the first time that the run is to be listed.
+    pub(crate) fn list(&self) -> bool {
+        !self.listed.swap(true, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,34 @@
+//! Where answers and stops wait for the run: values beside the journal, which only the holder of the lease writes.
+
+use headwater_protocol::{RequestId, RunId, ToolCallId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::{id::derived_id, journal::AnswerValue};
+
+/// An answer on its way to a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct QueuedAnswer {
+    pub(crate) answer: AnswerValue,
+    /// The end of the journal when it was given: a reader that follows the answer begins there.
+    #[serde(default)]
+    pub(crate) since: u64,
+}
+
+/// The same for the same hook of the same run, and for no other in any run: a node that asks again after a crash
+/// overwrites what it had asked.
+pub(crate) fn request_id(run: &RunId, key: &str) -> RequestId {
+    let mut digest = Sha256::new();
+    digest.update(run.as_str());
+    digest.update([0]);
+    digest.update(key);
+    let digest = digest.finalize();
+    let mut content = [0; 10];
+    content.iter_mut().zip(digest).for_each(|(byte, of_digest)| *byte = of_digest);
+    derived_id("req", run, &content).into()
+}
+
+/// The request by which the page gives the output of a tool call.
+pub(crate) fn client_request(run: &RunId, call: &ToolCallId) -> RequestId {
+    request_id(run, &format!("client-tool/{call}"))
+}

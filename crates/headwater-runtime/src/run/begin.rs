@@ -1,0 +1,108 @@
+//! Beginning a run: its journal, its first records, its summary, and the task that drives it.
+
+use std::sync::Arc;
+
+use headwater_protocol::{Event, MessageStarted, Role, RunId, RunStarted, StructuredInvalidated};
+use headwater_store::{Lease, Receipt, together};
+
+use super::{Run, Runs, registry::DriverSeat, start::Start, turn::BegunTurn, walk::Walk};
+use crate::{
+    Error, Result, Workflow,
+    error::ErrorKind,
+    id::fresh_run,
+    journal::{Effect, Fold, RecordedWalk, RunSpec, run_exists},
+    node::ActiveRun,
+};
+
+impl Runs {
+    /// Starts a run. It is durable when this returns, and continues by itself.
+    pub(crate) async fn start(self: &Arc<Self>, start: Start) -> Result<Run> {
+        let workflow = self.workflows.choose(start.workflow.as_deref())?;
+        start.check(&self.env.options)?;
+        let run = match start.run {
+            Some(run) => run,
+            None => fresh_run()?,
+        };
+        let mut spec = start.spec;
+        workflow.id().clone_into(&mut spec.workflow);
+        workflow.version().clone_into(&mut spec.version);
+        spec.agent.clone_from(&self.env.agent);
+        spec.created = self.env.now();
+        self.begin(run.clone(), spec).await?;
+        Ok(self.handle(run))
+    }
+
+    /// Begins a run: it is durable when this returns.
+    pub(crate) async fn begin(self: &Arc<Self>, run: RunId, spec: RunSpec) -> Result<()> {
+        self.workflows.version(&spec.workflow, &spec.version)?;
+        let Some(seat) = self.registry.seat(&run)? else { return Err(run_exists(&run)) };
+        let lease = self.journals.create(&run).await?;
+        self.begin_in(seat, lease, spec, None).await
+    }
+
+    /// Begins a run in a journal that was made for it, as the turn of a session whose head has it already.
+    pub(crate) async fn begin_in(
+        self: &Arc<Self>,
+        seat: DriverSeat,
+        lease: Lease,
+        spec: RunSpec,
+        turn: Option<Arc<dyn BegunTurn>>,
+    ) -> Result<()> {
+        let workflow = self.workflows.version(&spec.workflow, &spec.version)?;
+        let journal = self.journals.writer(lease.clone(), Fold::default());
+        let shared = Arc::new(ActiveRun::new(seat.run.clone(), self.services.clone(), spec.into(), journal));
+        if let Err(error) = together(&*self.env.store, self.write_beginning(&shared, &workflow)).await {
+            if error.kind() == ErrorKind::TooLarge {
+                // It can never begin.
+                self.journals.discard(&lease).await;
+            }
+            return Err(error);
+        }
+        if turn.is_some() {
+            self.registry.set_turn(&seat.run, turn);
+        }
+        let walk = Walk::new(workflow, shared.spec.input.clone(), &shared.spec.data);
+        self.spawn(seat, shared, walk, RecordedWalk::default(), false);
+        Ok(())
+    }
+
+    async fn write_beginning(&self, shared: &ActiveRun, workflow: &Workflow) -> Result<()> {
+        let spec = &shared.spec;
+        let started = RunStarted {
+            run: Some(shared.id.clone()),
+            session: spec.session.clone(),
+            workflow: Some(spec.workflow.clone()),
+            model: self.answering_model(workflow),
+            ..RunStarted::default()
+        };
+        let effect = Effect::Begun(Box::new(RunSpec::clone(spec)));
+        drop(shared.journal.effect_with_event(effect, &shared.origin(), Event::RunStarted(started))?);
+        let mut last = begin_message(shared)?;
+        for gone in &spec.invalidated {
+            let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
+            last = shared.append(Event::StructuredInvalidated(StructuredInvalidated {
+                stream,
+                checkpoint,
+                ..Default::default()
+            }))?;
+        }
+        // All of it in one commit.
+        let last = async { last.await.map_err(Error::from) };
+        futures_util::try_join!(self.summaries.note_running(shared), last).map(drop)
+    }
+
+    /// The name of the model that answers in a workflow, as far as it is known before the workflow asks one: the one that
+    /// the workflow names, or the agent's only model.
+    pub(crate) fn answering_model(&self, workflow: &Workflow) -> Option<String> {
+        match &workflow.graph().model {
+            Some(model) => Some(model.resolve(&self.services.models).ok()?.name().to_owned()),
+            None => self.services.models.only(),
+        }
+    }
+}
+
+/// Writes the event that begins the run's message.
+pub(super) fn begin_message(shared: &ActiveRun) -> Result<Receipt> {
+    let (message, role) = (shared.message.clone(), Role::Assistant);
+    shared.append(Event::MessageStarted(MessageStarted { message, role, ..Default::default() }))
+}

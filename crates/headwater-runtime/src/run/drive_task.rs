@@ -1,0 +1,278 @@
+//! The task that drives a run: it keeps the lease, and writes what the run leaves when it ends or waits.
+
+use std::sync::Arc;
+
+use headwater_protocol::RunId;
+use headwater_store::{Expect, Receipt, WriteOp, together};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use super::{
+    Runs,
+    drive::{DriveOutcome, drive},
+    registry::DriverSeat,
+    takeover::ResumeCause,
+    walk::Walk,
+};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{RecordedWalk, Wait},
+    keys,
+    node::ActiveRun,
+    telemetry::{self, RunEnd},
+};
+
+impl Runs {
+    pub(super) fn spawn(
+        self: &Arc<Self>,
+        seat: DriverSeat,
+        shared: Arc<ActiveRun>,
+        walk: Walk,
+        recorded: RecordedWalk,
+        resumed: bool,
+    ) {
+        let run = shared.id.clone();
+        let mut drivers = self.registry.lock();
+        if drivers.closed {
+            // The seat is given back after the lock.
+            drop(drivers);
+            let runs = self.clone();
+            tokio::spawn(async move { runs.expire_lease(&shared).await });
+            return;
+        }
+        self.ensure_watching(&mut drivers);
+        drivers.counting.runs.remove(&run);
+        if drivers.waiting.remove(&run) {
+            telemetry::runs_waiting(&self.env.agent, drivers.waiting.len());
+        }
+        telemetry::run_started(shared.labels(), resumed);
+        let span = telemetry::run_span(shared.labels(), resumed);
+        let weak = Arc::downgrade(&shared);
+        let (runs, store) = (self.clone(), self.env.store.clone());
+        // In a box: a future that is handed on by value is kept once for each hand.
+        let work = Box::pin(runs.work(seat, shared, walk, recorded, resumed));
+        // What a run writes in one go is one commit: its end with all that it leaves, above all.
+        let work = async move { together(&*store, work).await };
+        let task = tokio::spawn(work.instrument(span));
+        if let Some(driver) = drivers.all.get_mut(&run) {
+            (driver.task, driver.run) = (Some(task.abort_handle()), weak);
+        }
+    }
+
+    /// Drives a run for as long as its lease is ours.
+    async fn work(
+        self: Arc<Self>,
+        seat: DriverSeat,
+        shared: Arc<ActiveRun>,
+        walk: Walk,
+        recorded: RecordedWalk,
+        resumed: bool,
+    ) {
+        let (going, since) = (telemetry::Going::new(&self.env.agent), Instant::now());
+        let work = Box::pin(async {
+            let driven =
+                drive(self.clone(), shared.clone(), walk, recorded, resumed, seat.wake.clone()).await;
+            drop(going);
+            // In a box: it takes more room than the run did, and only at its end.
+            Box::pin(self.settle(&shared, driven, since)).await
+        });
+        let settled = tokio::select! {
+            settled = work => settled,
+            error = self.keep_lease(&shared) => {
+                // What this process had under way is dropped at once: another one does it now. Readers here go on from the
+                // store, where the other one writes.
+                shared.cancel.cancel();
+                tracing::warn!(run = %shared.id, error = ?error.message(), "the lease of a run was lost: another process drives it");
+                false
+            }
+        };
+        let run = shared.id.clone();
+        drop((shared, seat));
+        // An answer may have come after the driver's last look, from a caller that saw the driver still there.
+        if settled && Box::pin(self.has_unread_mail(&run)).await {
+            match Box::pin(self.resume(&run, ResumeCause::Addressed)).await {
+                Err(error) if error.kind() != ErrorKind::Busy => {
+                    self.env.skipped.skip("run", run.as_str(), &error);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Renews the lease of a run until it is given back. Ends when the lease is lost, with the reason.
+    async fn keep_lease(&self, shared: &ActiveRun) -> Error {
+        use headwater_store::ErrorKind::{Closed, Held, Stale, Unknown};
+        let lease = self.env.options.lease;
+        let mut pause = lease / 3;
+        let mut noted = shared.journal.last_snapshot();
+        loop {
+            tokio::time::sleep(pause).await;
+            let renewed = self.env.store.renew(shared.journal.lease(), lease).await;
+            if shared.phase.is_released() {
+                return std::future::pending().await;
+            }
+            pause = match renewed {
+                Ok(_) => lease / 3,
+                Err(error) if matches!(error.kind(), Stale { .. } | Held { .. } | Unknown | Closed) => {
+                    return error.into();
+                }
+                // The store may be slow, or down for a moment. Whether it still takes writes is for the writes to find out.
+                Err(_) => lease / 10,
+            };
+            let snapshot = shared.journal.last_snapshot();
+            if snapshot != noted && shared.phase.is_driven() {
+                // Readers that re-attach through another process find it there.
+                noted = snapshot;
+                let _ = Box::pin(self.summaries.note_running(shared)).await;
+            }
+        }
+    }
+
+    pub(super) fn log_end(&self, shared: &ActiveRun, since: Instant) {
+        let (status, error) =
+            shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
+        let (error, failure, usage) = (error.as_ref(), shared.failure(), &shared.journal.usage());
+        telemetry::run_settled(shared.labels(), &RunEnd { status, error, failure, usage }, since.elapsed());
+    }
+
+    /// Writes what is left when a driver has come to its end. Returns whether all of it was written.
+    async fn settle(
+        self: &Arc<Self>,
+        shared: &ActiveRun,
+        driven: Result<DriveOutcome>,
+        since: Instant,
+    ) -> bool {
+        let run = &shared.id;
+        shared.phase.settle();
+        if driven.is_ok() {
+            self.log_end(shared, since);
+        }
+        let settled = match driven {
+            Ok(DriveOutcome::Ended(told)) => match self.put_away(shared, told).await {
+                Ok(false) => self.ended(shared).await,
+                put => put.map(drop),
+            },
+            Ok(DriveOutcome::Waiting { until }) => self.waiting(shared, until).await,
+            Err(error) if error.kind() == ErrorKind::TooLarge => self.end_without_event(shared, &error).await,
+            Err(error) if is_fenced(&error) => {
+                shared.cancel.cancel();
+                tracing::warn!(run = %run, error = ?error.message(), "another process drives the run now");
+                return false;
+            }
+            Err(error) => {
+                // The store has stopped: nothing can be written.
+                telemetry::store_failed(&error);
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be driven on here");
+                return true;
+            }
+        };
+        match &settled {
+            Err(error) if is_fenced(error) => {
+                tracing::warn!(run = %run, error = ?error.message(), "another process ends the run");
+            }
+            Err(error) => {
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "the end of a run could not be written");
+            }
+            Ok(()) => {}
+        }
+        settled.is_ok()
+    }
+
+    /// Puts away a run of which not even the end could be written: it must not be driven again.
+    pub(super) async fn end_without_event(self: &Arc<Self>, shared: &ActiveRun, error: &Error) -> Result<()> {
+        tracing::error!(run = %shared.id, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
+        self.ended(shared).await
+    }
+
+    /// Writes all that a run leaves, in one commit with its end where the store can do that. Returns `false` where too
+    /// little is known here, or something was changed meanwhile: then it is read back. The end is durable in both cases.
+    async fn put_away(self: &Arc<Self>, shared: &ActiveRun, told: Receipt) -> Result<bool> {
+        // Questions are closed one by one.
+        let known = shared.journal.is_drained() && shared.fold().asked.is_empty();
+        let of_turn = match shared.spec.session_key() {
+            None => Some(Vec::new()),
+            // An error here shows again when the turn is ended from the journal.
+            Some(_) if known => match self.registry.turn_of(&shared.id) {
+                Some(turn) => turn.end_writes(shared).await.unwrap_or(None),
+                None => None,
+            },
+            Some(_) => None,
+        };
+        let Some(mut writes) = of_turn.filter(|_| known) else {
+            told.await?;
+            return Ok(false);
+        };
+        writes.extend(self.summaries.end_writes(shared)?);
+        writes.push(WriteOp::Remove { key: keys::stop(&shared.id), expect: Expect::Any });
+        // The journal is closed last: until then the run is found again if this process dies.
+        let (lease, keep) = (shared.journal.lease().clone(), Some(self.env.options.keep));
+        writes.push(WriteOp::Close { lease, keep });
+        shared.phase.release();
+        match self.env.store.write(Some(told), writes).await {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                headwater_store::ErrorKind::Conflict { .. } | headwater_store::ErrorKind::TooLarge => {
+                    Ok(false)
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
+    /// this process dies.
+    pub(super) async fn ended(self: &Arc<Self>, shared: &ActiveRun) -> Result<()> {
+        self.turn_over(shared).await?;
+        self.summaries.note_end(shared).await?;
+        let asked: Vec<_> = {
+            let fold = shared.fold();
+            let answer = |wait: &Wait| fold.answers.get(&wait.request).cloned();
+            fold.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
+        };
+        self.questions.close_all(&shared.id, asked).await?;
+        shared.phase.release();
+        self.env.store.close(shared.journal.lease(), Some(self.env.options.keep)).await?;
+        Ok(())
+    }
+
+    async fn waiting(self: &Arc<Self>, shared: &ActiveRun, until: u64) -> Result<()> {
+        self.turn_over(shared).await?;
+        self.summaries.note_wait(shared, until).await?;
+        self.note_waiting(&shared.id, until).await?;
+        shared.phase.release();
+        self.env.store.release(shared.journal.lease()).await?;
+        let mut drivers = self.registry.lock();
+        drivers.counting.runs.insert(shared.id.clone());
+        drivers.waiting.insert(shared.id.clone());
+        telemetry::runs_waiting(&self.env.agent, drivers.waiting.len());
+        Ok(())
+    }
+
+    /// Ends the turn that a run is, if it belongs to a session.
+    async fn turn_over(&self, shared: &ActiveRun) -> Result<()> {
+        match shared.spec.session_key() {
+            Some(session) => self.turns()?.turn_over(session, shared).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether something was sent to the run that its journal does not have.
+    async fn has_unread_mail(&self, run: &RunId) -> bool {
+        let Ok(mail) = self.env.store.list(&keys::inbox(run), None, 1_000).await else { return false };
+        if mail.is_empty() {
+            return false;
+        }
+        let Ok(fold) = self.fold(run).await else { return false };
+        !fold.ended
+            && mail
+                .iter()
+                .filter_map(|(key, _)| keys::read_inbox(key))
+                .any(|(_, request)| request.is_none_or(|request| !fold.answers.contains_key(&request)))
+    }
+}
+
+/// Whether the lease of a run is no longer ours: another process has taken it over, or has ended or deleted it.
+fn is_fenced(error: &Error) -> bool {
+    matches!(error.code(), "store.stale" | "store.held" | "store.closed" | "store.unknown")
+}

@@ -1,0 +1,314 @@
+//! Resuming a run that no process drives: one that waited, or whose process died.
+
+use std::sync::Arc;
+
+use headwater_protocol::{AttemptRetracted, Event, RunId, RunStatus, StructuredInvalidated};
+use headwater_store::{JournalId, Lease};
+use tokio::time::Instant;
+
+use super::{
+    RunSummary, Runs,
+    begin::begin_message,
+    finish::{finish, stop_event},
+    handover::LEFT,
+    registry::DriverSeat,
+    summary::StoredSummary,
+    unknown::unknown_run,
+    walk::Walk,
+    workflows::WORKFLOW_CHANGED,
+};
+use crate::{
+    Error, Result, coded,
+    error::ErrorKind,
+    journal::{Effect, Fold, OpenAttempt, RunSpec},
+    keys,
+    node::ActiveRun,
+};
+
+/// Where a run that may need a driver was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResumeCause {
+    /// Its lease has run out: no process drives it.
+    LeaseExpired,
+    /// By something that was sent to it, or by a reader. Another process may drive it.
+    Addressed,
+}
+
+impl Runs {
+    /// Resumes a run that no process drives: one that waited, or whose process died. Returns whether it is driven here now
+    /// and was not before.
+    ///
+    /// The claim decides between processes that find the same run. It comes before the journal is read, so that a process
+    /// that loses has done next to nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
+    pub(crate) async fn resume(self: &Arc<Self>, run: &RunId, found: ResumeCause) -> Result<bool> {
+        let Some(seat) = self.registry.seat(run)? else {
+            self.registry.wake(run);
+            return Ok(false);
+        };
+        let _resuming = self.registry.resuming.begin(run);
+        let journal = JournalId::from(run.as_str());
+        let info = async { Ok(self.env.store.info(&journal).await?) };
+        let (stored, info) = futures_util::try_join!(self.stored_summary_of(run), info)?;
+        match info {
+            None => return Err(unknown_run(run)),
+            Some(info) if info.tail.closed => return Ok(false),
+            Some(_) => {}
+        }
+        if let Some(stored) = &stored {
+            self.check_agent(run, &stored.summary.agent)?;
+            self.check_version(&stored.summary, found).await?;
+        }
+        let Some(lease) = self.journals.claim(&journal).await? else { return Ok(false) };
+        let snapshot = stored.as_ref().map_or(0, |stored| stored.summary.snapshot);
+        let fold = match self.journals.fold(run, snapshot).await {
+            Err(error) if error.is_unreadable() => {
+                return self.resume_unreadable(run, lease, stored, error).await;
+            }
+            fold => fold?,
+        };
+        if fold.last == 0 || fold.last < fold.copied {
+            // Its process died before it had written the spec (or the whole copy), so no caller knows that it began.
+            self.env.store.release(&lease).await?;
+            return match self.env.store.delete(&journal).await {
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                    Err(Error::new(ErrorKind::Busy, error.to_string()))
+                }
+                deleted => Ok(deleted.map(|()| false)?),
+            };
+        }
+        let prepared = match fold.spec(run.as_str()) {
+            Ok(spec) => match self.check_agent(run, &spec.agent) {
+                Ok(()) => self.end_of(run, &fold, stored.as_ref()).await.map(|end| (spec, end)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        let (spec, end) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.give_back(&lease, fold.waits()).await?;
+                return Err(error);
+            }
+        };
+        let version = stored.map_or(0, |stored| stored.version);
+        if fold.ended {
+            // Its process died after it had told the end, and before it had put everything away.
+            let journal = self.journals.writer(lease, fold);
+            let shared = ActiveRun::new(run.clone(), self.services.clone(), spec, journal);
+            shared.summary.set_version(version);
+            return self.ended(&shared).await.map(|()| false);
+        }
+        self.take_over(seat, spec, lease, fold, version, end).await
+    }
+
+    /// The summary of a run that is to be resumed. The journal is the truth where the summary cannot be read.
+    async fn stored_summary_of(&self, run: &RunId) -> Result<Option<StoredSummary>> {
+        match self.summaries.load_stored(run).await {
+            Err(error) if error.is_store_down() => Err(error),
+            stored => Ok(stored.ok().flatten()),
+        }
+    }
+
+    fn check_agent(&self, run: &RunId, agent: &str) -> Result<()> {
+        if agent == self.env.agent {
+            return Ok(());
+        }
+        let message = format!("run {run} belongs to agent `{agent}`, this is `{}`", self.env.agent);
+        Err(Error::new(ErrorKind::Foreign, message))
+    }
+
+    /// Leaves a run to the processes that have its version of the workflow, as in a rolling upgrade. Nothing is claimed.
+    async fn check_version(&self, summary: &RunSummary, found: ResumeCause) -> Result<()> {
+        let Err(error) = self.workflows.version(&summary.workflow, &summary.version) else { return Ok(()) };
+        if summary.ended.is_some() || self.env.store.get(&keys::stop(&summary.run)).await?.is_some() {
+            // What has ended is put away, and a stop needs no workflow.
+            return Ok(());
+        }
+        if found == ResumeCause::Addressed && summary.status == RunStatus::Running {
+            // Another process drives it, or recovery finds it when its lease has run out.
+            return Err(Error::new(ErrorKind::Busy, error.message()));
+        }
+        self.wait_for_version(&summary.run, summary.stuck_since, error).await.map(drop)
+    }
+
+    /// Notes that a run needs a version of a workflow that is not here. Returns the error if the run has waited for that
+    /// version long enough and must fail.
+    ///
+    /// # Errors
+    /// The error, while the run has to wait for a process that has the version.
+    async fn wait_for_version(&self, run: &RunId, since: Option<u64>, error: Error) -> Result<Error> {
+        let wait = u64::try_from(self.env.options.version_wait.as_millis()).unwrap_or(u64::MAX);
+        let waited = since.map_or(0, |since| self.env.now().saturating_sub(since));
+        if error.code() == WORKFLOW_CHANGED && waited >= wait {
+            return Ok(error);
+        }
+        self.summaries.note_stuck(run, &error).await?;
+        Err(error)
+    }
+
+    /// Gives a lease back of a run that cannot be driven here. One that should be driven is found by other processes.
+    async fn give_back(&self, lease: &Lease, waits: bool) -> Result<()> {
+        if waits {
+            self.env.store.release(lease).await?;
+        } else {
+            self.env.store.renew(lease, LEFT).await?;
+        }
+        Ok(())
+    }
+
+    /// How a run ends that cannot be driven on, or should not be; nothing if it can.
+    ///
+    /// # Errors
+    /// When the run has to wait for a process that has its workflow.
+    async fn end_of(
+        &self,
+        run: &RunId,
+        fold: &Fold,
+        stored: Option<&StoredSummary>,
+    ) -> Result<Option<Event>> {
+        if fold.ended {
+            return Ok(None);
+        }
+        let visited = fold.workflows().into_iter().map(|id| id.split_once('@').unwrap_or((id, "")));
+        let first = fold.spec.iter().map(|spec| (&*spec.workflow, &*spec.version));
+        let missing =
+            first.chain(visited).find_map(|(id, version)| self.workflows.version(id, version).err());
+        let full = self.journals.check_room(fold).err();
+        let lost = !fold.handed_over && fold.takeovers >= self.env.options.max_takeovers;
+        let abandoned = lost.then(|| abandoned(fold.takeovers));
+        let Some(error) = full.or(missing).or(abandoned) else { return Ok(None) };
+        // A stop needs no workflow and no room.
+        if let Some(stop) = self.env.store.get(&keys::stop(run)).await? {
+            let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
+            return Ok(Some(stop_event(Some(reason).filter(|reason| !reason.is_empty()))));
+        }
+        if error.kind() != ErrorKind::UnknownWorkflow {
+            return Ok(Some(Event::RunFailed(error.info())));
+        }
+        let since = stored.and_then(|stored| stored.summary.stuck_since);
+        let error = self.wait_for_version(run, since, error).await?;
+        Ok(Some(Event::RunFailed(error.info())))
+    }
+
+    /// Leaves an unreadable run for an operator, unless a stop was requested.
+    async fn resume_unreadable(
+        self: &Arc<Self>,
+        run: &RunId,
+        lease: Lease,
+        stored: Option<StoredSummary>,
+        error: Error,
+    ) -> Result<bool> {
+        let stop = self.env.store.get(&keys::stop(run)).await?;
+        let version = stored.as_ref().map_or(0, |stored| stored.version);
+        let summary = stored.map(|stored| stored.summary);
+        let Some(stop) = stop else {
+            let waits = summary.is_some_and(|summary| summary.status == RunStatus::Waiting);
+            self.give_back(&lease, waits).await?;
+            self.summaries.note_stuck(run, &error).await?;
+            return Err(error);
+        };
+        let spec = RunSpec {
+            agent: self.env.agent.clone(),
+            session: summary.as_ref().and_then(|summary| summary.session.clone()),
+            owner: summary.as_ref().and_then(|summary| summary.owner.clone()),
+            created: summary.as_ref().map_or(0, |summary| summary.created),
+            workflow: summary.as_ref().map(|summary| summary.workflow.clone()).unwrap_or_default(),
+            version: summary.map(|summary| summary.version).unwrap_or_default(),
+            ..RunSpec::default()
+        };
+        let journal = self.journals.writer(lease, Fold::default());
+        let shared = ActiveRun::new(run.clone(), self.services.clone(), spec.into(), journal);
+        shared.summary.set_version(version);
+        let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
+        shared.journal.open_reserve();
+        match shared.append(stop_event(Some(reason).filter(|reason| !reason.is_empty()))) {
+            Ok(told) => drop(told.await?),
+            Err(error) if error.kind() == ErrorKind::TooLarge => {
+                return self.end_without_event(&shared, &error).await.map(|()| false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.ended(&shared).await.map(|()| false)
+    }
+
+    async fn take_over(
+        self: &Arc<Self>,
+        seat: DriverSeat,
+        spec: Arc<RunSpec>,
+        lease: Lease,
+        fold: Fold,
+        version: u64,
+        end: Option<Event>,
+    ) -> Result<bool> {
+        let open = fold.open_attempts.clone();
+        let journal = self.journals.writer(lease, fold);
+        let shared = Arc::new(ActiveRun::new(seat.run.clone(), self.services.clone(), spec, journal));
+        shared.summary.set_version(version);
+        let ends = end.is_some();
+        match write_takeover(self, &shared, open, end).await {
+            Ok(()) if ends => {
+                self.log_end(&shared, Instant::now());
+                return self.ended(&shared).await.map(|()| false);
+            }
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::TooLarge => {
+                return self.end_without_event(&shared, &error).await.map(|()| false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.summaries.note_running(&shared).await?;
+        let workflow = self.workflows.version(&shared.spec.workflow, &shared.spec.version)?;
+        let walk = Walk::new(workflow, shared.spec.input.clone(), &shared.spec.data);
+        let recorded = shared.fold().walk.clone();
+        self.spawn(seat, shared, walk, recorded, true);
+        Ok(true)
+    }
+}
+
+/// A run that was taken over too often without progress.
+fn abandoned(takeovers: u32) -> Error {
+    let message = format!(
+        "the run was given up: it was taken over {takeovers} times, and each time its process died or lost the store \
+         before it got any further"
+    );
+    Error::new(ErrorKind::Limit, message).with_code("run.abandoned")
+}
+
+/// Writes that the run has a new driver, retracts what the last one had under way, and tells the end if there is one. All
+/// of it may use the reserve: the last driver may have died when the journal was full.
+async fn write_takeover(
+    runs: &Runs,
+    shared: &ActiveRun,
+    open: Vec<OpenAttempt>,
+    end: Option<Event>,
+) -> Result<()> {
+    shared.journal.open_reserve();
+    let mut last = shared.journal.effect(Effect::TakenOver)?;
+    if shared.journal.with_state(|state| state.messages().is_empty()) {
+        last = begin_message(shared)?;
+    }
+    for attempt in open {
+        for stream in attempt.streams {
+            let event = Event::StructuredInvalidated(StructuredInvalidated { stream, ..Default::default() });
+            drop(shared.journal.fact(&attempt.origin, event)?);
+        }
+        let reason = Some(coded("attempt.abandoned", "the process that asked the model died"));
+        let event = Event::AttemptRetracted(AttemptRetracted {
+            attempt: attempt.attempt,
+            reason,
+            ..Default::default()
+        });
+        last = shared.journal.fact(&attempt.origin, event)?;
+    }
+    last.await?;
+    match end {
+        Some(end) => finish(runs, shared, end).await?.await.map(drop).map_err(Error::from),
+        None => {
+            shared.journal.close_reserve();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Runs that are not there.
+
+use std::error::Error as _;
+
+use headwater_protocol::RunId;
+
+use crate::{Error, error::ErrorKind};
+
+/// A journal that is not there is a run that is not there.
+pub(super) fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
+    match error.kind() {
+        headwater_store::ErrorKind::Unknown => unknown_run(run),
+        _ => error.into(),
+    }
+}
+
+/// The same for an error of the runtime that a store caused.
+pub(super) fn fold_error(run: &RunId, error: Error) -> Error {
+    let cause = error.source().and_then(|source| source.downcast_ref::<headwater_store::Error>());
+    match cause.map(headwater_store::Error::kind) {
+        Some(headwater_store::ErrorKind::Unknown) => unknown_run(run),
+        _ => error,
+    }
+}
+
+pub(crate) fn unknown_run(run: &RunId) -> Error {
+    Error::new(ErrorKind::UnknownRun, format!("there is no run {run}: it never was, or is no longer kept"))
+}

@@ -1,0 +1,122 @@
+//! Beginning a turn: the head that names it, the journal of its run, and the run.
+
+use std::sync::Arc;
+
+use headwater_protocol::RunId;
+use headwater_store::{Expect, WriteOp, together};
+
+use super::{
+    Sessions,
+    end_turn::LocalTurn,
+    head::{ActiveTurn, Head, TurnWork, VersionedHead},
+    turn_message::TurnMessage,
+};
+use crate::{Result, error::ErrorKind, journal::RunSpec, run::DriverSeat};
+
+/// What came of writing a head with a new turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnBegin {
+    /// Another head was there, and nothing was written.
+    Conflict,
+    /// It is durable, and begins as soon as it can.
+    Written,
+    /// Its run has begun.
+    Begun,
+}
+
+impl Sessions {
+    /// What came of beginning the turn of a head.
+    pub(super) async fn check_begun(&self, begun: Result<()>, head: Head, version: u64) -> Result<()> {
+        match begun {
+            // Another process begins it.
+            Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(()),
+            // A turn that can never begin must not keep the session from others.
+            Err(error) if error.kind() != ErrorKind::Store => {
+                self.heads.swap(Head { active: None, ..head }, version).await?;
+                Err(match error.kind() {
+                    ErrorKind::TooLarge => error.with_code("session.too-large"),
+                    _ => error,
+                })
+            }
+            begun => begun,
+        }
+    }
+
+    /// Writes a head with a turn that is to begin now, and begins it: with [`Expect::Absent`] if there is no session of that
+    /// name, else if it has that version. The changes of `first` are made before it.
+    ///
+    /// The journal of the run is made at the same time. Should the head not be written, or this process die in between, an
+    /// empty journal is left, which means nothing.
+    pub(super) async fn begin_turn(
+        self: &Arc<Self>,
+        first: Vec<WriteOp>,
+        mut head: Head,
+        expect: Expect,
+    ) -> Result<TurnBegin> {
+        head.updated = self.env.now();
+        let write = async {
+            match expect {
+                Expect::Version(version) => self.heads.put_after(first, &head, version).await,
+                _ => self.heads.create_after(first, &head).await,
+            }
+        };
+        let Some((seat, run, spec)) = self.prepare_turn(&head).await? else {
+            if write.await?.is_none() {
+                return Ok(TurnBegin::Conflict);
+            }
+            self.reconcile(&head.key()).await?;
+            return Ok(TurnBegin::Written);
+        };
+        let made = self.runs.journals.create(&run);
+        let (written, made) = together(&*self.env.store, futures_util::future::join(write, made)).await;
+        let (version, lease) = match (written, made) {
+            (Ok(Some(version)), Ok(lease)) => (version, lease),
+            (Ok(Some(version)), Err(error)) => {
+                drop(seat);
+                return self.check_begun(Err(error), head, version).await.map(|()| TurnBegin::Written);
+            }
+            (written, made) => {
+                if let Ok(lease) = made {
+                    self.runs.journals.discard(&lease).await;
+                }
+                return written.map(|_| TurnBegin::Conflict);
+            }
+        };
+        let turn =
+            LocalTurn { sessions: self.clone(), loaded: VersionedHead { head: head.clone(), version } };
+        match self.runs.begin_in(seat, lease, spec, Some(Arc::new(turn))).await {
+            Ok(()) => Ok(TurnBegin::Begun),
+            failed => self.check_begun(failed, head, version).await.map(|()| TurnBegin::Written),
+        }
+    }
+
+    /// What begins the turn of a head that is about to be written; none where something else has to be done first, or
+    /// another process has to do it.
+    async fn prepare_turn(&self, head: &Head) -> Result<Option<(DriverSeat, RunId, RunSpec)>> {
+        let Some(ActiveTurn { run, doing: TurnWork::Message(said), .. }) = &head.active else {
+            return Ok(None);
+        };
+        // To sum up takes a model, and the message must not wait for that to be durable.
+        if !head.chores.is_empty() || !head.queue.is_empty() || self.options.summarise.is_some() {
+            return Ok(None);
+        }
+        let Ok(Some(seat)) = self.runs.registry.seat(run) else { return Ok(None) };
+        Ok(Some((seat, run.clone(), self.run_of_turn(head, said).await?)))
+    }
+
+    /// What the run of a turn begins with.
+    pub(super) async fn run_of_turn(&self, head: &Head, said: &TurnMessage) -> Result<RunSpec> {
+        let workflow = self.runs.workflows.choose(said.workflow.as_deref())?;
+        Ok(RunSpec {
+            agent: self.env.agent.clone(),
+            workflow: workflow.id().to_owned(),
+            version: workflow.version().to_owned(),
+            messages: self.budget.prior_messages(head).await?,
+            created: self.env.now(),
+            owner: head.owner.clone(),
+            session: Some(head.id.clone()),
+            invalidated: head.invalidated.clone(),
+            ..said.spec.clone()
+        })
+    }
+}

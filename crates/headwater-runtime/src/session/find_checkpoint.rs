@@ -1,0 +1,81 @@
+//! Finds the checkpoint of a turn by what a page knows of it: a message.
+
+use headwater_protocol::{CheckpointId, RunId};
+
+use super::{Checkpoint, Session, StoredInput, checkpoint::unknown};
+use crate::Result;
+
+/// Which checkpoint of a run is meant. A run that waited for answers has several: one for its message, and one for each
+/// answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnOfRun {
+    /// That of the message: to edit it, or to answer it again.
+    First,
+    /// The newest: to go back to, or to branch off from.
+    Last,
+}
+
+/// How many turns back the checkpoints of a run are looked for.
+const TURNS_BACK: usize = 200;
+
+impl Session {
+    /// The checkpoints of a run among the last turns on the way to where the session stands, newest first.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn checkpoints_of(&self, run: &RunId) -> Result<Vec<Checkpoint>> {
+        let head = self.load().await?.head;
+        let mut found: Vec<Checkpoint> = Vec::new();
+        let mut next = head.checkpoint;
+        for _ in 0..TURNS_BACK {
+            let Some(id) = next else { break };
+            let node = self.sessions.tree.node(&id).await?;
+            let is_of_run = node.checkpoint.run == *run;
+            // The turns of a run follow each other.
+            if node.turn() <= head.retired || (!found.is_empty() && !is_of_run) {
+                break;
+            }
+            next = node.checkpoint.parent.clone();
+            found.extend(Some(node.checkpoint).filter(|_| is_of_run));
+        }
+        Ok(found)
+    }
+
+    /// The checkpoint that a name stands for, on the way to where the session stands: the id of a checkpoint, the id of a
+    /// message of its turn, or `latest`.
+    ///
+    /// A message of a person is found by its own id, also after its turn was regenerated; an answer by its run, which its
+    /// id ends with. The id of a checkpoint is not looked up: it may be that of a variant.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint) when no kept turn has it, and as [`Session::info`].
+    pub async fn find_checkpoint(&self, name: &str, turn: TurnOfRun) -> Result<CheckpointId> {
+        if name.starts_with("cp_") {
+            return Ok(name.into());
+        }
+        let head = self.load().await?.head;
+        let mut next = head.checkpoint;
+        // The newest checkpoint of the run that is looked at, and the oldest so far.
+        let mut newest: Option<(RunId, CheckpointId)> = None;
+        let mut oldest = None;
+        let mut found = false;
+        while let Some(id) = next {
+            let node = self.sessions.tree.node(&id).await?;
+            let run = &node.checkpoint.run;
+            if newest.as_ref().is_none_or(|(held, _)| held != run) {
+                if found || node.turn() <= head.retired {
+                    break;
+                }
+                newest = Some((run.clone(), id.clone()));
+            }
+            let is_message =
+                matches!(&node.input, StoredInput::Message(said) if said.message.id.as_str() == name);
+            found |= name == "latest" || is_message || name.ends_with(run.as_str());
+            oldest = Some(id);
+            next = node.checkpoint.parent;
+        }
+        let newest = newest.map(|(_, id)| id);
+        let checkpoint = if turn == TurnOfRun::First { oldest } else { newest };
+        checkpoint.filter(|_| found).ok_or_else(|| unknown(&name.into()))
+    }
+}

@@ -1,0 +1,134 @@
+//! Retention: checkpoints that are too old are merged, so that what was said in them is kept, and no more.
+//!
+//! It is done in steps a while apart. First the head says that they cannot be gone back to, then they are merged into the
+//! last of them, and when no reader can need them any more they are removed.
+
+use std::collections::{HashMap, HashSet};
+
+use headwater_protocol::CheckpointId;
+
+use super::{
+    checkpoint::{MergedTurns, Node},
+    garbage::Garbage,
+    head::Head,
+};
+use crate::Result;
+
+/// How large a node may be that others are merged into.
+const MERGED: usize = 64 << 10;
+
+impl Garbage {
+    /// Whether a turn that ends now makes others too old. It is looked at every few turns, so that the work for each stays
+    /// the same.
+    pub(super) fn has_retired(&self, head: &Head) -> bool {
+        let some = self.options.keep_checkpoints.is_some() || self.options.keep_for.is_some();
+        some && head.turn.is_multiple_of(8)
+    }
+
+    /// Says of each session which turns cannot be gone back to any more. Gives whether there are new ones.
+    pub(super) async fn retire_old(
+        &self,
+        heads: &[(Head, u64)],
+        known: &HashMap<&CheckpointId, &Node>,
+    ) -> Result<bool> {
+        let mut any = false;
+        for (head, version) in heads.iter().filter(|(head, _)| !head.deleted) {
+            let retired = self.too_old(head, known);
+            if retired > head.retired {
+                any |= self.heads.retire(head.clone(), *version, retired).await?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// The newest turn of a session that is too old to be gone back to. That at which it stands never is.
+    fn too_old(&self, head: &Head, known: &HashMap<&CheckpointId, &Node>) -> u64 {
+        let keep = self.options.keep_checkpoints.map_or(u64::MAX, |keep| keep as u64);
+        let by_count = head.turn.saturating_sub(keep);
+        let oldest = self
+            .options
+            .keep_for
+            .map(|time| self.env.now().saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        let mut next = head.checkpoint.as_ref();
+        let mut by_age = 0;
+        while let (Some(oldest), Some(node)) = (oldest, next.and_then(|id| known.get(id))) {
+            if node.checkpoint.created_at < oldest {
+                by_age = node.turn();
+                break;
+            }
+            next = node.checkpoint.parent.as_ref();
+        }
+        by_count.max(by_age).min(head.turn.saturating_sub(1))
+    }
+
+    /// Merges nodes that are too old to go back to, each into the one after it. Returns whether there were any.
+    pub(super) async fn merge_old(
+        &self,
+        nodes: &[(&Node, u64)],
+        kept: &HashSet<CheckpointId>,
+    ) -> Result<bool> {
+        let mut children: HashMap<&CheckpointId, usize> = HashMap::new();
+        for parent in nodes.iter().filter_map(|(node, _)| node.checkpoint.parent.as_ref()) {
+            *children.entry(parent).or_default() += 1;
+        }
+        let mut old: Vec<_> = nodes.iter().filter(|(node, _)| !kept.contains(node.id())).collect();
+        old.sort_by_key(|(node, _)| node.turn());
+        // Each by its last node, with what it would take.
+        let mut rows: HashMap<&CheckpointId, (Vec<&Node>, u64, usize)> = HashMap::new();
+        for (node, version) in old {
+            let size = serde_json::to_vec(node).map_or(usize::MAX, |bytes| bytes.len());
+            let parent = node.checkpoint.parent.as_ref().filter(|parent| children.get(parent) == Some(&1));
+            let before = parent.and_then(|parent| rows.remove(parent));
+            let row = match before {
+                Some((mut row, _, sum)) if sum.saturating_add(size) <= MERGED => {
+                    row.push(node);
+                    (row, *version, sum + size)
+                }
+                Some(full) => {
+                    if let Some(last) = full.0.last() {
+                        rows.insert(last.id(), full);
+                    }
+                    (vec![*node], *version, size)
+                }
+                None => (vec![*node], *version, size),
+            };
+            rows.insert(node.id(), row);
+        }
+        let mut any = false;
+        for (row, version, _) in rows.into_values() {
+            if let Some(merged) = merged(&row) {
+                self.tree.replace_node(&merged, version).await?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+}
+
+/// Nodes that follow each other as one; none where there is but one.
+fn merged(row: &[&Node]) -> Option<Node> {
+    let [first, .., last] = row else { return None };
+    let mut merged = (*last).clone();
+    merged.checkpoint.parent.clone_from(&first.checkpoint.parent);
+    merged.touched.clear();
+    merged.messages.clear();
+    merged.structured.clear();
+    merged.state.clear();
+    let mut base =
+        MergedTurns { first: first.first_turn(), begins: first.begins(), clears: false, merged: Vec::new() };
+    for node in row {
+        merged.messages.extend(node.messages.iter().cloned());
+        merged.structured.extend(node.structured.clone());
+        if node.clears() {
+            base.clears = true;
+            merged.state.clear();
+        }
+        merged.state.extend(node.state.clone());
+        base.merged.extend(node.merged().cloned());
+        if node.id() != last.id() {
+            base.merged.push((node.id().clone(), node.checkpoint.run.clone()));
+        }
+    }
+    merged.base = Some(base);
+    Some(merged)
+}

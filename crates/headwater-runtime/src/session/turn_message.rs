@@ -1,0 +1,28 @@
+//! What a turn is given: a message of a person, or answers.
+
+use headwater_protocol::Message;
+use serde::{Deserialize, Serialize};
+
+use crate::{AnswerValue, journal::RunSpec};
+
+/// What a person wrote, and all that the run needs beside it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TurnMessage {
+    pub(crate) message: Message,
+    /// Whatever is sent with one of these, right after it, is this turn again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) keys: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) workflow: Option<String>,
+    pub(crate) spec: RunSpec,
+}
+
+/// An answer, by the key of the hook that asked, which is the same in a copy of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GivenAnswer {
+    pub(crate) key: String,
+    pub(crate) answer: AnswerValue,
+}

@@ -1,0 +1,163 @@
+//! How far the run of a turn is: what its records add up to, beside what they added up to when the turn began. The process that
+//! drove the run has that in memory; any other reads it from the newest snapshot on, so that the turn of a process that died can
+//! be ended.
+
+use std::collections::BTreeMap;
+
+use headwater_protocol::{RequestId, RunId, RunState, RunStatus, StructuredUpdate};
+use serde_json::{Map, Value};
+
+use super::{
+    Sessions,
+    checkpoint::{CheckpointStatus, MessageChange},
+    head::{TurnWork, WaitingRun},
+    turn_message::GivenAnswer,
+};
+use crate::{
+    Result,
+    journal::{AnswerValue, Fold},
+    node::ActiveRun,
+};
+
+/// How far the run of a turn is.
+#[derive(Debug, Default)]
+pub(crate) struct TurnProgress {
+    /// The records so far.
+    pub(crate) last: u64,
+    /// The newest snapshot among them; 0 without one.
+    snapshot: u64,
+    pub(crate) begun: bool,
+    /// The end, or the wait, of the run.
+    pub(crate) status: Option<CheckpointStatus>,
+    /// When the last record was written.
+    pub(crate) time: u64,
+    /// The answers of the turn.
+    pub(crate) answers: Vec<(RequestId, GivenAnswer)>,
+    /// The questions that have no answer yet.
+    pub(crate) open: Vec<RequestId>,
+    pub(crate) workflow: String,
+    pub(crate) position: Vec<String>,
+    /// A copy that its process did not come to complete.
+    pub(crate) half: bool,
+    /// A copy that has had no driver yet.
+    pub(crate) untouched: bool,
+    before: (RunState, Map<String, Value>),
+    after: (RunState, Map<String, Value>),
+}
+
+impl Sessions {
+    /// How far the run of a turn is. `driven` is the run if this process has just driven it to its end or to a wait.
+    pub(super) async fn progress(
+        &self,
+        run: &RunId,
+        doing: &TurnWork,
+        driven: Option<&ActiveRun>,
+    ) -> Result<TurnProgress> {
+        if let Some(driven) = driven.filter(|driven| driven.id == *run) {
+            let copied_before = driven.fold().copied_before;
+            let before = self.fold_before(run, doing, copied_before).await?;
+            return Ok(TurnProgress::new(before, &driven.fold(), self.env.now()));
+        }
+        let after = match self.runs.fold(run).await {
+            Err(error) if error.code() == "store.unknown" => return Ok(TurnProgress::default()),
+            fold => fold?,
+        };
+        let before = self.fold_before(run, doing, after.copied_before).await?;
+        Ok(TurnProgress::new(before, &after, after.last_time))
+    }
+
+    /// What the run of a turn added up to when the turn began: nothing, unless it had waited.
+    async fn fold_before(&self, run: &RunId, doing: &TurnWork, copied_before: u64) -> Result<Fold> {
+        let (snapshot, last) = match doing {
+            TurnWork::Message(_) => return Ok(Fold::default()),
+            TurnWork::Answer { from, snapshot, .. } => (*snapshot, *from),
+            TurnWork::Copy { .. } => (0, copied_before),
+        };
+        self.runs.journals.fold_up_to(run, snapshot, last).await
+    }
+}
+
+impl TurnProgress {
+    /// How far a run is that began the turn with one fold and has the other now.
+    pub(super) fn new(before: Fold, after: &Fold, time: u64) -> Self {
+        let keys: BTreeMap<&RequestId, &String> =
+            after.asked.iter().map(|(key, wait)| (&wait.request, key)).collect();
+        let in_turn = after.answered.iter().filter(|request| !before.answers.contains_key(*request));
+        let answers = in_turn.filter_map(|request| {
+            let (key, answer) = ((*keys.get(request)?).clone(), after.answers.get(request)?.clone());
+            Some((request.clone(), GivenAnswer { key, answer }))
+        });
+        let mut open: Vec<_> = after.open_waits().map(|wait| wait.request.clone()).collect();
+        open.sort();
+        Self {
+            last: after.last,
+            snapshot: after.snapshot,
+            begun: after.spec.is_some(),
+            status: status(after),
+            time,
+            answers: answers.collect(),
+            open,
+            workflow: after.workflow.clone(),
+            position: after.position.iter().map(ToString::to_string).collect(),
+            half: after.last < after.copied,
+            untouched: after.copied > 0 && after.last == after.copied,
+            before: (before.state, before.workflow_state),
+            after: (after.state.clone(), after.workflow_state.clone()),
+        }
+    }
+
+    /// Whether the journal has these answers.
+    pub(crate) fn has(&self, answers: &[(RequestId, AnswerValue)]) -> bool {
+        answers.iter().all(|(request, _)| self.answers.iter().any(|(given, _)| given == request))
+    }
+
+    /// The run, where it waits.
+    pub(crate) fn live(&self, run: &RunId) -> Option<WaitingRun> {
+        (self.status == Some(CheckpointStatus::Waiting)).then(|| WaitingRun {
+            run: run.clone(),
+            seq: self.last,
+            snapshot: self.snapshot,
+            requests: self.open.clone(),
+        })
+    }
+
+    /// The messages that the turn added or changed.
+    pub(crate) fn changes(&self) -> Vec<MessageChange> {
+        MessageChange::between(&self.before.0, &self.after.0)
+    }
+
+    /// The structured streams that the turn touched: those that are gone have no updates.
+    pub(crate) fn structured(&self) -> BTreeMap<String, Vec<StructuredUpdate>> {
+        let mut touched = BTreeMap::new();
+        let (before, after) = (&self.before.0, &self.after.0);
+        for state in after.structured().iter() {
+            if before.structured().get(state.stream()) != Some(state) {
+                touched.insert(state.stream().to_owned(), state.updates());
+            }
+        }
+        for state in before.structured().iter() {
+            if after.structured().get(state.stream()).is_none() {
+                touched.insert(state.stream().to_owned(), Vec::new());
+            }
+        }
+        touched
+    }
+
+    /// The workflow state that the turn wrote.
+    pub(crate) fn state(&self) -> Map<String, Value> {
+        let mut written = self.after.1.clone();
+        written.retain(|key, value| self.before.1.get(key) != Some(value));
+        written
+    }
+}
+
+/// How a run has ended, or that it waits; `None` while it is driven.
+fn status(fold: &Fold) -> Option<CheckpointStatus> {
+    match fold.state.run().status {
+        RunStatus::Finished => Some(CheckpointStatus::Finished),
+        RunStatus::Failed => Some(CheckpointStatus::Failed),
+        RunStatus::Cancelled => Some(CheckpointStatus::Cancelled),
+        RunStatus::Waiting if fold.waits() => Some(CheckpointStatus::Waiting),
+        _ => None,
+    }
+}

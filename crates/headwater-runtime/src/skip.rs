@@ -1,0 +1,97 @@
+//! What recovery leaves alone because it cannot be read or driven, so that everything else is looked after.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{Error, telemetry};
+
+/// How long something that failed is left alone: trying costs reading it.
+const PAUSE: Duration = Duration::from_secs(60);
+/// How long after a failure of the whole store, which says nothing about the entry itself.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// How many of them are remembered. Beyond that they are tried and reported again.
+const MOST: usize = 10_000;
+
+/// The runs, sessions and questions that could not be read or driven. Each is left alone for a while and logged once for
+/// each reason.
+#[derive(Debug)]
+pub(crate) struct SkipList {
+    agent: String,
+    /// By name: why, and until when it is left alone.
+    entries: Mutex<HashMap<String, (String, Instant)>>,
+}
+
+impl SkipList {
+    pub(crate) fn new(agent: String) -> Self {
+        Self { agent, entries: Mutex::default() }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<String, (String, Instant)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why something is left alone for now.
+    pub(crate) fn reason(&self, what: &str, name: &str) -> Option<String> {
+        let entries = self.entries();
+        let (why, until) = entries.get(&format!("{what} {name}"))?;
+        (*until > Instant::now()).then(|| why.clone())
+    }
+
+    /// How many things are left alone for now, at most.
+    pub(crate) fn len(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// Leaves something alone for a while, and logs why: once for each reason.
+    pub(crate) fn skip(&self, what: &str, name: &str, error: &Error) {
+        if self.is_news(format!("{what} {name}"), error) {
+            telemetry::skipped(&self.agent, name, error, &format!("recovery skips a {what}"));
+        }
+    }
+
+    /// Logs why an entry is left out of a list: once for each reason, not on every request for the list.
+    pub(crate) fn unlisted(&self, what: &str, name: &str, error: &Error) {
+        if self.is_news(format!("listed {what} {name}"), error) {
+            telemetry::skipped(&self.agent, name, error, &format!("a {what} cannot be listed"));
+        }
+    }
+
+    /// Remembers why something failed. Returns whether the reason is new.
+    fn is_news(&self, what: String, error: &Error) -> bool {
+        let why = error.to_string();
+        let mut entries = self.entries();
+        if entries.len() >= MOST {
+            entries.clear();
+        }
+        let before = entries.insert(what, (why.clone(), Instant::now() + pause(error)));
+        before.is_none_or(|(before, _)| before != why)
+    }
+}
+
+fn pause(error: &Error) -> Duration {
+    match error.code() {
+        "store.stopped" | "store.no-space" | "store.busy" => STORE_PAUSE,
+        _ => PAUSE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_store::{Error as StoreError, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn run_is_tried_again_soon_after_the_store_has_recovered() {
+        let failed = |kind| pause(&Error::from(StoreError::new(kind, "it failed")));
+        for kind in [ErrorKind::Stopped, ErrorKind::NoSpace, ErrorKind::Busy] {
+            assert_eq!(failed(kind.clone()), STORE_PAUSE, "{kind:?}");
+        }
+        assert_eq!(failed(ErrorKind::Corrupt), PAUSE);
+    }
+}

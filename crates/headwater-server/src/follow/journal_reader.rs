@@ -1,0 +1,184 @@
+//! One reader of a run. It encodes for itself until it has caught up, then shares the stream with others.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use headwater_runtime::Run;
+use headwater_store::{Cursor, JournalId, Place};
+
+use super::{
+    ReadFrom, StreamEnd,
+    pacing::WritePacing,
+    shared_stream::{EncodedBatch, ReadResult, SharedStream, SharedStreams},
+    stream_encoder::StreamEncoder,
+};
+use crate::ApiError;
+
+/// One reader of a run.
+#[derive(Debug)]
+pub(crate) struct JournalReader {
+    run: Run,
+    journal: JournalId,
+    source: ReaderMode,
+    /// It was given something since it last waited.
+    given: bool,
+    pace: Arc<WritePacing>,
+}
+
+#[derive(Debug)]
+enum ReaderMode {
+    Alone(Box<UnsharedStream>),
+    Shared {
+        shared: Arc<SharedStream>,
+        /// The number of the next batch.
+        next: u64,
+        /// The last record that was read, and its epoch; 0 if it is not known.
+        after: u64,
+        epoch: u64,
+    },
+    Over,
+}
+
+/// A stream with one reader.
+#[derive(Debug)]
+struct UnsharedStream {
+    pen: StreamEncoder,
+    ending: StreamEnd,
+    fresh: bool,
+    over: bool,
+    /// The shared streams to join.
+    others: Option<(SharedStreams, String)>,
+}
+
+impl JournalReader {
+    /// A reader that encodes for itself, and joins a shared stream once it has caught up.
+    pub(super) fn alone(
+        run: Run,
+        pen: StreamEncoder,
+        ending: StreamEnd,
+        others: Option<(SharedStreams, String)>,
+        pace: Arc<WritePacing>,
+    ) -> Self {
+        let alone = UnsharedStream { pen, ending, fresh: true, over: false, others };
+        Self::of(run, ReaderMode::Alone(Box::new(alone)), pace)
+    }
+
+    /// A reader that begins where others began.
+    pub(super) fn with_others(
+        run: Run,
+        shared: Arc<SharedStream>,
+        after: u64,
+        pace: Arc<WritePacing>,
+    ) -> Self {
+        Self::of(run, ReaderMode::Shared { shared, next: 0, after, epoch: 0 }, pace)
+    }
+
+    fn of(run: Run, source: ReaderMode, pace: Arc<WritePacing>) -> Self {
+        Self { journal: run.id().as_str().into(), run, source, given: false, pace }
+    }
+
+    /// The next bytes, as soon as there are any; `None` at the end. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let mut failed = None;
+        loop {
+            let given = match &mut self.source {
+                ReaderMode::Alone(alone) => Box::pin(alone.next(&self.run)).await?,
+                ReaderMode::Shared { shared, next, after, epoch } => {
+                    let given = shared.next(&self.run, *next).await?;
+                    if let ReadResult::Batch(batch) = &given {
+                        (*next, *after, *epoch) = (*next + 1, batch.after, batch.epoch);
+                    }
+                    given
+                }
+                ReaderMode::Over => return Ok(None),
+            };
+            match given {
+                ReadResult::Batch(batch) if batch.bytes.is_empty() => {}
+                ReadResult::Batch(batch) => {
+                    self.given = true;
+                    return Ok(Some(batch.bytes));
+                }
+                ReadResult::Nothing(after) => {
+                    if let Some(error) = failed {
+                        return Err(error);
+                    }
+                    self.join();
+                    if std::mem::take(&mut self.given) {
+                        self.pace.pause().await;
+                    }
+                    // The record may have been lost in a takeover: the next read reports that.
+                    let waited = self.run.store().wait(&self.journal, after).await;
+                    failed = waited.err().map(ApiError::from);
+                }
+                // In a box: it is rare, and would make every reader larger.
+                ReadResult::Behind => Box::pin(self.fall_behind()).await?,
+                ReadResult::Over => return Ok(None),
+            }
+        }
+    }
+
+    /// Joins a shared stream at the same position.
+    fn join(&mut self) {
+        let ReaderMode::Alone(alone) = &mut self.source else { return };
+        let Some((known, key)) = alone.others.take() else { return };
+        if let ReaderMode::Alone(alone) = std::mem::replace(&mut self.source, ReaderMode::Over) {
+            let UnsharedStream { pen, ending, .. } = *alone;
+            let (after, epoch) = (pen.after, pen.epoch);
+            let (shared, next) = known.join(&key, pen, ending);
+            self.source = ReaderMode::Shared { shared, next, after, epoch };
+        }
+    }
+
+    /// Fell behind the shared buffer: encodes for itself from here on.
+    async fn fall_behind(&mut self) -> Result<(), ApiError> {
+        if let ReaderMode::Shared { shared, after, epoch, .. } = &self.source {
+            let from = match shared.since {
+                0 => from_record(&self.run, &self.journal, *epoch, *after).await?,
+                since => ReadFrom::Response(since),
+            };
+            let mut pen = StreamEncoder::new(&self.run, shared.view.clone(), &from).await?;
+            if !matches!(from, ReadFrom::Lost(_)) {
+                pen.pass(&self.run, *after).await?;
+            }
+            let alone =
+                UnsharedStream { pen, ending: shared.ending, fresh: false, over: false, others: None };
+            self.source = ReaderMode::Alone(Box::new(alone));
+        }
+        Ok(())
+    }
+}
+
+/// The position after a record of an epoch. The record is lost if its driver was fenced out before it was written.
+async fn from_record(run: &Run, journal: &JournalId, epoch: u64, seq: u64) -> Result<ReadFrom, ApiError> {
+    let read = ReadFrom::After { seq, frame: 0 };
+    let Some(info) = run.store().info(journal).await? else { return Ok(read) };
+    let cursor = Cursor { journal: journal.clone(), epoch, seq, frame: 0, count: 0 };
+    Ok(match cursor.place(journal, &info) {
+        Ok(Place::Moved(kept)) => ReadFrom::Lost(kept),
+        _ => read,
+    })
+}
+
+impl UnsharedStream {
+    async fn next(&mut self, run: &Run) -> Result<ReadResult, ApiError> {
+        if self.over {
+            return Ok(ReadResult::Over);
+        }
+        let pen = &mut self.pen;
+        let Some(page) = pen.next_page(run).await? else {
+            return Ok(ReadResult::Batch(EncodedBatch {
+                bytes: pen.take(),
+                after: pen.after,
+                epoch: pen.epoch,
+            }));
+        };
+        if page.records.is_empty() && !self.fresh && !page.tail.closed {
+            return Ok(ReadResult::Nothing(pen.after.min(page.tail.last)));
+        }
+        // If this is dropped while it waits, it is done again.
+        self.fresh = true;
+        self.over = pen.write_page(run, &page, self.ending).await?;
+        self.fresh = false;
+        Ok(ReadResult::Batch(EncodedBatch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }))
+    }
+}

@@ -1,0 +1,135 @@
+//! `cargo xtask docs`: the pages of `docs/` as a site, and a check of every link in them.
+//!
+//! `docs/SUMMARY.md` is the table of contents. A link to a file or a heading that does not exist is an error.
+
+mod links;
+mod site;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::command::Failure;
+use crate::report::{Counts, SuiteOutcome};
+
+/// Where links that leave the site go.
+const REPOSITORY: &str = "https://github.com/headwater-rs/headwater/blob/main";
+
+/// The table of contents.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// A page, by its path from the root of the repository.
+#[derive(Debug, Clone)]
+struct MarkdownPage {
+    path: PathBuf,
+    text: String,
+}
+
+/// A section of the table of contents.
+#[derive(Debug, PartialEq, Eq)]
+struct SummarySection {
+    name: String,
+    /// Titles and paths from the root of the repository.
+    pages: Vec<(String, PathBuf)>,
+}
+
+/// Writes the site into a folder.
+pub(crate) fn build(root: &Path, out: &Path) -> Result<usize, Failure> {
+    let problems = check(root)?;
+    if !problems.is_empty() {
+        return Err(Failure::new(problems.join("\n")));
+    }
+    site::write(root, out, &summary(root)?)
+}
+
+/// The part of `cargo xtask test`.
+pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
+    let out = root.join("target/site");
+    let written = build(root, &out);
+    Ok(match written {
+        Ok(pages) => SuiteOutcome {
+            counts: Counts::PASSED,
+            notes: vec![format!("{pages} pages")],
+            output: String::new(),
+        },
+        Err(problems) => {
+            SuiteOutcome { counts: Counts::FAILED, notes: Vec::new(), output: problems.to_string() }
+        }
+    })
+}
+
+/// What is wrong with the pages.
+fn check(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "docs/guides", "deploy"] {
+        pages.extend(pages_in(root, folder)?);
+    }
+    Ok(links::check(root, &pages))
+}
+
+/// The Markdown files of a folder, in the order of their names.
+fn pages_in(root: &Path, folder: &str) -> Result<Vec<MarkdownPage>, Failure> {
+    let unreadable = |error| Failure::new(format!("cannot read {folder}: {error}"));
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(root.join(folder)).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        if name.to_string_lossy().ends_with(".md") {
+            pages.push(read(root, &Path::new(folder).join(name))?);
+        }
+    }
+    pages.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(pages)
+}
+
+fn read(root: &Path, path: &Path) -> Result<MarkdownPage, Failure> {
+    let text = fs::read_to_string(root.join(path))
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    Ok(MarkdownPage { path: path.to_owned(), text })
+}
+
+/// The sections of the table of contents. Pages that it does not list come last.
+fn summary(root: &Path) -> Result<Vec<SummarySection>, Failure> {
+    let mut sections = parse_summary(&read(root, Path::new(SUMMARY))?.text);
+    let mut more = SummarySection { name: "More".to_owned(), pages: Vec::new() };
+    for folder in ["docs", "docs/guides"] {
+        for page in pages_in(root, folder)? {
+            let is_listed =
+                sections.iter().flat_map(|section| &section.pages).any(|(_, path)| *path == page.path);
+            if !is_listed && page.path != Path::new(SUMMARY) {
+                let title = page.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("Untitled");
+                more.pages.push((title.to_owned(), page.path));
+            }
+        }
+    }
+    sections.extend((!more.pages.is_empty()).then_some(more));
+    Ok(sections)
+}
+
+fn parse_summary(text: &str) -> Vec<SummarySection> {
+    let mut sections: Vec<SummarySection> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("## ") {
+            sections.push(SummarySection { name: name.to_owned(), pages: Vec::new() });
+        } else if let Some((title, path)) = line.strip_prefix("- [").and_then(|rest| rest.split_once("]("))
+            && let Some(section) = sections.last_mut()
+        {
+            section.pages.push((title.to_owned(), Path::new("docs").join(path.trim_end_matches(')'))));
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_has_sections_with_pages() {
+        let sections =
+            parse_summary("# Documentation\n\n## Learn\n\n- [Tutorial](tutorial.md)\n- [UI](guides/ui.md)\n");
+        let pages = vec![
+            ("Tutorial".to_owned(), PathBuf::from("docs/tutorial.md")),
+            ("UI".to_owned(), PathBuf::from("docs/guides/ui.md")),
+        ];
+        assert_eq!(sections, [SummarySection { name: "Learn".to_owned(), pages }]);
+    }
+}
