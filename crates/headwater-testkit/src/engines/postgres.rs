@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 
 use super::{
     certificates::Certificates,
@@ -238,9 +238,15 @@ impl PostgresServer {
         }
     }
 
-    /// Kills the main process (SIGKILL), which ends all others.
+    /// Kills all its processes (SIGKILL). Without the main process a connection's own would end too, but only once it has
+    /// noticed, and until then it may commit.
     pub fn kill(&mut self) {
+        let connections = self.process.as_ref().map(ServerProcess::children).unwrap_or_default();
         self.process = None;
+        for connection in connections {
+            // It may have ended by itself meanwhile.
+            let _ = kill_process(connection, Signal::KILL);
+        }
     }
 
     /// Restarts the server on the same port and folder; stops it first if it is running.

@@ -92,6 +92,19 @@ impl ServerProcess {
         self.server.id()
     }
 
+    /// The processes that it has begun and that still run, where the system has `/proc`.
+    pub(super) fn children(&self) -> Vec<Pid> {
+        let is_child = |pid: &i32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The name, in brackets, may hold anything; then come the state and the parent.
+            let parent = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+            parent.and_then(|parent| parent.parse().ok()) == Some(self.id())
+        };
+        let names = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        let pids = names.filter_map(|name| name.file_name().to_str()?.parse().ok());
+        pids.filter(is_child).filter_map(Pid::from_raw).collect()
+    }
+
     /// Signals the server to stop and waits until it has exited.
     pub(super) fn stop(mut self, signal: Signal) -> Result<(), String> {
         let id =
