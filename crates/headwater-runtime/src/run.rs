@@ -40,7 +40,7 @@ pub use list::{Owners, RunFilter, RunPage, RunPlace};
 pub use notice::RunNotice;
 pub use recover::RecoveryReport;
 pub use registry::LocalRun;
-pub(crate) use registry::{DriverSeat, RunRegistry};
+pub(crate) use registry::{DriverSeat, RunRegistry, SETTLING};
 pub(crate) use show::show;
 pub use start::Start;
 pub use summary::RunSummary;

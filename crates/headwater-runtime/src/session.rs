@@ -65,7 +65,7 @@ use crate::{
     environment::Environment,
     error::ErrorKind,
     keys::{self, SessionKey},
-    run::Runs,
+    run::{Runs, SETTLING},
 };
 
 /// The sessions of an agent.
@@ -332,13 +332,21 @@ impl Session {
             head.ok_or_else(|| unknown_session(&self.id))
         };
         let loaded = load().await?;
-        let Some(active) =
-            loaded.head.active.as_ref().filter(|active| sessions.runs.registry.is_settling(&active.run))
-        else {
+        let Some(active) = &loaded.head.active else { return Ok(loaded) };
+        // Readers of the run may have seen the end of the turn, and expect to find it here.
+        if sessions.runs.registry.is_settling(&active.run) {
+            sessions.runs.registry.wait_until_settled(&active.run).await;
+            return load().await;
+        }
+        let mut watch = self.watch();
+        if !sessions.is_settling_elsewhere(active).await? {
             return Ok(loaded);
-        };
-        // Its readers have seen the end of the turn, and expect to find it here.
-        sessions.runs.registry.wait_until_settled(&active.run).await;
+        }
+        let current = load().await?;
+        if current.version != loaded.version {
+            return Ok(current);
+        }
+        let _ = tokio::time::timeout(SETTLING, watch.changed()).await;
         load().await
     }
 

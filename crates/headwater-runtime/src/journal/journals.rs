@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::RunId;
-use headwater_store::{JournalId, Lease};
+use headwater_protocol::{EventKind, RunId};
+use headwater_store::{JournalId, Lease, ReadLimit};
 
-use super::{Fold, FoldReader, Journal, JournalRoom};
+use super::{Fold, FoldReader, Journal, JournalRoom, RecordReader};
 use crate::{Error, Result, environment::Environment, error::ErrorKind};
 
 /// The journals of an agent's runs.
@@ -74,6 +74,22 @@ impl Journals {
     pub(crate) async fn fold_up_to(&self, run: &RunId, snapshot: u64, last: u64) -> Result<Fold> {
         let journal = JournalId::from(run.as_str());
         FoldReader::open(&*self.env.store, &journal, snapshot).await?.read_up_to(last).await
+    }
+
+    /// The number of the record with which a run ended or began to wait, if that is its last event.
+    pub(crate) async fn stopped_at(&self, run: &RunId) -> Result<Option<u64>> {
+        let (journal, store) = (JournalId::from(run.as_str()), &*self.env.store);
+        let Some(info) = store.info(&journal).await? else { return Ok(None) };
+        let Some(before) = info.tail.last.checked_sub(1) else { return Ok(None) };
+        // A damaged run must not keep its session from being read.
+        let Ok(page) = store.read(&journal, before, ReadLimit { records: 1, bytes: 1 }).await else {
+            return Ok(None);
+        };
+        let last = page.records.first();
+        // A continuation cannot be read alone, and is no end.
+        let event = last.and_then(|last| RecordReader::default().visible_event(last).ok().flatten());
+        let stops = |kind: EventKind| kind.ends_run() || kind == EventKind::RunWaiting;
+        Ok(event.filter(|record| stops(record.event.kind())).and(last).map(|last| last.seq))
     }
 
     /// Refuses to resume a run whose journal is full.

@@ -13,7 +13,7 @@ use super::{resuming::ResumingRuns, turn::BegunTurn};
 use crate::{Error, Result, error::ErrorKind, node::ActiveRun};
 
 /// How long a reader of a session waits at most for a turn that has sent its end to be put away.
-const SETTLING: Duration = Duration::from_secs(1);
+pub(crate) const SETTLING: Duration = Duration::from_secs(1);
 
 /// The runs that this process drives, by their names.
 #[derive(Debug, Default)]

@@ -80,6 +80,22 @@ impl Sessions {
         }
     }
 
+    /// Whether another process drives the run of a turn and has written its end or its wait, but not yet the head. Stores
+    /// behind a network write them one after the other.
+    pub(super) async fn is_settling_elsewhere(&self, active: &ActiveTurn) -> Result<bool> {
+        let begins_after = match &active.doing {
+            TurnWork::Message(_) => 0,
+            TurnWork::Answer { from, .. } => *from,
+            // Its journal begins with the wait that it is a copy of.
+            TurnWork::Copy { .. } => return Ok(false),
+        };
+        if self.runs.registry.drives(&active.run) {
+            return Ok(false);
+        }
+        let stopped = self.runs.journals.stopped_at(&active.run).await?;
+        Ok(stopped.is_some_and(|stopped| stopped > begins_after))
+    }
+
     /// Notes that turns of a session wait for the active one.
     pub(crate) async fn note_queue(&self, session: &SessionKey) -> Result<()> {
         let bytes = self.env.agent.clone().into();
