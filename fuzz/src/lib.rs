@@ -213,8 +213,8 @@ pub fn limits(bytes: &[u8]) {
     assert_eq!(limits.check(bytes).is_err(), value.is_array() || value.is_object());
 }
 
-/// Reads the bytes as a token, as the header and the claims of one that is signed well, and as a key set. What is not signed is
-/// never accepted, and what is signed only if its claims allow it.
+/// Reads the bytes as a token, as the header and the claims of one that is signed well, and as a key set. An unsigned token is
+/// never accepted, and a signed one only if its claims allow it.
 pub fn tokens(bytes: &[u8]) {
     const SECRET: &[u8] = b"a secret of at least thirty-two bytes";
     let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET);

@@ -83,7 +83,7 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Fail
         format!("{name}: {}", places.join(", "))
     });
     let named = |is: fn(&str) -> bool| {
-        let found = definitions.iter().filter(|definition| is(&definition.name));
+        let found = definitions.iter().filter(|definition| !definition.is_wire && is(&definition.name));
         found
             .map(|one| format!("{}: {}", one.name, names::place(root, &one.file, one.line)))
             .collect::<Vec<_>>()

@@ -219,7 +219,7 @@ impl RequiredTool {
     }
 }
 
-/// Packages are installed only for root on Debian: that is a container or a CI machine, not somebody's desk.
+/// Packages are installed only for root on Debian: that is a container or a CI machine, not a developer's machine.
 fn may_install() -> bool {
     let root = run(command(Path::new("."), "id", &["-u"])).is_ok_and(|id| id.output.trim() == "0");
     root && Path::new("/etc/debian_version").exists()

@@ -64,7 +64,7 @@ pub trait Dialect: fmt::Debug + Sync {
     /// How the dialect shows an event under a profile.
     fn support(&self, kind: EventKind, profile: &Profile) -> Support;
 
-    /// Its routes.
+    /// The paths below the base path of an agent. The default is a chat route and one below it, to reconnect.
     fn routes(&self) -> &'static [Route] {
         const { &[Route::CHAT, Route::BELOW_CHAT] }
     }

@@ -53,7 +53,7 @@ pub struct Finding {
     pub offset: Option<u64>,
     /// What was found.
     pub seen: String,
-    /// The expected value.
+    /// What the rule requires at this place.
     pub expected: String,
 }
 

@@ -135,7 +135,7 @@ impl Reader for Mui {
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Seen<'a> {
+        struct EnvelopeHead<'a> {
             #[serde(rename = "type")]
             kind: Option<&'a str>,
             message_id: Option<IgnoredAny>,
@@ -149,7 +149,7 @@ impl Reader for Mui {
             #[serde(rename = "type")]
             kind: Option<&'a str>,
         }
-        let Ok(seen) = serde_json::from_str::<Seen<'_>>(frame.data) else {
+        let Ok(seen) = serde_json::from_str::<EnvelopeHead<'_>>(frame.data) else {
             return 0;
         };
         match (seen.chunk, seen.kind) {

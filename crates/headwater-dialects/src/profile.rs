@@ -49,7 +49,7 @@ impl Profile {
 /// How a failed attempt is retracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retraction {
-    /// Its content disappears.
+    /// The content of the attempt disappears from the page, as if it had never been sent.
     Exact,
     /// Its content stays, closed, and the next attempt begins a new part after a marker.
     Seam,

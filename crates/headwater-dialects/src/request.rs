@@ -28,7 +28,7 @@ pub struct RawRequest<'a> {
     pub target: &'a str,
     /// The header names and values.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The raw body.
+    /// The bytes as they were received, within the limits of the server. They may not be JSON.
     pub body: &'a [u8],
 }
 

@@ -120,7 +120,7 @@ impl LimitKind {
 }
 
 impl LimitError {
-    /// The exceeded limit.
+    /// Which limit it was, to tell apart text that is too deep and text that is too long.
     pub fn kind(&self) -> LimitKind {
         self.kind
     }

@@ -152,7 +152,7 @@ impl ModelError {
         self
     }
 
-    /// The category.
+    /// What callers can act on: whether to wait, to use another model, or to give up.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
         self.0.kind

@@ -101,7 +101,7 @@ impl Error {
         self
     }
 
-    /// The category.
+    /// What kind of error it is. More kinds may be added.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind
@@ -113,7 +113,7 @@ impl Error {
         &self.message
     }
 
-    /// The position.
+    /// Where in the stream or the document it is; none if that is not known.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
         self.place

@@ -25,7 +25,7 @@ impl Cx {
         Self { node }
     }
 
-    /// The run.
+    /// The id of the run, for logs and for keys in other systems: it is the same when the node runs again.
     #[must_use]
     pub fn run(&self) -> &RunId {
         &self.node.run.id

@@ -105,7 +105,7 @@ pub enum ErrorKind {
     /// There is no such checkpoint in the session.
     UnknownCheckpoint,
     /// The question was retracted: the session continued, or was reset to a point before it.
-    TakenBack,
+    Retracted,
     /// The store refused the operation or failed.
     Store,
 }
@@ -146,7 +146,7 @@ impl ErrorKind {
             Self::SessionExists => "session.exists",
             Self::SessionBusy => "session.busy",
             Self::UnknownCheckpoint => "checkpoint.unknown",
-            Self::TakenBack => "request.taken-back",
+            Self::Retracted => "request.retracted",
             Self::Store => "store",
         }
     }
@@ -193,7 +193,7 @@ impl Error {
         self.0.retryable
     }
 
-    /// The message.
+    /// What is wrong, where, and what to do, for people. Programs should match on the kind or the code.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message

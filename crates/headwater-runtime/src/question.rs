@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::Answer;
-pub(crate) use answer::{AnswerCheck, taken_back};
+pub(crate) use answer::{AnswerCheck, retracted};
 pub(crate) use check::wrong_kind;
 pub(crate) use event::{answered_event, asked_event};
 pub(crate) use inbox::{QueuedAnswer, client_request, request_id};
@@ -55,7 +55,7 @@ pub struct OpenQuestion {
     /// Whose run it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Its session.
+    /// The session of the run; none if the run stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The node that asks.

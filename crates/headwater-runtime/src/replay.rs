@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// The run.
+    /// The run that was replayed. Replaying writes nothing to its journal.
     pub run: RunId,
     /// How many visits of nodes were run again.
     pub visits: usize,

@@ -99,7 +99,6 @@ impl Runs {
         Run::new(run.into(), self.clone())
     }
 
-    /// The session layer.
     fn turns(&self) -> Result<Arc<dyn TurnHost>> {
         self.turns.upgrade().ok_or_else(|| Error::new(ErrorKind::Busy, "the agent was dropped"))
     }

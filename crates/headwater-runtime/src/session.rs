@@ -178,7 +178,7 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// The session.
+    /// The id that `Agent::session` takes.
     pub id: SessionId,
     /// Whose it is.
     pub owner: Option<String>,
@@ -192,7 +192,7 @@ pub struct SessionInfo {
     pub checkpoint: Option<CheckpointId>,
     /// The number of turns so far.
     pub turns: u64,
-    /// The active run.
+    /// The run that is being driven for the newest turn, by any process. It may also be about to end.
     pub going: Option<RunId>,
     /// The run that waits for an answer.
     pub waiting: Option<RunId>,
@@ -209,7 +209,7 @@ pub struct SessionInfo {
 }
 
 impl Session {
-    /// Its name.
+    /// The id of the session, as the page or the program chose it. It is unique for its owner only.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
@@ -254,7 +254,7 @@ impl Session {
     pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
         let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
-        Ok(match going.map(|active| active.doing) {
+        Ok(match going.map(|active| active.work) {
             Some(TurnWork::Message(said)) => Some((head.checkpoint, said.message)),
             _ => None,
         })

@@ -130,7 +130,7 @@ impl Principal {
         self
     }
 
-    /// The name.
+    /// The owner under which runs and sessions are stored. Changing it hides earlier ones from the caller.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -153,7 +153,7 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.busy", meaning("store.busy")).retry_after(1)
     }
 
-    /// The code.
+    /// A stable name such as `run.unknown`, for programs. `docs/http.md` lists all.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.code
@@ -165,7 +165,7 @@ impl ApiError {
         self.status
     }
 
-    /// The message.
+    /// For people, and may change. It names no secret, because callers get it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -230,7 +230,7 @@ impl From<headwater_runtime::Error> for ApiError {
             ErrorKind::Exists
             | ErrorKind::Ended
             | ErrorKind::Answered
-            | ErrorKind::TakenBack
+            | ErrorKind::Retracted
             | ErrorKind::SessionExists
             | ErrorKind::SessionBusy => S::CONFLICT,
             ErrorKind::Expired => S::GONE,

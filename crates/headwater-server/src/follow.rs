@@ -47,7 +47,6 @@ pub(crate) enum ReadFrom {
     Reentry,
     /// After this many frames of a record; 0 means all of them.
     After {
-        /// The record.
         seq: u64,
         /// The frames of it that were read.
         frame: u32,
@@ -60,7 +59,6 @@ pub(crate) enum ReadFrom {
     Sequence {
         /// The last record of the responses before it, as in [`ReadFrom::Response`]; 0 for the first.
         since: u64,
-        /// The number.
         number: u64,
     },
 }

@@ -255,13 +255,13 @@ async fn stop_late(agents: Agents, limit: Duration) {
     let mut step =
         tokio::time::interval((limit / 10).clamp(Duration::from_millis(10), Duration::from_secs(1)));
     step.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     loop {
         step.tick().await;
         let mut late = HashSet::new();
         for agent in agents.all() {
             for run in agent.local_runs().into_iter().filter(|run| run.active >= limit) {
-                let first = !told.contains(&run.run);
+                let first = !reported.contains(&run.run);
                 late.insert(run.run.clone());
                 if !first {
                     continue;
@@ -278,6 +278,6 @@ async fn stop_late(agents: Agents, limit: Duration) {
                 }
             }
         }
-        told = late;
+        reported = late;
     }
 }

@@ -31,7 +31,7 @@ pub enum ErrorKind {
     },
     /// Another owner holds the lease.
     Held {
-        /// The owner.
+        /// The process that has the lease.
         owner: Arc<str>,
         /// When the lease ends, unless renewed.
         expires: Monotonic,

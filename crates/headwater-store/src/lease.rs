@@ -12,9 +12,9 @@ use crate::{JournalId, Monotonic};
 pub struct Lease {
     /// The journal that may be written.
     pub journal: JournalId,
-    /// The epoch number.
+    /// Increases with every claim. An append with an older one is refused, so a driver that lost its lease cannot write.
     pub epoch: u64,
-    /// The holder.
+    /// The name of the process that claimed it, for logs and errors. Only the epoch fences.
     pub owner: Arc<str>,
     /// When it ends, unless renewed, on the monotonic clock of the process that claimed it.
     pub expires: Monotonic,

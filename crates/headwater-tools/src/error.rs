@@ -86,7 +86,7 @@ impl Error {
         Self(Arc::new(ErrorData { kind, message: message.into(), source: None }))
     }
 
-    /// The category.
+    /// What went wrong, for callers that handle it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

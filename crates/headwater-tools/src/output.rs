@@ -116,7 +116,7 @@ impl ToolError {
         }
     }
 
-    /// The message.
+    /// What the model reads as the result of the call.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -82,7 +82,7 @@ impl Schema {
         self.0.validator.check(value)
     }
 
-    /// The original schema.
+    /// The schema as it was given.
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.0.value

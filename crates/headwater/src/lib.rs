@@ -62,8 +62,6 @@
 
 #[cfg(feature = "cli")]
 pub use headwater_cli as cli;
-#[cfg(feature = "client")]
-pub use headwater_client as client;
 pub use headwater_dialects as dialects;
 pub use headwater_json as json;
 pub use headwater_protocol as protocol;
@@ -143,6 +141,13 @@ pub mod store {
 #[cfg(feature = "server")]
 pub mod server {
     pub use headwater_server::*;
+}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../docs/client.md")]
+#[cfg(any(doctest, feature = "client"))]
+pub mod client {
+    pub use headwater_client::*;
 }
 
 #[doc = include_str!("links.md")]

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use syn::visit::Visit;
+
 use super::source::{SourceCrate, definition_line};
 
 /// Names that every crate may have, because they mean the same everywhere.
@@ -104,43 +106,117 @@ const IRREGULAR: [&str; 44] = [
 /// `Redis` and `Postgres`.
 const NOUNS: [&str; 9] = ["Embed", "Embedded", "Feed", "Need", "Seed", "Shed", "Speed", "Bed", "Red"];
 
+/// The macro that declares the chunks of a dialect. They are called what the other project calls them.
+const CHUNKS: &str = "chunks";
+/// The macro that declares types by their names only.
+const IDS: &str = "ids";
+/// The enum whose variants name the events of our own wire. The payload of an event has the name of the event.
+const EVENTS: &str = "Event";
+
 /// A definition of a type or trait.
 pub(crate) struct TypeDefinition {
     pub(crate) name: String,
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
+    /// It has the name that a wire gives it: the payload of an event, or the chunk of another project. Such a name is not ours
+    /// to choose, or is the one that a reader of the wire looks for.
+    pub(crate) is_wire: bool,
 }
 
-/// All definitions of types and traits of the workspace.
+/// All definitions of types and traits of the workspace, also those in functions and in our own macros.
 pub(crate) fn definitions(crates: &[SourceCrate]) -> Vec<TypeDefinition> {
     let mut found = Vec::new();
-    for (source, module) in
-        crates.iter().flat_map(|source| source.modules.iter().map(move |module| (source, module)))
-    {
-        let text =
-            source.files.iter().find(|(file, _)| *file == module.file).map_or("", |(_, text)| text.as_str());
-        for item in &module.items {
-            let ident = match item {
-                syn::Item::Struct(item) => &item.ident,
-                syn::Item::Enum(item) => &item.ident,
-                syn::Item::Trait(item) => &item.ident,
-                syn::Item::Union(item) => &item.ident,
-                _ => continue,
-            };
-            found.push(TypeDefinition {
-                name: ident.to_string(),
-                file: module.file.clone(),
-                line: definition_line(text, &ident.to_string()),
-            });
-        }
+    for source in crates {
+        found.extend(definitions_of(source));
     }
     found
+}
+
+fn definitions_of(source: &SourceCrate) -> Vec<TypeDefinition> {
+    let mut found = Vec::new();
+    let mut events = BTreeSet::new();
+    for module in &source.modules {
+        let text =
+            source.files.iter().find(|(file, _)| *file == module.file).map_or("", |(_, text)| text.as_str());
+        let mut types = Types::default();
+        module.items.iter().for_each(|item| types.visit_item(item));
+        events.extend(types.events);
+        found.extend(types.found.into_iter().map(|(name, is_wire)| TypeDefinition {
+            file: module.file.clone(),
+            line: definition_line(text, &name),
+            is_wire,
+            name,
+        }));
+    }
+    for definition in &mut found {
+        definition.is_wire |= events.contains(&definition.name);
+    }
+    found
+}
+
+/// The types and traits of a module.
+#[derive(Default)]
+struct Types {
+    /// Each with whether it is a chunk.
+    found: Vec<(String, bool)>,
+    /// The variants of the enum of events.
+    events: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Types {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.found.push((item.ident.to_string(), false));
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        if item.ident == EVENTS {
+            self.events.extend(item.variants.iter().map(|variant| variant.ident.to_string()));
+        }
+        self.found.push((item.ident.to_string(), false));
+    }
+
+    fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
+        self.found.push((item.ident.to_string(), false));
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.found.push((item.ident.to_string(), false));
+        syn::visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+        // What a macro's definition declares has a name only where the macro is used.
+        if !item.mac.path.is_ident("macro_rules") {
+            let declared = declared(&item.mac);
+            let is_chunk = item.mac.path.is_ident(CHUNKS);
+            self.found.extend(declared.into_iter().map(|name| (name, is_chunk)));
+        }
+    }
+}
+
+/// The names that come after the keywords of types in the tokens of a macro.
+fn declared(call: &syn::Macro) -> Vec<String> {
+    let lists_names = call.path.is_ident(IDS);
+    let mut names = Vec::new();
+    let mut follows_keyword = false;
+    for token in call.tokens.clone() {
+        let proc_macro2::TokenTree::Ident(word) = token else {
+            follows_keyword = false;
+            continue;
+        };
+        if follows_keyword || lists_names {
+            names.push(word.to_string());
+        }
+        follows_keyword = ["struct", "enum", "trait", "union"].iter().any(|keyword| word == keyword);
+    }
+    names
 }
 
 /// The names that several definitions have, with those definitions.
 pub(crate) fn shared(definitions: &[TypeDefinition]) -> BTreeMap<&str, Vec<&TypeDefinition>> {
     let mut by_name: BTreeMap<&str, Vec<&TypeDefinition>> = BTreeMap::new();
-    for definition in definitions.iter().filter(|definition| !EVERYWHERE.contains(&&*definition.name)) {
+    let ours = |definition: &&TypeDefinition| !definition.is_wire && !EVERYWHERE.contains(&&*definition.name);
+    for definition in definitions.iter().filter(ours) {
         let all = by_name.entry(&definition.name).or_default();
         // Two in one file are the same type under two conditions, such as a feature or a system.
         if all.iter().all(|other| other.file != definition.file) {
@@ -176,13 +252,46 @@ pub(crate) fn place(root: &Path, file: &Path, line: usize) -> String {
 /// The share of definitions whose name another one has, in per cent.
 pub(crate) fn share(definitions: &[TypeDefinition]) -> f64 {
     let shared: BTreeSet<_> = shared(definitions).into_keys().collect();
-    let many = definitions.iter().filter(|definition| shared.contains(&*definition.name)).count();
-    100.0 * many as f64 / definitions.len().max(1) as f64
+    let ours = || definitions.iter().filter(|definition| !definition.is_wire);
+    let all = ours().count();
+    let many = ours().filter(|definition| shared.contains(&*definition.name)).count();
+    100.0 * many as f64 / all.max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_participle, shadows};
+    use std::path::PathBuf;
+
+    use super::super::source::{Module, SourceCrate};
+    use super::{definitions, is_participle, shadows};
+
+    fn names_in(text: &str) -> Vec<(String, bool)> {
+        let file = PathBuf::from("lib.rs");
+        let items = syn::parse_file(text).unwrap().items;
+        let modules = vec![Module { path: Vec::new(), file: file.clone(), items }];
+        let source = SourceCrate { name: "x".to_owned(), modules, files: vec![(file, text.to_owned())] };
+        definitions(&[source]).into_iter().map(|one| (one.name, one.is_wire)).collect()
+    }
+
+    #[test]
+    fn types_in_functions_and_macros_are_read() {
+        let text = "fn f() { struct Local; }
+            macro_rules! json_struct { () => { struct Unnamed; } }
+            json_struct! { /// One.
+                pub struct Declared { pub id: struct_of, } }
+            ids! { /// Id of a run.
+                RunId, }";
+        let names: Vec<_> = names_in(text).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["Local", "Declared", "RunId"]);
+    }
+
+    #[test]
+    fn payloads_and_chunks_have_the_names_of_their_wire() {
+        let text = "enum Event { RunStarted(RunStarted) } struct RunStarted; struct RunLimit;
+            chunks! { struct TextDelta { delta: text, } }";
+        let wire: Vec<_> = names_in(text).into_iter().filter(|(_, is_wire)| *is_wire).collect();
+        assert_eq!(wire, [("RunStarted".to_owned(), true), ("TextDelta".to_owned(), true)]);
+    }
 
     #[test]
     fn participles_are_recognised_by_their_last_word() {

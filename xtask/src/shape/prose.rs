@@ -14,7 +14,7 @@ pub(crate) struct ProseFinding {
 }
 
 /// Words for a person where the reader wants the role: caller, reader, client, operator, owner, driver.
-const PERSONS: [&str; 5] = ["whoever", "whomever", "somebody", "someone", "nobody"];
+const PERSONS: [&str; 7] = ["whoever", "whomever", "somebody", "someone", "nobody", "everybody", "anybody"];
 
 /// Phrases, and the words to use in their place.
 const PHRASES: [(&str, &str); 28] = [
@@ -57,10 +57,14 @@ const ALLOWED: [(&str, &str); 2] = [
 /// The phrases in all sources and documents of the workspace.
 pub(crate) fn findings(root: &Path) -> Result<Vec<ProseFinding>, Failure> {
     let mut files = Vec::new();
-    for folder in ["crates", "xtask", "docs", "web", "examples", "conformance", "deploy"] {
+    for folder in ["crates", "xtask", "fuzz", "docs", "web", "examples", "conformance", "deploy", ".github"] {
         collect(&root.join(folder), &mut files)?;
     }
-    files.push(root.join("README.md"));
+    let beside = fs::read_dir(root)
+        .map_err(|error| Failure::new(format!("cannot list {}: {error}", root.display())))?;
+    files.extend(
+        beside.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file() && is_read(path)),
+    );
     files.sort();
     let mut found = Vec::new();
     for file in files {
@@ -68,6 +72,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<ProseFinding>, Failure> {
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
         let pieces = match file.extension().and_then(|extension| extension.to_str()) {
             Some("md") => document(&text),
+            Some("toml" | "yaml" | "yml" | "html") => settings(&text),
             Some("rs") => source(&text, true),
             _ => source(&text, false),
         };
@@ -75,11 +80,16 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<ProseFinding>, Failure> {
         if ALLOWED.iter().any(|(path, _)| place.starts_with(path)) {
             continue;
         }
-        for (line, text) in pieces {
-            if let Some(phrase) = stumble(&text) {
-                found.push(ProseFinding { file: file.clone(), line, phrase, text });
-            }
-        }
+        let messages =
+            if file.extension().is_some_and(|ending| ending == "rs") { strings(&text) } else { Vec::new() };
+        let phrases = pieces.into_iter().filter_map(|(line, text)| Some((line, stumble(&text)?, text)));
+        let negations = messages.into_iter().filter_map(|(line, text)| Some((line, is_no(&text)?, text)));
+        found.extend(phrases.chain(negations).map(|(line, phrase, text)| ProseFinding {
+            file: file.clone(),
+            line,
+            phrase,
+            text,
+        }));
     }
     Ok(found)
 }
@@ -99,11 +109,35 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
             {
                 collect(&path, files)?;
             }
-        } else if [".rs", ".md", ".ts", ".tsx", ".mjs"].iter().any(|ending| name.ends_with(ending)) {
+        } else if is_read(&path) {
             files.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file has comments or text that readers see.
+fn is_read(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ["rs", "md", "ts", "tsx", "js", "mjs", "toml", "yaml", "yml", "html"].contains(&ending)
+}
+
+/// The lines of a file of settings or of a page, without tags.
+fn settings(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let mut plain = String::new();
+        for (at, piece) in line.split('<').enumerate() {
+            plain.push_str(if at == 0 {
+                piece
+            } else {
+                piece.split_once('>').map_or(piece, |(_, rest)| rest)
+            });
+            plain.push(' ');
+        }
+        found.push((index + 1, plain));
+    }
+    found
 }
 
 /// The lines of a document that are not code.
@@ -139,15 +173,37 @@ fn source(text: &str, rust: bool) -> Vec<(usize, String)> {
             let name = rest.split(['(', '<']).next().unwrap_or_default();
             found.push((index + 1, name.replace('_', " ")));
         }
-        // Every second piece between quotes is a string; escaped quotes are rare enough to ignore.
-        for piece in line.split('"').skip(1).step_by(2).filter(|piece| piece.contains(' ')) {
-            found.push((index + 1, piece.to_owned()));
-        }
+        found.extend(quoted(line).map(|piece| (index + 1, piece.to_owned())));
         if rust && !line.contains('"') && trimmed.ends_with('\\') {
             found.push((index + 1, trimmed.to_owned()));
         }
     }
     found
+}
+
+/// The strings of several words on a line. Every second piece between quotes is a string; escaped quotes are rare enough to
+/// ignore.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('"').skip(1).step_by(2).filter(|piece| piece.contains(' '))
+}
+
+/// The strings of a source file: most are messages.
+fn strings(text: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().enumerate().filter(|(_, line)| comment(line.trim_start()).is_none());
+    lines.flat_map(|(index, line)| quoted(line).map(move |piece| (index + 1, piece.to_owned()))).collect()
+}
+
+/// The place where a message says "is no X" of something that is not a valid X.
+fn is_no(text: &str) -> Option<String> {
+    let text = without_code(text).replace("\\n", " ");
+    let words: Vec<_> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let found = words.windows(3).enumerate().find(|(at, window)| {
+        let [verb, no, next] = window else { return false };
+        let before = at.checked_sub(1).and_then(|before| words.get(before)).map_or("", String::as_str);
+        let says_no = matches!(verb.as_str(), "is" | "are") && no == "no";
+        says_no && next != "longer" && before != "there"
+    });
+    found.map(|(_, window)| format!("{} (is not a)", window.join(" ")))
 }
 
 fn comment(line: &str) -> Option<&str> {
@@ -165,7 +221,8 @@ fn stumble(text: &str) -> Option<String> {
         )
         .collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
-    if let Some(person) = words.iter().find(|word| PERSONS.contains(word)) {
+    let is_person = |word: &&&str| PERSONS.contains(&word.trim_end_matches("'s"));
+    if let Some(person) = words.iter().find(is_person) {
         return Some((*person).to_owned());
     }
     let joined = format!(" {} ", words.join(" "));
@@ -195,7 +252,7 @@ fn without_code(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{document, source, stumble};
+    use super::{document, is_no, settings, source, stumble};
 
     #[test]
     fn phrases_are_found_in_any_case_and_across_marks() {
@@ -206,6 +263,24 @@ mod tests {
         );
         assert_eq!(stumble("What was appended last").as_deref(), Some("what was appended"));
         assert_eq!(stumble("A reader that falls behind encodes for itself."), None);
+    }
+
+    #[test]
+    fn persons_are_found_as_owners_too() {
+        assert_eq!(stumble("not somebody's run").as_deref(), Some("somebody's"));
+    }
+
+    #[test]
+    fn messages_do_not_say_is_no() {
+        assert_eq!(is_no("{name} is no JSON").as_deref(), Some("is no json (is not a)"));
+        assert_eq!(is_no("the text is no JSON").as_deref(), Some("is no json (is not a)"));
+        assert_eq!(is_no("there is no run `x`"), None);
+        assert_eq!(is_no("it is no longer there"), None);
+    }
+
+    #[test]
+    fn settings_and_pages_are_read_without_tags() {
+        assert_eq!(settings("a: <b class=\"nobody\">one</b>"), [(1, "a:  one  ".to_owned())]);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl ReasonCommand {
                 match item {
                     Ok(event) => {
                         show.event(&event)?;
-                        turn.hear(event);
+                        turn.on_event(event);
                     }
                     Err(error) => {
                         answer.add(turn);
@@ -222,7 +222,7 @@ fn read_schema(path: &std::path::Path) -> Result<Schema, CommandFailure> {
     let text = std::fs::read_to_string(path).map_err(|error| CommandFailure::reading(&name, error))?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| CommandFailure::new(format!("{name} is not JSON: {error}")))?;
-    Schema::new(value).map_err(|error| CommandFailure::new(format!("{name} is no JSON Schema: {error}")))
+    Schema::new(value).map_err(|error| CommandFailure::new(format!("{name} is not a JSON Schema: {error}")))
 }
 
 /// Runs a tool; errors become a failed result for the model.

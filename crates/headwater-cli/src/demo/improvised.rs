@@ -60,7 +60,6 @@ impl<'r> DemoRequest<'r> {
         self.said().nth_back(1)
     }
 
-    /// The system prompt.
     pub(super) fn system(self) -> String {
         let texts = self.0.messages.iter().filter_map(|message| match message {
             ModelMessage::System { content, .. } => Some(content.as_str()),

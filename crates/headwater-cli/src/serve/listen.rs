@@ -35,7 +35,7 @@ pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, So
         .map_err(|error| CommandFailure::new(format!("cannot listen on {wanted}: {error}")))?;
     if !address.ip().is_loopback() && !has_keys(settings) {
         return Err(CommandFailure::new(format!(
-            "on {wanted} everybody who can reach this machine could use its agents: set a key (--api-key, `api_keys`, \
+            "on {wanted} all who can reach this machine could use its agents: set a key (--api-key, `api_keys`, \
              `jwt.secret`, `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url`), or listen on 127.0.0.1"
         )));
     }

@@ -189,7 +189,7 @@ fn alerts_and_dashboard_query_metrics_that_are_served() {
                 "histogram" => name == format!("{metric}_bucket"),
                 _ => name == *metric,
             });
-            assert!(known, "{name} is no metric: {query}");
+            assert!(known, "{name} is not a metric: {query}");
         }
     }
 }

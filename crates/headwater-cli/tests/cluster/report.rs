@@ -15,7 +15,7 @@ const DOCUMENT: &str = "docs/reliability.md";
 /// A number that `cargo xtask cluster` sets; otherwise the short form's.
 pub(crate) fn setting(name: &str, short: usize) -> usize {
     env::var(name)
-        .map_or(short, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+        .map_or(short, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
 
 /// Notes that a scenario held so many times. The document must have the row that the long form writes.

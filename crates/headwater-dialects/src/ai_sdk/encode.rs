@@ -52,7 +52,6 @@ pub(super) struct AiSdkEncoder {
     waiting: bool,
     /// The message that was started last.
     current: Option<MessageId>,
-    /// The current attempt.
     attempt: Option<AttemptId>,
     /// The messages so far, and whether a page shows them: not those of a user.
     messages: HashMap<MessageId, bool>,

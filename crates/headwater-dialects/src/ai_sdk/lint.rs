@@ -218,7 +218,7 @@ impl AiSdkLinter {
             return Ok(());
         };
         if !metadata.is_object() {
-            findings.add("metadata", "metadata that is no object", "an object");
+            findings.add("metadata", "metadata that is not an object", "an object");
         }
         self.known.metadata(metadata.clone()).map(drop)
     }

@@ -77,7 +77,7 @@ pub(super) struct TanstackEncoder {
     objects: GrowingObjects,
     /// The objects that have a call in this response.
     object_calls: HashSet<String>,
-    pen: ChunkBuffers,
+    buffers: ChunkBuffers,
 }
 
 /// Buffers for writing chunks, kept so that writing one does not allocate.
@@ -136,14 +136,14 @@ enum End {
 struct ChunkSink<'s> {
     to: &'s mut dyn FnMut(&Chunk<'_>),
     record: &'s Record,
-    pen: &'s mut ChunkBuffers,
+    buffers: &'s mut ChunkBuffers,
     count: u32,
 }
 
 impl ChunkSink<'_> {
     /// The receiver of the next chunk, and its base fields.
     fn next(&mut self) -> (&mut dyn FnMut(&Chunk<'_>), Base<'_>) {
-        let Self { to, record, pen: ChunkBuffers { id, model }, count } = self;
+        let Self { to, record, buffers: ChunkBuffers { id, model }, count } = self;
         id.clear();
         // Writing to a string never fails.
         let _ = match *count {
@@ -166,7 +166,7 @@ impl TanstackEncoder {
             mode: options.content,
             seam: options.seam.clone(),
             tells_later: options.profile == Some(CLIENT_TOOLS),
-            pen: ChunkBuffers { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
+            buffers: ChunkBuffers { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
             ..Self::default()
         }
     }
@@ -176,9 +176,9 @@ impl TanstackEncoder {
         if self.end == End::Failed {
             return;
         }
-        let mut pen = std::mem::take(&mut self.pen);
-        self.encode(&mut ChunkSink { to, record, pen: &mut pen, count: 0 });
-        self.pen = pen;
+        let mut buffers = std::mem::take(&mut self.buffers);
+        self.encode(&mut ChunkSink { to, record, buffers: &mut buffers, count: 0 });
+        self.buffers = buffers;
     }
 
     fn encode(&mut self, sink: &mut ChunkSink<'_>) {
@@ -199,7 +199,7 @@ impl TanstackEncoder {
             Event::StructuredInvalidated(gone) => self.invalidate(sink, &gone.stream),
 
             Event::RunStarted(started) => {
-                set_model(sink.pen, started.model.as_deref());
+                set_model(sink.buffers, started.model.as_deref());
                 self.end = End::Open;
             }
             Event::RunFinished(_)
@@ -208,7 +208,7 @@ impl TanstackEncoder {
             | Event::RunWaiting(_)
             | Event::Error(ErrorEvent { terminal: true, .. }) => self.run_end(sink),
 
-            Event::AttemptStarted(AttemptStarted { model, .. }) => set_model(sink.pen, model.as_deref()),
+            Event::AttemptStarted(AttemptStarted { model, .. }) => set_model(sink.buffers, model.as_deref()),
             Event::AttemptFinished { .. } | Event::StepFinished { .. } => self.settle(sink),
             Event::MessageFinished { .. } => {
                 self.send_grown_objects(sink);
@@ -428,10 +428,10 @@ const UNKNOWN_MODEL: &str = "unknown";
 
 const ROLE: Option<Cow<'static, str>> = Some(Cow::Borrowed("assistant"));
 
-fn set_model(pen: &mut ChunkBuffers, model: Option<&str>) {
+fn set_model(buffers: &mut ChunkBuffers, model: Option<&str>) {
     if let Some(model) = model {
-        pen.model.clear();
-        pen.model.push_str(model);
+        buffers.model.clear();
+        buffers.model.push_str(model);
     }
 }
 

@@ -6,8 +6,8 @@ use headwater_protocol::{
     Approval, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded,
     BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind,
     Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message, MessageStarted,
-    MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted, RunWaiting,
-    SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
+    MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted, RunState, RunStatus,
+    RunWaiting, SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
     StructuredUpdate, TextPart, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
     ToolOutput, ToolOutputError, ToolPart, ToolState, TraceEvent, TransitionEvent, UnknownEvent, Usage,
     WarningEvent,
@@ -336,6 +336,22 @@ proptest! {
 fn round_trip_covers_every_kind_of_event() {
     let kinds: BTreeSet<_> = events("a", &Value::Null, &Map::new()).iter().map(Event::kind).collect();
     assert_eq!(kinds, EventKind::ALL.iter().copied().collect());
+}
+
+#[test]
+fn run_state_leaves_waiting_with_the_kinds_that_say_so() {
+    for event in events("a", &Value::Null, &Map::new()) {
+        let kind = event.kind();
+        let mut state = RunState::default();
+        for before in [Event::RunStarted(RunStarted::default()), Event::RunWaiting(RunWaiting::default())] {
+            state.apply(&Record::new(1, before)).unwrap();
+        }
+        assert_eq!(state.run().status, RunStatus::Waiting);
+        // Some samples do not fit the empty state, which does not matter for its status.
+        state.apply(&Record::new(2, event)).ok();
+        let waits = kind == EventKind::RunWaiting || kind.leaves_waiting();
+        assert_eq!(state.run().status == RunStatus::Waiting, waits, "{kind}");
+    }
 }
 
 #[test]

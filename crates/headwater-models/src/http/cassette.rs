@@ -17,7 +17,7 @@ pub(super) use recorder::OutgoingRequest;
 /// What a transport sends its requests to.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Tape {
-    /// The network.
+    /// No cassette: requests go to the provider.
     #[default]
     None,
     /// The network, with every exchange recorded.

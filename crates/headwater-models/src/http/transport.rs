@@ -215,7 +215,6 @@ impl fmt::Debug for Transport {
 
 /// An answer whose first bytes have arrived.
 pub(super) struct AnswerStart {
-    /// The first bytes.
     pub(super) first: Bytes,
     pub(super) rest: Body,
     /// The response is one JSON document, even if a stream was requested.

@@ -94,7 +94,9 @@ impl EventKind {
         matches!(self, Self::RunFinished | Self::RunFailed | Self::RunCancelled)
     }
 
-    /// Whether a waiting run still waits after it.
+    /// Whether a waiting run still waits after it: it neither answers the question nor comes from a node that runs again.
+    ///
+    /// This is the only definition. [`RunState`](crate::RunState), the encoders and the readers of a journal use it.
     ///
     /// ```
     /// use headwater_protocol::EventKind;
@@ -104,18 +106,57 @@ impl EventKind {
     /// ```
     #[must_use]
     pub const fn leaves_waiting(self) -> bool {
-        matches!(
-            self,
-            Self::Status
-                | Self::Checkpoint
-                | Self::Usage
-                | Self::Warning
-                | Self::Trace
-                | Self::InterruptRequested
-                | Self::AttemptFinished
-                | Self::MessageFinished
-                | Self::StepFinished
-        )
+        // Every kind is named, so that a new one is decided here.
+        match self {
+            // A run may ask several questions, and some vendors close what was open only after they said that they wait.
+            Self::InterruptRequested
+            | Self::ApprovalRequested
+            | Self::AttemptFinished
+            | Self::MessageFinished
+            | Self::StepFinished
+            // About the run, from outside its nodes.
+            | Self::Checkpoint
+            | Self::MessageMetadata
+            | Self::Status
+            | Self::Trace
+            | Self::Unknown
+            | Self::Usage
+            | Self::Warning => true,
+            Self::RunStarted
+            | Self::RunFinished
+            | Self::RunFailed
+            | Self::RunCancelled
+            | Self::RunWaiting
+            | Self::AttemptStarted
+            | Self::AttemptRetracted
+            | Self::MessageStarted
+            | Self::Message
+            | Self::StepStarted
+            | Self::BlockStarted
+            | Self::BlockDelta
+            | Self::BlockEnded
+            | Self::ToolInputStart
+            | Self::ToolInputDelta
+            | Self::ToolInputAvailable
+            | Self::ToolInputError
+            | Self::ApprovalAnswered
+            | Self::ToolOutput
+            | Self::ToolOutputError
+            | Self::ToolDenied
+            | Self::SourceUrl
+            | Self::SourceDocument
+            | Self::File
+            | Self::Data
+            | Self::Structured
+            | Self::StructuredInvalidated
+            | Self::StateSnapshot
+            | Self::StateDelta
+            | Self::MessagesSnapshot
+            | Self::InterruptAnswered
+            | Self::InterruptExpired
+            | Self::Transition
+            | Self::Error => false,
+        }
     }
 }
 

@@ -178,8 +178,8 @@ impl RunState {
         if self.has_ended() && !matches!(record.event, Event::RunStarted(_)) {
             return Ok(());
         }
-        if self.run.status == RunStatus::Waiting {
-            self.resume(&record.event);
+        if self.run.status == RunStatus::Waiting && !record.event.kind().leaves_waiting() {
+            self.run.status = RunStatus::Running;
         }
         match &record.event {
             Event::RunStarted(started) => {
@@ -360,24 +360,6 @@ impl RunState {
         }
         if close {
             self.rebuild_index();
-        }
-    }
-
-    /// Resumes a waiting run when it is answered, when a call ends, or when a model emits output again.
-    fn resume(&mut self, event: &Event) {
-        let goes_on = matches!(
-            event,
-            Event::InterruptAnswered(_)
-                | Event::InterruptExpired { .. }
-                | Event::ApprovalAnswered(_)
-                | Event::ToolOutput(_)
-                | Event::ToolOutputError(_)
-                | Event::ToolDenied(_)
-                | Event::AttemptStarted(_)
-                | Event::StepStarted { .. }
-        );
-        if goes_on {
-            self.run.status = RunStatus::Running;
         }
     }
 

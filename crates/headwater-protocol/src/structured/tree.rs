@@ -78,7 +78,6 @@ impl Tree {
 struct TreeWalk<'a> {
     /// The original path, for messages.
     given: &'a str,
-    /// The canonical path.
     path: &'a str,
     holes: &'a mut Holes,
     max_unset: usize,

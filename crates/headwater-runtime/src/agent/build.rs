@@ -143,7 +143,7 @@ impl AgentBuilder {
 
     /// Takes over from an agent whose runs may still be going: they are woken and stopped through either.
     #[cfg(feature = "yaml")]
-    pub(crate) fn take_over(mut self, agent: &Agent) -> Self {
+    pub(crate) fn continue_from(mut self, agent: &Agent) -> Self {
         self.registry = agent.runs.registry.clone();
         self.health = agent.runs.services.models.health.clone();
         self

@@ -228,7 +228,7 @@ impl AgentFile {
             workflows.push(self.workflow(part, &with, &servers)?);
         }
         if let Some((before, _)) = &with.replaces {
-            builder = builder.take_over(before);
+            builder = builder.continue_from(before);
             let is_new = |old: &&Workflow| {
                 !workflows.iter().any(|new: &Workflow| new.id() == old.id() && new.version() == old.version())
             };

@@ -149,7 +149,6 @@ pub(super) struct WorkflowText {
     pub(super) version: Option<WithSpan<String>>,
     /// A description for people.
     pub(super) description: Option<String>,
-    /// The first node.
     pub(super) start: WithSpan<String>,
     /// The nodes, by name.
     pub(super) nodes: NameMap<NodeText>,

@@ -14,7 +14,7 @@ pub struct FileWorkflow<'a>(pub(super) &'a SourceDefinition<WorkflowPart>);
 /// A node of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileNode<'a> {
-    /// The name.
+    /// The key of the node in the file, unique within its workflow.
     pub name: &'a str,
     /// Its kind: `reason`, `interrupt`, `structured`, `message`, `route`, `transition`, `wait` or `function`.
     pub kind: &'static str,
@@ -45,7 +45,7 @@ impl AgentFile {
 }
 
 impl<'a> FileWorkflow<'a> {
-    /// The name.
+    /// The key of the workflow in the file.
     #[must_use]
     pub fn id(self) -> &'a str {
         &self.0.name.value
@@ -69,7 +69,7 @@ impl<'a> FileWorkflow<'a> {
         &self.0.value.hash
     }
 
-    /// The first node.
+    /// The node that gets the input of a run.
     #[must_use]
     pub fn start(self) -> &'a str {
         &self.0.value.text.start.value

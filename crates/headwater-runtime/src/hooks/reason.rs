@@ -103,9 +103,9 @@ pub struct ReasonReply<T = ()> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FinishedToolCall {
-    /// The call.
+    /// The id that the events of the call have.
     pub call: ToolCallId,
-    /// The tool.
+    /// The name by which the model called it.
     pub name: String,
     /// Its input.
     pub input: Value,

@@ -236,7 +236,9 @@ impl Fold {
 
     /// Whether the run waits: it has reported so, no driver has it, and something that it asked for is not answered.
     ///
-    /// This is what the journal says. Answers that were sent and that no driver has taken yet lie in the run's inbox.
+    /// The status follows `EventKind::leaves_waiting`, as for readers. The journal knows two things before any event shows
+    /// them: that a driver has taken the run over, and that all its questions are answered. Answers that were sent and that no
+    /// driver has taken yet lie in the run's inbox.
     pub(crate) fn waits(&self) -> bool {
         self.state.run().status == RunStatus::Waiting
             && self.waiting_since.is_some()

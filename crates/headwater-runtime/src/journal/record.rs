@@ -180,11 +180,13 @@ impl RecordEncoder {
         effect: Option<&Effect>,
     ) -> Result<(Bytes, Option<DeltaBase>)> {
         let mut base = None;
+        // An emit or an effect is looked up by replay, which reads whole records only.
         if emit.is_none()
             && effect.is_none()
             && let Some(text) = growing_text(event).map(std::mem::take)
         {
             let mut bases = self.bases.0.iter().rev();
+            // The text was taken out, so what is left must be the same in both.
             let continued = bases.find(|base| base.event == *event && base.origin == *origin);
             if let Some(continued) = continued {
                 let body = continuation(continued.seq, &text);
@@ -217,6 +219,7 @@ impl RecordEncoder {
     pub(crate) fn snapshot(&mut self, seq: u64, fold: &Fold) -> Result<Bytes> {
         self.bases.0.clear();
         let mut bytes = vec![RecordKind::Snapshot.tag()];
+        // The checksum is filled in below: so the JSON, which can be large, is written once and not copied.
         bytes.extend_from_slice(&[0; CHECKSUM]);
         write_json(&mut bytes, fold)?;
         let checksum = checksum(seq, bytes.get(1 + CHECKSUM..).unwrap_or_default());
@@ -262,6 +265,7 @@ fn continuation(base: u64, text: &str) -> Bytes {
 /// The sequence number of the base and the text of a continuation.
 pub(super) fn read_continuation(seq: u64, content: &[u8]) -> Option<(u64, &str)> {
     let (mut base, mut shift) = (0u64, 0u32);
+    // A u64 has at most ten groups of seven bits: damage must not shift any further.
     for (at, byte) in content.iter().enumerate().take(10) {
         base |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;

@@ -300,7 +300,6 @@ impl Journal {
         Ok(receipt)
     }
 
-    /// The newest snapshot.
     pub(crate) fn last_snapshot(&self) -> u64 {
         self.inner().fold.snapshot
     }

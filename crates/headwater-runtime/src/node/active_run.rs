@@ -182,6 +182,7 @@ impl ActiveRun {
     /// The end of the run, whatever its nodes make of it.
     pub(crate) fn fail(&self, error: &Error) {
         let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first error is the cause; those that follow are mostly its consequences.
         fatal.get_or_insert_with(|| error.clone());
     }
 
@@ -208,6 +209,7 @@ impl ActiveRun {
 
     /// Lets the next hook wait for a record, instead of the one that wrote it.
     pub(crate) fn settle_later(&self, receipt: Receipt) {
+        // The records of a journal become durable in order, so the newest receipt stands for all before it.
         *self.unsettled.lock().unwrap_or_else(PoisonError::into_inner) = Some(receipt.boxed().shared());
     }
 

@@ -108,7 +108,7 @@ impl Questions {
                 }
             }
             Some(CloseReason::Expired) => Err(expired(request)),
-            Some(CloseReason::TakenBack) => Err(taken_back(request)),
+            Some(CloseReason::Retracted) => Err(retracted(request)),
             Some(CloseReason::Ended) => {
                 let message =
                     format!("run {} has ended: {request} cannot be answered any more", question.run);
@@ -231,9 +231,9 @@ fn expired(request: &RequestId) -> Error {
     Error::new(ErrorKind::Expired, format!("request {request} has expired"))
 }
 
-pub(crate) fn taken_back(request: &RequestId) -> Error {
+pub(crate) fn retracted(request: &RequestId) -> Error {
     let message = format!(
         "request {request} was retracted: its session continued without it, or was rolled back; look for a newer one"
     );
-    Error::new(ErrorKind::TakenBack, message)
+    Error::new(ErrorKind::Retracted, message)
 }

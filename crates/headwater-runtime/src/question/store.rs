@@ -45,7 +45,7 @@ pub(crate) enum CloseReason {
     Answered,
     Expired,
     Ended,
-    TakenBack,
+    Retracted,
 }
 
 impl Questions {
@@ -247,11 +247,11 @@ impl Questions {
     }
 
     /// Closes a question that its session has left behind.
-    pub(crate) async fn take_back(&self, request: &RequestId) -> Result<()> {
+    pub(crate) async fn retract(&self, request: &RequestId) -> Result<()> {
         if let Some(mut question) = self.find(request).await?
             && question.closed.is_none()
         {
-            question.closed = Some(CloseReason::TakenBack);
+            question.closed = Some(CloseReason::Retracted);
             self.put_closed(&question).await?;
         }
         Ok(())

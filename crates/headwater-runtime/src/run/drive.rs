@@ -53,7 +53,7 @@ struct RunDriver {
     parked: Vec<(Visit, Vec<RequestId>)>,
     failures: HashMap<Visit, u32>,
     /// Whether something may have been sent to the run.
-    look: bool,
+    check_inbox: bool,
 }
 
 /// Drives a run until it ends or waits.
@@ -77,7 +77,7 @@ pub(crate) async fn drive(
         entries: HashMap::new(),
         parked: Vec::new(),
         failures: HashMap::new(),
-        look: resumed,
+        check_inbox: resumed,
     };
     let driven = match driver.replay(recorded) {
         Ok(()) => driver.go(&wake).await,
@@ -171,7 +171,7 @@ impl RunDriver {
             if let Some(error) = self.run.fatal() {
                 return self.fail(error).await;
             }
-            if std::mem::take(&mut self.look) {
+            if std::mem::take(&mut self.check_inbox) {
                 if let Some(reason) = self.absorb().await? {
                     return self.stop(reason).await;
                 }
@@ -212,7 +212,7 @@ impl RunDriver {
             }
             tokio::select! {
                 Some((node, executed)) = self.executing.next() => self.executed(&node, executed).await?,
-                () = wake.notified() => self.look = true,
+                () = wake.notified() => self.check_inbox = true,
             }
         }
     }
@@ -229,7 +229,7 @@ impl RunDriver {
 
     fn start(&mut self, entry: EntryState, pause: Duration) -> Result<()> {
         let Some(node) = self.walk.workflow().graph().nodes.get(&entry.visit.node) else {
-            let message = format!("the journal has a visit of `{}`, which is no node any more", entry.visit);
+            let message = format!("the journal has a visit of `{}`, which is no longer a node", entry.visit);
             return Err(Error::new(ErrorKind::Diverged, message));
         };
         let (handler, options) = (node.run.clone(), node.options.clone());
@@ -252,7 +252,7 @@ impl RunDriver {
                 node.park(&requests)?;
                 self.parked.push((node.visit.clone(), requests));
                 // An answer may have come just before the question was in the journal.
-                self.look = true;
+                self.check_inbox = true;
             }
             NodeOutcome::Left(next) => self.left(node, *next, None)?,
             NodeOutcome::Failed(error) if error.is_fatal() => return Err(error),

@@ -104,6 +104,7 @@ impl Runs {
     async fn keep_lease(&self, shared: &ActiveRun) -> Error {
         use headwater_store::ErrorKind::{Closed, Held, Stale, Unknown};
         let lease = self.env.options.lease;
+        // Two renewals may fail before the lease runs out.
         let mut pause = lease / 3;
         let mut noted = shared.journal.last_snapshot();
         loop {
@@ -212,6 +213,7 @@ impl Runs {
         match self.env.store.write(Some(told), writes).await {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
+                // Only what came with the end was refused; the caller does it step by step.
                 headwater_store::ErrorKind::Conflict { .. } | headwater_store::ErrorKind::TooLarge => {
                     Ok(false)
                 }
@@ -238,6 +240,7 @@ impl Runs {
 
     async fn waiting(self: &Arc<Self>, shared: &ActiveRun, until: u64) -> Result<()> {
         self.turn_over(shared).await?;
+        // Both before the release: a process that takes the run over then must find out how long it waits.
         self.summaries.note_wait(shared, until).await?;
         self.note_waiting(&shared.id, until).await?;
         shared.phase.release();

@@ -72,7 +72,7 @@ impl Run {
         self.since
     }
 
-    /// Its name.
+    /// The id of the run, which stays the same when another process takes it over.
     #[must_use]
     pub fn id(&self) -> &RunId {
         &self.id

@@ -109,7 +109,7 @@ impl Drivers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalRun {
-    /// The run.
+    /// The id that `Agent::run` takes.
     pub run: RunId,
     /// Whose it is.
     pub owner: Option<String>,

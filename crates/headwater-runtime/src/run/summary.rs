@@ -26,7 +26,7 @@ const PREVIEW: usize = 200;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunSummary {
-    /// The run.
+    /// The id that `Agent::run` takes.
     pub run: RunId,
     /// The agent that executes it.
     pub agent: String,
@@ -55,7 +55,7 @@ pub struct RunSummary {
     /// The principal that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Its session.
+    /// The session that the run is a turn of; none if it stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// When it was started, in milliseconds since 1970.

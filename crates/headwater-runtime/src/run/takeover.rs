@@ -71,6 +71,7 @@ impl Runs {
         };
         if fold.last == 0 || fold.last < fold.copied {
             // Its process died before it had written the spec (or the whole copy), so no caller knows that it began.
+            // A journal with a lease cannot be deleted.
             self.env.store.release(&lease).await?;
             return match self.env.store.delete(&journal).await {
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
@@ -285,6 +286,7 @@ async fn write_takeover(
     open: Vec<OpenAttempt>,
     end: Option<Event>,
 ) -> Result<()> {
+    // The takeover is a record of its own, so that a node which kills its process is counted each time (`abandoned`).
     shared.journal.open_reserve();
     let mut last = shared.journal.effect(Effect::TakenOver)?;
     if shared.journal.with_state(|state| state.messages().is_empty()) {
@@ -303,6 +305,7 @@ async fn write_takeover(
         });
         last = shared.journal.fact(&attempt.origin, event)?;
     }
+    // Durable before anything runs: readers must not see output of this driver before the attempts of the last one are retracted.
     last.await?;
     match end {
         Some(end) => finish(runs, shared, end).await?.await.map(drop).map_err(Error::from),

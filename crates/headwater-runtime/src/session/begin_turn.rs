@@ -93,7 +93,7 @@ impl Sessions {
     /// What begins the turn of a head that is about to be written; none where something else has to be done first, or
     /// another process has to do it.
     async fn prepare_turn(&self, head: &Head) -> Result<Option<(DriverSeat, RunId, RunSpec)>> {
-        let Some(ActiveTurn { run, doing: TurnWork::Message(said), .. }) = &head.active else {
+        let Some(ActiveTurn { run, work: TurnWork::Message(said), .. }) = &head.active else {
             return Ok(None);
         };
         // To sum up takes a model, and the message must not wait for that to be durable.

@@ -17,7 +17,7 @@ use crate::{AnswerValue, Error, Result, error::ErrorKind, id::fresh_id};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// Its name.
+    /// What `rollback`, `fork` and `edit` take. It stays the same in forks.
     pub id: CheckpointId,
     /// The session in which it was made. A fork of that session has it too.
     #[serde(rename = "sessionId")]

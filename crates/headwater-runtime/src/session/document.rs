@@ -370,7 +370,7 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Document
         strip(&mut node);
         node.checkpoint.parent = parent.and_then(|parent| names.get(&parent).cloned());
         node.checkpoint.id = fresh_checkpoint(&head.tree)?;
-        // A name in a document is no right to somebody's run.
+        // A document may name runs of other principals: the name gives no right to them.
         node.checkpoint.run = fresh_run()?;
         node.checkpoint.session = head.id.clone();
         node.imported = true;
@@ -405,7 +405,7 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Document
 
 fn field<T: DeserializeOwned>(document: &mut Value, name: &str) -> Result<T> {
     let Some(fields) = document.as_object_mut() else {
-        return Err(broken("", "it is no object".to_owned()));
+        return Err(broken("", "it is not an object".to_owned()));
     };
     let value = fields.remove(name).unwrap_or_default();
     serde_json::from_value(value).map_err(|error| broken(name, error.to_string()))

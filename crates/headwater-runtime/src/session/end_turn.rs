@@ -78,11 +78,11 @@ impl Sessions {
     ) -> Result<(Head, Option<Node>)> {
         head.active = None;
         head.live = progress.live(&active.run);
-        if !matches!(active.doing, TurnWork::Answer { .. }) {
+        if !matches!(active.work, TurnWork::Answer { .. }) {
             head.invalidated.clear();
         }
         let given = || progress.answers.iter().map(|(_, given)| given.clone()).collect::<Vec<_>>();
-        let input = match &active.doing {
+        let input = match &active.work {
             TurnWork::Message(said) => StoredInput::Message(said.clone()),
             // Nothing was answered: it was stopped, or asked again.
             TurnWork::Answer { .. } | TurnWork::Copy { .. } if progress.answers.is_empty() => {
@@ -121,7 +121,7 @@ impl Sessions {
             instructed: parent.as_ref().is_some_and(|parent| parent.instructed),
             imported: false,
             input,
-            keys: match &active.doing {
+            keys: match &active.work {
                 TurnWork::Copy { keys, .. } => keys.clone(),
                 TurnWork::Message(_) | TurnWork::Answer { .. } => Vec::new(),
             },
@@ -164,8 +164,8 @@ impl Sessions {
 /// The checkpoint that the turn of a run will leave, if the run is the turn of the session.
 pub(super) fn checkpoint_event(head: &Head, run: &RunId) -> Option<Event> {
     let active = head.active.as_ref().filter(|active| active.run == *run && !head.deleted)?;
-    let label = match &active.doing {
-        doing if doing.asks_again() => return None,
+    let label = match &active.work {
+        work if work.asks_again() => return None,
         TurnWork::Message(said) => label_of(said),
         _ => None,
     };

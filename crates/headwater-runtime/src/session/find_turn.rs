@@ -16,7 +16,7 @@ use crate::{Result, keys, value_pages::ValuePages};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FoundTurn {
-    /// The turn.
+    /// The run and the checkpoint of the turn, as `send` returned them.
     pub turn: TurnHandle,
     /// Whether it has left its checkpoint, so that it can be done again.
     pub over: bool,
@@ -66,7 +66,7 @@ impl Session {
         };
         let coming = head.queue.iter().rev().map(|turn| (turn, true));
         for (turn, queued) in coming.chain(head.active.iter().map(|turn| (turn, false))) {
-            if let TurnWork::Message(said) = &turn.doing
+            if let TurnWork::Message(said) = &turn.work
                 && said.message.id == message.id
             {
                 return Ok(Some(found(&turn.run, &turn.checkpoint, queued, false, said)));
@@ -104,7 +104,7 @@ impl Session {
             session: self.clone(),
         };
         let newest = head.queue.back().or(head.active.as_ref());
-        let from = match newest.map(|turn| (turn, &turn.doing)) {
+        let from = match newest.map(|turn| (turn, &turn.work)) {
             Some((turn, TurnWork::Message(said))) => {
                 return Ok(is(said).then(|| sent(&turn.run, &turn.checkpoint)));
             }
@@ -120,7 +120,7 @@ impl Session {
         let run = run.unwrap_or(&last.checkpoint.run).clone();
         // A question that is asked again is no turn.
         let checkpoint =
-            newest.filter(|turn| !turn.doing.asks_again()).map_or(stands, |turn| &turn.checkpoint);
+            newest.filter(|turn| !turn.work.asks_again()).map_or(stands, |turn| &turn.checkpoint);
         let mut node = last;
         while let (false, Some(parent)) = (node.begins(), &node.checkpoint.parent) {
             if message.is_none() && shares(&node.keys) {

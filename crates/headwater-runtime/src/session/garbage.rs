@@ -226,7 +226,7 @@ impl Garbage {
         climb(head.checkpoint.as_ref(), &mut mine);
         for turn in head.active.iter().chain(&head.queue) {
             climb(Some(&turn.checkpoint), &mut mine);
-            if let TurnWork::Copy { of, .. } = &turn.doing {
+            if let TurnWork::Copy { of, .. } = &turn.work {
                 climb(Some(of), &mut mine);
             }
             marked.runs.insert(turn.run.clone());

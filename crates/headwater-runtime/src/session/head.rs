@@ -52,7 +52,6 @@ pub(crate) struct Head {
     /// The run that waits there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<WaitingRun>,
-    /// The active turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) active: Option<ActiveTurn>,
     /// The turns that wait for it.
@@ -84,7 +83,7 @@ pub(crate) struct WaitingRun {
 pub(crate) struct ActiveTurn {
     pub(crate) run: RunId,
     pub(crate) checkpoint: CheckpointId,
-    pub(crate) doing: TurnWork,
+    pub(crate) work: TurnWork,
 }
 
 /// What a turn does.

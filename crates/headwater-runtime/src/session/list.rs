@@ -174,7 +174,7 @@ impl Sessions {
             Some(id) => Some(self.tree.node(id).await?),
             None => None,
         };
-        let said = head.active.as_ref().and_then(|active| match &active.doing {
+        let said = head.active.as_ref().and_then(|active| match &active.work {
             TurnWork::Message(said) => Some((active, said)),
             _ => None,
         });

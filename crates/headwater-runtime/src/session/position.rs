@@ -52,7 +52,7 @@ impl Session {
             None => None,
         };
         let history = stands.as_ref().map(|node| node.history.clone()).unwrap_or_default();
-        let coming = head.active.iter().chain(&head.queue).filter_map(|turn| match &turn.doing {
+        let coming = head.active.iter().chain(&head.queue).filter_map(|turn| match &turn.work {
             TurnWork::Message(said) => Some(&said.message),
             TurnWork::Answer { .. } | TurnWork::Copy { .. } => None,
         });

@@ -21,7 +21,7 @@ pub struct QueuedMessage {
     pub run: RunId,
     /// The checkpoint that its turn will leave.
     pub checkpoint: CheckpointId,
-    /// The message.
+    /// What will be sent. It can be edited until its turn begins.
     pub message: Message,
     /// A label for people.
     pub label: Option<String>,
@@ -46,7 +46,7 @@ impl Session {
     pub async fn edit_queued(&self, run: &RunId, text: &str) -> Result<QueuedMessage> {
         self.change_queue(run, |head, at| {
             let turn = head.queue.get_mut(at)?;
-            if let TurnWork::Message(said) = &mut turn.doing {
+            if let TurnWork::Message(said) = &mut turn.work {
                 replace_text(said, text);
             }
             queued(turn)
@@ -128,7 +128,7 @@ impl Session {
 }
 
 fn queued(turn: &ActiveTurn) -> Option<QueuedMessage> {
-    let TurnWork::Message(said) = &turn.doing else { return None };
+    let TurnWork::Message(said) = &turn.work else { return None };
     Some(QueuedMessage {
         run: turn.run.clone(),
         checkpoint: turn.checkpoint.clone(),

@@ -18,7 +18,7 @@ use crate::{
     error::ErrorKind,
     keys::{self, SESSION_QUEUES, SessionKey},
     node::ActiveRun,
-    question::taken_back,
+    question::retracted,
     run::TurnHost,
     value_pages::{ValuePages, remove_all},
 };
@@ -41,6 +41,7 @@ impl Sessions {
             let Some(loaded) = self.heads.load(session).await? else { return Ok(None) };
             let VersionedHead { mut head, version } = loaded.clone();
             if !head.chores.is_empty() {
+                // Done before the head forgets them: if this process dies in between, another one does them again, which changes nothing.
                 for chore in std::mem::take(&mut head.chores) {
                     self.do_chore(session, &head.tree, chore).await?;
                 }
@@ -61,7 +62,7 @@ impl Sessions {
                         continue;
                     }
                 }
-                if !self.advance(head, version, &active, driven).await? {
+                if !self.step(head, version, &active, driven).await? {
                     return Ok(Some(loaded));
                 }
                 continue;
@@ -69,7 +70,7 @@ impl Sessions {
             if let Some(live) = &head.live {
                 let info = self.env.store.info(&JournalId::from(live.run.as_str())).await?;
                 if info.is_some_and(|info| info.tail.last > live.seq) {
-                    self.adopt(head, version).await?;
+                    self.attach(head, version).await?;
                     continue;
                 }
             }
@@ -146,11 +147,10 @@ impl Sessions {
 
     /// The run that waited was moved by something else than an answer: what it waited for has expired, or it was
     /// stopped.
-    async fn adopt(&self, mut head: Head, version: u64) -> Result<()> {
+    async fn attach(&self, mut head: Head, version: u64) -> Result<()> {
         if let Some(live) = head.live.take() {
-            let doing = TurnWork::Answer { from: live.seq, snapshot: live.snapshot, answers: Vec::new() };
-            head.active =
-                Some(ActiveTurn { run: live.run, checkpoint: fresh_checkpoint(&head.tree)?, doing });
+            let work = TurnWork::Answer { from: live.seq, snapshot: live.snapshot, answers: Vec::new() };
+            head.active = Some(ActiveTurn { run: live.run, checkpoint: fresh_checkpoint(&head.tree)?, work });
             self.heads.swap(head, version).await?;
         }
         Ok(())
@@ -160,7 +160,7 @@ impl Sessions {
         match chore {
             Chore::Close(live) => {
                 for request in &live.requests {
-                    self.runs.questions.take_back(request).await?;
+                    self.runs.questions.retract(request).await?;
                 }
                 self.stop_unless_ended(&live.run, "its session left it behind").await
             }
@@ -179,16 +179,16 @@ impl Sessions {
         }
     }
 
-    /// Advances the active turn one step. Returns whether the head has changed.
-    async fn advance(
+    /// Takes the active turn one step on. Returns whether the head has changed.
+    async fn step(
         &self,
         head: Head,
         version: u64,
         active: &ActiveTurn,
         driven: Option<&ActiveRun>,
     ) -> Result<bool> {
-        let progress = self.progress(&active.run, &active.doing, driven).await?;
-        if let TurnWork::Answer { answers, from, .. } = &active.doing {
+        let progress = self.progress(&active.run, &active.work, driven).await?;
+        if let TurnWork::Answer { answers, from, .. } = &active.work {
             let ended = progress.status.is_some_and(|status| status != CheckpointStatus::Waiting);
             if !ended && !progress.has(answers) {
                 for (request, answer) in answers {
@@ -198,7 +198,7 @@ impl Sessions {
                 return Ok(false);
             }
         } else if !progress.begun || progress.half {
-            let begun = match &active.doing {
+            let begun = match &active.work {
                 TurnWork::Message(said) => match self.run_of_turn(&head, said).await {
                     Ok(begun) => self.runs.begin(active.run.clone(), begun).await,
                     Err(error) => Err(error),
@@ -237,16 +237,16 @@ impl Sessions {
                 (Some(active), _) if active.run == *run => return Ok(()),
                 (None, Some(live)) if live.run == *run => {
                     let (from, snapshot) = (live.seq, live.snapshot);
-                    let doing = TurnWork::Answer { from, snapshot, answers: answers.to_vec() };
+                    let work = TurnWork::Answer { from, snapshot, answers: answers.to_vec() };
                     let checkpoint = fresh_checkpoint(&head.tree)?;
-                    let active = ActiveTurn { run: run.clone(), checkpoint, doing };
+                    let active = ActiveTurn { run: run.clone(), checkpoint, work };
                     (head.active, head.live) = (Some(active), None);
                     if self.heads.swap(head, version).await? {
                         return Ok(());
                     }
                 }
                 _ => match answers {
-                    [(request, _), ..] => return Err(taken_back(request)),
+                    [(request, _), ..] => return Err(retracted(request)),
                     [] => return Ok(()),
                 },
             }

@@ -99,7 +99,7 @@ impl Session {
         turn: &CheckpointId,
         now: &Turn,
         says: Option<&Message>,
-        doing: impl Fn(&RunId, &Node) -> Result<TurnWork>,
+        work: impl Fn(&RunId, &Node) -> Result<TurnWork>,
     ) -> Result<TurnHandle> {
         let sessions = &self.sessions;
         loop {
@@ -116,8 +116,8 @@ impl Session {
             }
             let tip = self.tip(&head).await?;
             let node = sessions.tree.on_chain(&head, turn).await?;
-            let doing = doing(&run, &node)?;
-            let active = ActiveTurn { run, checkpoint, doing };
+            let work = work(&run, &node)?;
+            let active = ActiveTurn { run, checkpoint, work };
             let parent = match &node.checkpoint.parent {
                 Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,

@@ -15,7 +15,7 @@ use crate::{Result, id::fresh_run, journal::InvalidatedStream};
 pub struct RollbackSummary {
     /// The structured streams that no longer hold. The next run of the session tells its readers.
     pub streams: Vec<String>,
-    /// The retracted questions.
+    /// Questions of the turns that are gone. An answer to one of them fails with `request.retracted`.
     pub requests: Vec<RequestId>,
 }
 
@@ -141,9 +141,8 @@ impl Session {
 /// Lets a new run ask again what the run of a checkpoint waited for.
 pub(super) fn reopen(head: &mut Head, at: Option<&Node>) -> Result<()> {
     if let Some(node) = at.filter(|node| node.waits()) {
-        let doing = TurnWork::Copy { of: node.id().clone(), answers: Vec::new(), keys: Vec::new() };
-        head.active =
-            Some(ActiveTurn { run: fresh_run()?, checkpoint: fresh_checkpoint(&head.tree)?, doing });
+        let work = TurnWork::Copy { of: node.id().clone(), answers: Vec::new(), keys: Vec::new() };
+        head.active = Some(ActiveTurn { run: fresh_run()?, checkpoint: fresh_checkpoint(&head.tree)?, work });
     }
     Ok(())
 }

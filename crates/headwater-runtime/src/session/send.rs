@@ -73,8 +73,8 @@ impl Session {
             let mut said = given.clone().said(&run);
             // Until it begins: when it was sent.
             said.spec.created = sessions.env.now();
-            let doing = TurnWork::Message(Box::new(said));
-            let turn = ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), doing };
+            let work = TurnWork::Message(Box::new(said));
+            let turn = ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), work };
             let busy = head.active.as_ref().map(|active| active.run.clone());
             match busy {
                 None => {
@@ -218,8 +218,8 @@ impl Sessions {
             let Claim { run, checkpoint } = claim;
             let mut said = given.clone().said(&run);
             said.spec.created = self.env.now();
-            let doing = TurnWork::Message(Box::new(said));
-            head.active = Some(ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), doing });
+            let work = TurnWork::Message(Box::new(said));
+            head.active = Some(ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), work });
             match self.begin_turn(first, head, Expect::Absent).await? {
                 // The same request came at the same time, or before, and its process died.
                 TurnBegin::Conflict => drop(self.open(session.id.clone(), owner).await?),

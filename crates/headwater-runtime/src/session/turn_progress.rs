@@ -50,25 +50,25 @@ impl Sessions {
     pub(super) async fn progress(
         &self,
         run: &RunId,
-        doing: &TurnWork,
+        work: &TurnWork,
         driven: Option<&ActiveRun>,
     ) -> Result<TurnProgress> {
         if let Some(driven) = driven.filter(|driven| driven.id == *run) {
             let copied_before = driven.fold().copied_before;
-            let before = self.fold_before(run, doing, copied_before).await?;
+            let before = self.fold_before(run, work, copied_before).await?;
             return Ok(TurnProgress::new(before, &driven.fold(), self.env.now()));
         }
         let after = match self.runs.fold(run).await {
             Err(error) if error.code() == "store.unknown" => return Ok(TurnProgress::default()),
             fold => fold?,
         };
-        let before = self.fold_before(run, doing, after.copied_before).await?;
+        let before = self.fold_before(run, work, after.copied_before).await?;
         Ok(TurnProgress::new(before, &after, after.last_time))
     }
 
     /// What the run of a turn added up to when the turn began: nothing, unless it had waited.
-    async fn fold_before(&self, run: &RunId, doing: &TurnWork, copied_before: u64) -> Result<Fold> {
-        let (snapshot, last) = match doing {
+    async fn fold_before(&self, run: &RunId, work: &TurnWork, copied_before: u64) -> Result<Fold> {
+        let (snapshot, last) = match work {
             TurnWork::Message(_) => return Ok(Fold::default()),
             TurnWork::Answer { from, snapshot, .. } => (*snapshot, *from),
             TurnWork::Copy { .. } => (0, copied_before),

@@ -16,7 +16,7 @@ use crate::{Result, id::fresh_id, keys, value_pages::ValuePages};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Variant {
-    /// The turn.
+    /// Where the variant ends: what `select` takes.
     pub checkpoint: Checkpoint,
     /// Whether the session goes on from it.
     pub selected: bool,

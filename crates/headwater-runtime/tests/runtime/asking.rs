@@ -56,7 +56,11 @@ async fn optional_question_can_be_skipped() {
     let ran = world(optional, &model).run("go").await;
     assert_eq!((&*ran.text(), model.asked()), ("No need.", 1));
     assert_eq!(ran.result()["answer"], Value::Null);
-    assert_eq!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta), 0, "the model's JSON is no text");
+    assert_eq!(
+        ran.count_blocks(BlockKind::Text, EventKind::BlockDelta),
+        0,
+        "the model's JSON is not shown as text"
+    );
 }
 
 #[tokio::test]

@@ -103,7 +103,10 @@ async fn draft_streams_by_field_and_is_revised_then_sent() {
     assert_eq!(streamed.first(), Some(&("set", "subject")));
     assert!(streamed.iter().filter(|(kind, _)| *kind == "text-delta").count() > 3, "{streamed:?}");
     assert!(streamed.contains(&("append", "bullets")) && streamed.contains(&("final", "")));
-    assert!(!events.iter().any(|event| event.kind() == EventKind::BlockDelta), "the model's JSON is no text");
+    assert!(
+        !events.iter().any(|event| event.kind() == EventKind::BlockDelta),
+        "the model's JSON is not shown as text"
+    );
     assert_eq!(
         kinds(&events).last_chunk(),
         Some(&["interrupt-answered", "message-finished", "run-finished"])

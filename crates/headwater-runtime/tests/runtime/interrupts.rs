@@ -369,5 +369,5 @@ async fn last_wait_is_the_newest_of_several() {
     let second = ran.run.last_wait().await.unwrap().unwrap();
     assert!(second > first, "{second} after {first}");
     let ran = ran.answer("b").await;
-    assert_eq!(ran.run.last_wait().await.unwrap(), Some(second), "the end is no wait");
+    assert_eq!(ran.run.last_wait().await.unwrap(), Some(second), "the end is not a wait");
 }

@@ -1,6 +1,5 @@
 //! Sessions: ordered turns, checkpoints to return to and to branch from, repeated answers.
 
-mod again;
 mod budget;
 mod crashes;
 mod documents;
@@ -10,6 +9,7 @@ mod owners;
 mod people;
 mod positions;
 mod queue;
+mod repeated_requests;
 mod retention;
 mod serving;
 mod unreadable;
@@ -155,7 +155,7 @@ async fn returning_to_a_question_asks_again_and_closes_later_turns() {
     session.settled().await.unwrap();
     assert_eq!(undone.streams, ["canvas"]);
     assert_eq!(undone.requests.len(), 1);
-    assert_eq!(agent.answer(late).await.unwrap_err().kind(), ErrorKind::TakenBack);
+    assert_eq!(agent.answer(late).await.unwrap_err().kind(), ErrorKind::Retracted);
     let info = session.info().await.unwrap();
     assert_eq!((info.turns, info.checkpoint), (1, Some(asked)));
     let second = info.waiting.unwrap();

@@ -177,7 +177,7 @@ async fn run_span_contains_nodes_with_model_calls_and_tools() {
     );
     let all = spans.all();
     let (request, run) = (all[0].0, &spans.named("run")[0]);
-    assert_eq!(run.follows, Some(request), "a run is no part of the request, which may be over before");
+    assert_eq!(run.follows, Some(request), "a run is not part of the request, which may be over before");
     assert_eq!(run.field("gen_ai.operation.name"), "invoke_agent");
     assert_eq!(run.field("gen_ai.agent.name"), "guide");
     assert_eq!(run.field("headwater.resumed"), "false");

@@ -73,7 +73,7 @@ impl Order {
 pub(crate) enum Pace {
     /// All at once.
     Ready,
-    /// Each when everybody else had a turn.
+    /// Each after all other tasks had a turn.
     Turns,
     /// Each so many microseconds after the last.
     Every(u64),

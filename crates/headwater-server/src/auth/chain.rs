@@ -37,16 +37,17 @@ impl AuthenticatorChain {
 impl Authenticator for AuthenticatorChain {
     fn authenticate<'a>(&'a self, request: &'a Parts) -> AuthFuture<'a> {
         Box::pin(async move {
-            let mut told = None;
+            let mut refusal = None;
             for authenticator in &self.0 {
                 match authenticator.authenticate(request).await {
                     Ok(principal) => return Ok(principal),
                     // Keep the most specific error: an expired token is more specific than an unknown key.
-                    Err(error) if told.is_none() || !is_vague(error.code()) => told = Some(error),
+                    Err(error) if refusal.is_none() || !is_vague(error.code()) => refusal = Some(error),
                     Err(_) => {}
                 }
             }
-            Err(told.unwrap_or_else(|| unauthorized("the server has no keys yet, so it accepts no requests")))
+            Err(refusal
+                .unwrap_or_else(|| unauthorized("the server has no keys yet, so it accepts no requests")))
         })
     }
 

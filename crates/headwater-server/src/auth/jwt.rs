@@ -312,10 +312,10 @@ impl Jwt {
             Some(_) => return Err(invalid("its `aud` cannot be read")),
             None => Vec::new(),
         };
-        let meant = self.audiences.iter().any(|known| named.contains(&known.as_str()));
+        let addressed = self.audiences.iter().any(|known| named.contains(&known.as_str()));
         // A token without an audience is only accepted if no audience is required.
         let anyone = named.is_empty() && self.audiences.is_empty();
-        if !meant && !anyone {
+        if !addressed && !anyone {
             return Err(invalid("it is for another audience"));
         }
         let expires = Duration::try_from_secs_f64(expires).ok();

@@ -25,15 +25,15 @@ const DECISION_CHECK: Duration = Duration::from_millis(100);
 const LOOKED_AT: usize = 1_000;
 
 /// Applies the answers in a request to the questions they belong to, and returns where the response begins.
-pub(super) async fn give(
+pub(super) async fn apply(
     context: &ChatContext,
     session: Option<&Session>,
 ) -> Result<Option<Attachment>, ApiError> {
     let chat = &context.chat;
-    let spoke = spoke(context);
-    let owed = !chat.approvals.is_empty() || !chat.answers.is_empty() || !chat.tool_results.is_empty();
+    let has_message = has_new_message(context);
+    let has_answers = !chat.approvals.is_empty() || !chat.answers.is_empty() || !chat.tool_results.is_empty();
     let pending = pending_calls(context);
-    if !owed && (spoke || pending.is_empty()) {
+    if !has_answers && (has_message || pending.is_empty()) {
         return Ok(None);
     }
     let mut open = awaited_questions(context, session, &pending).await?;
@@ -56,10 +56,10 @@ pub(super) async fn give(
         && (session.is_some() || is_conversation(context, &known.run).await?)
     {
         let run = context.served.agent.run(known.run);
-        return Ok(Some(Attachment::at(run, begin_again(context, known.since))));
+        return Ok(Some(Attachment::at(run, repeat_response(context, known.since))));
     }
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
-    match waiting.filter(|_| !spoke) {
+    match waiting.filter(|_| !has_message) {
         Some(question) => undecided(context, session, question).await.map(Some),
         None => Ok(None),
     }
@@ -74,7 +74,7 @@ async fn undecided(
     question: &OpenQuestion,
 ) -> Result<Attachment, ApiError> {
     let agent = &context.served.agent;
-    let since = told(context, session, &question.run).await?;
+    let since = end_of_last_response(context, session, &question.run).await?;
     let deadline = tokio::time::Instant::now() + DECISION;
     loop {
         let run = agent.run(question.run.clone());
@@ -85,7 +85,7 @@ async fn undecided(
         if tokio::time::Instant::now() >= deadline {
             return match context.dialect.how_to_decide() {
                 Some(how) => Err(ApiError::conflict("approval.undecided", how)),
-                None => Ok(Attachment::at(run, begin_again(context, 0))),
+                None => Ok(Attachment::at(run, repeat_response(context, 0))),
             };
         }
         tokio::time::sleep(DECISION_CHECK).await;
@@ -94,15 +94,15 @@ async fn undecided(
 
 /// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice
 /// gets a snapshot.
-pub(super) fn begin_again(context: &ChatContext, since: u64) -> ReadFrom {
+pub(super) fn repeat_response(context: &ChatContext, since: u64) -> ReadFrom {
     if context.dialect.answers() == AnswerFlow::NewResponse {
         return ReadFrom::response(since);
     }
-    if since == 0 || tells_by_snapshot(context) { ReadFrom::Reentry } else { ReadFrom::Response(since) }
+    if since == 0 || reenters_by_snapshot(context) { ReadFrom::Reentry } else { ReadFrom::Response(since) }
 }
 
 /// Whether a client that reconnects gets the conversation as a snapshot.
-pub(super) fn tells_by_snapshot(context: &ChatContext) -> bool {
+pub(super) fn reenters_by_snapshot(context: &ChatContext) -> bool {
     context.profile.reentry == Reentry::Snapshot
 }
 
@@ -114,10 +114,10 @@ async fn respond_to(
     given: Vec<(&OpenQuestion, Answer)>,
 ) -> Result<Attachment, ApiError> {
     let agent = &context.served.agent;
-    let known = ResponseAlias { run: run.clone(), since: told(context, session, run).await? };
+    let known = ResponseAlias { run: run.clone(), since: end_of_last_response(context, session, run).await? };
     let mut names: Vec<String> = Vec::new();
     if !context.streams_answers() {
-        names.push(untold(run));
+        names.push(unstreamed_alias(run));
     }
     names.extend(context.chat.run.iter().map(|run| format!("run:{run}")));
     for (question, _) in &given {
@@ -129,30 +129,30 @@ async fn respond_to(
         }
     }
     let answers: Vec<_> = given.into_iter().map(|(_, answer)| answer).collect();
-    let mut meant = Vec::with_capacity(names.len());
+    let mut earlier = Vec::with_capacity(names.len());
     for name in names {
         let known = aliases::find(agent, context.owner(), &name).await?;
-        meant.push((name, known));
+        earlier.push((name, known));
     }
     let before =
-        meant.iter().find_map(|(name, known)| known.clone().filter(|_| name.starts_with("request:")));
+        earlier.iter().find_map(|(name, known)| known.clone().filter(|_| name.starts_with("request:")));
     // Noted first: the same request may come again before this one is answered.
     if before.is_none() {
-        let names: Vec<_> = meant.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<_> = earlier.iter().map(|(name, _)| name.clone()).collect();
         aliases::note(agent, context.owner(), &names, &known).await?;
     }
     match (agent.answer_all(answers).await, &before) {
         (Ok(_), None) => Ok(Attachment::at(agent.run(known.run), ReadFrom::Response(known.since))),
         // A repeated request gets the result of the first one.
         (Ok(_), Some(before)) => {
-            Ok(Attachment::at(agent.run(before.run.clone()), begin_again(context, before.since)))
+            Ok(Attachment::at(agent.run(before.run.clone()), repeat_response(context, before.since)))
         }
         (Err(error), Some(before)) if error.kind() == ErrorKind::Answered => {
-            Ok(Attachment::at(agent.run(before.run.clone()), begin_again(context, before.since)))
+            Ok(Attachment::at(agent.run(before.run.clone()), repeat_response(context, before.since)))
         }
         (Err(error), _) => {
             if before.is_none() {
-                mean_again(context, meant).await?;
+                restore_aliases(context, earlier).await?;
             }
             Err(error.into())
         }
@@ -160,12 +160,12 @@ async fn respond_to(
 }
 
 /// Restores the aliases after answers were rejected.
-async fn mean_again(
+async fn restore_aliases(
     context: &ChatContext,
-    meant: Vec<(String, Option<ResponseAlias>)>,
+    earlier: Vec<(String, Option<ResponseAlias>)>,
 ) -> Result<(), ApiError> {
     let agent = &context.served.agent;
-    for (name, known) in meant {
+    for (name, known) in earlier {
         match known {
             Some(known) => aliases::note(agent, context.owner(), &[name], &known).await?,
             None => aliases::forget(agent, context.owner(), &name).await?,
@@ -183,15 +183,19 @@ fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
 }
 
 /// Where the last response stopped, for answers that no response has followed yet.
-pub(super) fn untold(run: &RunId) -> String {
-    format!("untold:{run}")
+pub(super) fn unstreamed_alias(run: &RunId) -> String {
+    format!("unstreamed:{run}")
 }
 
 /// The last record of the previous response, which ended because the run waited. The run may have continued since,
 /// with another answer.
-async fn told(context: &ChatContext, session: Option<&Session>, run: &RunId) -> Result<u64, ApiError> {
+async fn end_of_last_response(
+    context: &ChatContext,
+    session: Option<&Session>,
+    run: &RunId,
+) -> Result<u64, ApiError> {
     let agent = &context.served.agent;
-    if let Some(known) = aliases::find(agent, context.owner(), &untold(run)).await? {
+    if let Some(known) = aliases::find(agent, context.owner(), &unstreamed_alias(run)).await? {
         return Ok(known.since);
     }
     let going = match session {
@@ -211,7 +215,7 @@ pub(super) async fn last_wait(run: &Run) -> Result<u64, ApiError> {
 }
 
 /// Whether the request has a new message. Some pages send an answer as a user message.
-fn spoke(context: &ChatContext) -> bool {
+fn has_new_message(context: &ChatContext) -> bool {
     let last = context.chat.messages.last();
     context.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)
 }
@@ -296,10 +300,10 @@ async fn is_conversation(context: &ChatContext, run: &RunId) -> Result<bool, Api
         Err(error) if error.kind() == ErrorKind::UnknownRun => return Ok(false),
         conversation => conversation?,
     };
-    let said = |messages: &[Message]| -> Vec<String> {
+    let user_texts = |messages: &[Message]| -> Vec<String> {
         messages.iter().filter(|m| m.role == Role::User).map(Message::plain_text).collect()
     };
-    Ok(said(&conversation) == said(&context.chat.messages))
+    Ok(user_texts(&conversation) == user_texts(&context.chat.messages))
 }
 
 /// The answer to a question, if the request has one.
@@ -386,7 +390,7 @@ async fn answered_before(
     pending: &[ToolCallId],
 ) -> Result<Option<ResponseAlias>, ApiError> {
     let chat = &context.chat;
-    if spoke(context) {
+    if has_new_message(context) {
         return Ok(None);
     }
     let session = chat.session.as_ref().or(session.map(Session::id));

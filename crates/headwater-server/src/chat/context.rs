@@ -94,8 +94,8 @@ impl ChatContext {
     pub(crate) fn asks_for_another_run(&self) -> bool {
         let ChatRequest { answers, approvals, tool_results, .. } = &self.chat;
         let answered = !answers.is_empty() || !approvals.is_empty() || !tool_results.is_empty();
-        let spoke = self.chat.messages.last().is_some_and(|message| message.role == Role::User);
-        spoke && !answered && self.run_name().is_some()
+        let has_message = self.chat.messages.last().is_some_and(|message| message.role == Role::User);
+        has_message && !answered && self.run_name().is_some()
     }
 
     /// The page's id of the run.

@@ -31,8 +31,12 @@ pub(super) async fn respond(
     let Some(permit) = permit else { return accepted(&attachment).await };
     // A response follows now, so the alias is no longer needed.
     if context.dialect.answers() != AnswerFlow::SameResponse || attachment.sent.is_none() {
-        aliases::forget(&context.served.agent, context.owner(), &answers::untold(attachment.run.id()))
-            .await?;
+        aliases::forget(
+            &context.served.agent,
+            context.owner(),
+            &answers::unstreamed_alias(attachment.run.id()),
+        )
+        .await?;
     }
     if !context.chat.stream {
         return buffered(context, &attachment).await;
@@ -76,8 +80,8 @@ async fn accepted(attachment: &Attachment) -> Result<Response, ApiError> {
         sent.begun().await?;
     }
     let since = attachment.from.since();
-    let told = json!({ "run": attachment.run.id(), "since": since });
-    Ok((StatusCode::ACCEPTED, Json(told)).into_response())
+    let answer = json!({ "run": attachment.run.id(), "since": since });
+    Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 
 /// One document instead of a stream.
@@ -87,7 +91,7 @@ async fn buffered(context: &ChatContext, attachment: &Attachment) -> Result<Resp
     }
     let ends_at_wait = context.dialect.answers() == AnswerFlow::NewResponse;
     let since = attachment.from.since();
-    let told = async {
+    let document = async {
         if let Some(sent) = &attachment.sent {
             sent.begun().await?;
         }
@@ -106,7 +110,7 @@ async fn buffered(context: &ChatContext, attachment: &Attachment) -> Result<Resp
     let mut closing = context.server.streams().closing();
     tokio::select! {
         biased;
-        told = told => told,
+        document = document => document,
         _ = closing.wait_for(|closing| *closing) => {
             let message = "the server is about to stop: the run continues, reconnect to it";
             Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{
     ChatContext,
     aliases::{self, ResponseAlias},
-    answers::{begin_again, tells_by_snapshot},
+    answers::{reenters_by_snapshot, repeat_response},
     respond, turn,
 };
 use crate::{
@@ -36,8 +36,8 @@ pub(super) async fn place(context: &ChatContext) -> Result<Option<Attachment>, A
         None => known.map_or(0, |known| known.since),
     };
     let from = match &context.chat.cursor {
-        Some(RequestCursor::Start) | None if since > 0 || tells_by_snapshot(context) => {
-            begin_again(context, since)
+        Some(RequestCursor::Start) | None if since > 0 || reenters_by_snapshot(context) => {
+            repeat_response(context, since)
         }
         Some(cursor) => ReadFrom::cursor(&run, cursor, since).await?,
         None => ReadFrom::Reentry,

@@ -16,16 +16,16 @@ use crate::{ApiError, ClientPolicy, follow::ReadFrom, stream_response::Attachmen
 /// The run that answers a request, and where its reader begins.
 pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError> {
     let session = existing(context).await?;
-    let mut attachment = match answers::give(context, session.as_ref()).await? {
+    let mut attachment = match answers::apply(context, session.as_ref()).await? {
         Some(attachment) => attachment,
         None if context.chat.action == Action::Answer => {
             let message =
                 "nothing waits for this answer: it was given before, has expired, or never was asked";
             return Err(ApiError::conflict("request.not-open", message));
         }
-        None => match unsaid(context, session.as_ref()).await? {
+        None => match repeat_last_response(context, session.as_ref()).await? {
             Some(attachment) => attachment,
-            None => say(context, session).await?,
+            None => send_turn(context, session).await?,
         },
     };
     attachment.names = names(context, &attachment);
@@ -33,7 +33,10 @@ pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError>
 }
 
 /// A request without a new message whose question is no longer open gets the response to its last answer.
-async fn unsaid(context: &ChatContext, session: Option<&Session>) -> Result<Option<Attachment>, ApiError> {
+async fn repeat_last_response(
+    context: &ChatContext,
+    session: Option<&Session>,
+) -> Result<Option<Attachment>, ApiError> {
     let answered = context.chat.messages.last().is_some_and(|message| message.role == Role::Assistant);
     let (Some(session), Action::Chat, true) = (session, &context.chat.action, answered) else {
         return Ok(None);
@@ -41,7 +44,7 @@ async fn unsaid(context: &ChatContext, session: Option<&Session>) -> Result<Opti
     let Some(run) = session.info().await?.last_run else { return Ok(None) };
     let run = context.served.agent.run(run);
     let since = answers::last_wait(&run).await?;
-    Ok(Some(Attachment::at(run, answers::begin_again(context, since))))
+    Ok(Some(Attachment::at(run, answers::repeat_response(context, since))))
 }
 
 /// The names by which the page knows its run.
@@ -96,27 +99,27 @@ enum TurnIntent {
 }
 
 /// A new turn, or one that is done again.
-async fn say(context: &ChatContext, session: Option<Session>) -> Result<Attachment, ApiError> {
+async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<Attachment, ApiError> {
     context.check_key().await?;
     let session = match (&context.chat.previous, session) {
         (Some(previous), Some(session)) => Some(branch::at(context, session, previous).await?),
         (_, session) => session,
     };
-    let said = context.chat.messages.iter().rposition(|message| message.role == Role::User);
-    let message = said.and_then(|at| context.chat.messages.get(at));
-    let prior = context.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
+    let position = context.chat.messages.iter().rposition(|message| message.role == Role::User);
+    let message = position.and_then(|at| context.chat.messages.get(at));
+    let prior = context.chat.messages.get(..position.unwrap_or_default()).unwrap_or_default();
     let shown = context.shown(prior);
-    let meant = match &session {
-        Some(session) => Box::pin(meant(context, session, message, shown.as_deref())).await?,
+    let intent = match &session {
+        Some(session) => Box::pin(turn_intent(context, session, message, shown.as_deref())).await?,
         None => TurnIntent::New,
     };
     // What begins nothing needs no leave to begin.
-    let _permit = match meant {
+    let _permit = match intent {
         TurnIntent::Repeated(sent) => return attachment(context, *sent).await,
         _ => context.server.may_begin(&context.principal).await?,
     };
     let turn = turn(context, message).await?;
-    let sent = match (meant, session) {
+    let sent = match (intent, session) {
         (TurnIntent::Edit(of), Some(session)) => session.edit(&of, keyed(turn, context.keys())).await?,
         (TurnIntent::Regenerate(of), Some(session)) => {
             session.regenerate_as(&of, keyed(turn, context.request_keys())).await?
@@ -132,7 +135,7 @@ async fn say(context: &ChatContext, session: Option<Session>) -> Result<Attachme
                 Some(session) if let Some(previous) = &context.chat.previous => {
                     branch::send(context, session, previous, turn).await?
                 }
-                Some(session) => session.send(standing(context, &session, turn, shown).await?).await?,
+                Some(session) => session.send(after_shown(context, &session, turn, shown).await?).await?,
                 None => begin(context, &context.served.client.history(prior), turn).await?,
             }
         }
@@ -141,7 +144,7 @@ async fn say(context: &ChatContext, session: Option<Session>) -> Result<Attachme
 }
 
 /// A turn of a session that is there, after what its page shows.
-async fn standing(
+async fn after_shown(
     context: &ChatContext,
     session: &Session,
     turn: Turn,
@@ -165,7 +168,7 @@ fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
 }
 
 /// The intent of a request in an existing session.
-async fn meant(
+async fn turn_intent(
     context: &ChatContext,
     session: &Session,
     message: Option<&Message>,
@@ -282,7 +285,7 @@ async fn attachment(context: &ChatContext, sent: TurnHandle) -> Result<Attachmen
         aliases::note(agent, context.owner(), &[format!("run:{run}")], &known).await?;
     }
     // A client that repeats a request may hold a part of the answer: only a re-entry is right for all.
-    let from = if sent.repeated { answers::begin_again(context, 0) } else { ReadFrom::Start };
+    let from = if sent.repeated { answers::repeat_response(context, 0) } else { ReadFrom::Start };
     Ok(Attachment { sent: Some(sent.clone()), ..Attachment::at(agent.run(sent.run), from) })
 }
 

@@ -67,7 +67,7 @@ struct ResponseStream {
     /// Set once and checked when it fires: resetting it for each frame would cost more than the frame.
     silence: Pin<Box<Sleep>>,
     /// When something was sent last.
-    spoke: Instant,
+    last_sent: Instant,
     padding: Option<Bytes>,
     /// Bytes that were read before the response began.
     first: Option<Bytes>,
@@ -123,7 +123,7 @@ pub(crate) fn body(
         sign_of_life: sign_of_life(keep_alive, framing),
         heartbeat,
         silence: Box::pin(tokio::time::sleep(heartbeat)),
-        spoke: Instant::now(),
+        last_sent: Instant::now(),
         padding: (padding > 0).then(|| pad(keep_alive, framing, padding)),
         first: None,
         closing: Closing::new(closing, stream.expiry()),
@@ -228,7 +228,7 @@ impl ResponseStream {
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
-        let Self { source, sign_of_life, closing, heartbeat, silence, spoke, armed, .. } = self;
+        let Self { source, sign_of_life, closing, heartbeat, silence, last_sent, armed, .. } = self;
         // Right after a piece was sent, the end and the heartbeat need not be polled: they know which task to wake.
         let mut just_sent = true;
         loop {
@@ -253,7 +253,7 @@ impl ResponseStream {
             .await;
             match woken {
                 WakeReason::Read(Ok(next)) => {
-                    *spoke = Instant::now();
+                    *last_sent = Instant::now();
                     return Ok(next);
                 }
                 WakeReason::Read(Err(error)) => {
@@ -262,15 +262,15 @@ impl ResponseStream {
                     tokio::time::sleep(FLUSH).await;
                     return Err(std::io::Error::other(error.message().to_owned()));
                 }
-                // The end without an end: the reader reconnects.
+                // Without the terminal chunk the client sees a cut stream, so it reconnects, to another server.
                 WakeReason::Closing => return Ok(None),
                 WakeReason::Silence => {
                     let now = Instant::now();
-                    let silent = now.duration_since(*spoke) >= *heartbeat;
+                    let silent = now.duration_since(*last_sent) >= *heartbeat;
                     if silent {
-                        *spoke = now;
+                        *last_sent = now;
                     }
-                    silence.as_mut().reset(*spoke + *heartbeat);
+                    silence.as_mut().reset(*last_sent + *heartbeat);
                     *armed = None;
                     if silent {
                         return Ok(Some(sign_of_life.clone()));

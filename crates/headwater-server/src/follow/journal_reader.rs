@@ -42,7 +42,7 @@ enum ReaderMode {
 /// A stream with one reader.
 #[derive(Debug)]
 struct UnsharedStream {
-    pen: StreamEncoder,
+    encoder: StreamEncoder,
     ending: StreamEnd,
     fresh: bool,
     over: bool,
@@ -54,12 +54,12 @@ impl JournalReader {
     /// A reader that encodes for itself, and joins a shared stream once it has caught up.
     pub(super) fn alone(
         run: Run,
-        pen: StreamEncoder,
+        encoder: StreamEncoder,
         ending: StreamEnd,
         others: Option<(SharedStreams, String)>,
         pace: Arc<WritePacing>,
     ) -> Self {
-        let alone = UnsharedStream { pen, ending, fresh: true, over: false, others };
+        let alone = UnsharedStream { encoder, ending, fresh: true, over: false, others };
         Self::of(run, ReaderMode::Alone(Box::new(alone)), pace)
     }
 
@@ -122,9 +122,9 @@ impl JournalReader {
         let ReaderMode::Alone(alone) = &mut self.source else { return };
         let Some((known, key)) = alone.others.take() else { return };
         if let ReaderMode::Alone(alone) = std::mem::replace(&mut self.source, ReaderMode::Over) {
-            let UnsharedStream { pen, ending, .. } = *alone;
-            let (after, epoch) = (pen.after, pen.epoch);
-            let (shared, next) = known.join(&key, pen, ending);
+            let UnsharedStream { encoder, ending, .. } = *alone;
+            let (after, epoch) = (encoder.after, encoder.epoch);
+            let (shared, next) = known.join(&key, encoder, ending);
             self.source = ReaderMode::Shared { shared, next, after, epoch };
         }
     }
@@ -136,12 +136,12 @@ impl JournalReader {
                 0 => from_record(&self.run, &self.journal, *epoch, *after).await?,
                 since => ReadFrom::Response(since),
             };
-            let mut pen = StreamEncoder::new(&self.run, shared.view.clone(), &from).await?;
+            let mut encoder = StreamEncoder::new(&self.run, shared.view.clone(), &from).await?;
             if !matches!(from, ReadFrom::Lost(_)) {
-                pen.pass(&self.run, *after).await?;
+                encoder.pass(&self.run, *after).await?;
             }
             let alone =
-                UnsharedStream { pen, ending: shared.ending, fresh: false, over: false, others: None };
+                UnsharedStream { encoder, ending: shared.ending, fresh: false, over: false, others: None };
             self.source = ReaderMode::Alone(Box::new(alone));
         }
         Ok(())
@@ -164,21 +164,25 @@ impl UnsharedStream {
         if self.over {
             return Ok(ReadResult::Over);
         }
-        let pen = &mut self.pen;
-        let Some(page) = pen.next_page(run).await? else {
+        let encoder = &mut self.encoder;
+        let Some(page) = encoder.next_page(run).await? else {
             return Ok(ReadResult::Batch(EncodedBatch {
-                bytes: pen.take(),
-                after: pen.after,
-                epoch: pen.epoch,
+                bytes: encoder.take(),
+                after: encoder.after,
+                epoch: encoder.epoch,
             }));
         };
         if page.records.is_empty() && !self.fresh && !page.tail.closed {
-            return Ok(ReadResult::Nothing(pen.after.min(page.tail.last)));
+            return Ok(ReadResult::Nothing(encoder.after.min(page.tail.last)));
         }
         // If this is dropped while it waits, it is done again.
         self.fresh = true;
-        self.over = pen.write_page(run, &page, self.ending).await?;
+        self.over = encoder.write_page(run, &page, self.ending).await?;
         self.fresh = false;
-        Ok(ReadResult::Batch(EncodedBatch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }))
+        Ok(ReadResult::Batch(EncodedBatch {
+            bytes: encoder.take(),
+            after: encoder.after,
+            epoch: encoder.epoch,
+        }))
     }
 }

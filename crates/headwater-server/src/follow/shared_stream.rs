@@ -13,7 +13,7 @@ use super::{ReaderView, StreamEnd, stream_encoder::StreamEncoder};
 use crate::ApiError;
 
 /// The size of a shared buffer.
-const KEPT: usize = 256 << 10;
+const RING_BYTES: usize = 256 << 10;
 
 /// The shared streams, by run, position and view.
 #[derive(Debug, Clone, Default)]
@@ -32,19 +32,19 @@ impl SharedStreams {
     pub(super) fn share(
         &self,
         key: String,
-        pen: StreamEncoder,
+        encoder: StreamEncoder,
         ending: StreamEnd,
         whole: bool,
     ) -> Arc<SharedStream> {
         let ring =
-            Ring { batches: VecDeque::new(), whole, first: 0, bytes: 0, after: pen.after, over: false };
-        let view = pen.view().clone();
+            Ring { batches: VecDeque::new(), whole, first: 0, bytes: 0, after: encoder.after, over: false };
+        let view = encoder.view().clone();
         let shared = Arc::new(SharedStream {
             view,
             ending,
-            since: pen.since(),
+            since: encoder.since(),
             ring: StdMutex::new(ring),
-            source: Mutex::new(BatchWriter { pen, fresh: whole, caught_up: false }),
+            source: Mutex::new(BatchWriter { encoder, fresh: whole, caught_up: false }),
         });
         let mut all = self.all();
         if all.len() >= 64 && all.len().is_power_of_two() {
@@ -57,12 +57,17 @@ impl SharedStreams {
     /// The stream that a reader continues with after reading everything up to here, and the number of its next batch.
     /// Encoders that have seen the same records are in the same state, however the records were merged, and between two
     /// batches no reader has seen part of the next one.
-    pub(super) fn join(&self, key: &str, pen: StreamEncoder, ending: StreamEnd) -> (Arc<SharedStream>, u64) {
+    pub(super) fn join(
+        &self,
+        key: &str,
+        encoder: StreamEncoder,
+        ending: StreamEnd,
+    ) -> (Arc<SharedStream>, u64) {
         let found = self.find(key).and_then(|shared| {
-            let next = shared.ring().number_after(pen.after)?;
+            let next = shared.ring().number_after(encoder.after)?;
             Some((shared, next))
         });
-        found.unwrap_or_else(|| (self.share(key.to_owned(), pen, ending, false), 0))
+        found.unwrap_or_else(|| (self.share(key.to_owned(), encoder, ending, false), 0))
     }
 }
 
@@ -81,7 +86,7 @@ pub(super) struct SharedStream {
 
 #[derive(Debug)]
 struct BatchWriter {
-    pen: StreamEncoder,
+    encoder: StreamEncoder,
     /// There are frames to write even if the journal has nothing new.
     fresh: bool,
     /// All records were written at the last read: a reader that wants more can wait without reading again.
@@ -129,7 +134,7 @@ impl SharedStream {
     }
 
     /// The batch of a number, if it is there already, or why it will never be.
-    fn kept(self: &Arc<Self>, next: u64) -> Option<ReadResult> {
+    fn buffered(self: &Arc<Self>, next: u64) -> Option<ReadResult> {
         let mut ring = self.ring();
         let Some(at) = next.checked_sub(ring.first) else { return Some(ReadResult::Behind) };
         let at = usize::try_from(at).unwrap_or(usize::MAX);
@@ -143,29 +148,32 @@ impl SharedStream {
 
     /// The batch of a number, if it can be had now.
     pub(super) async fn next(self: &Arc<Self>, run: &Run, next: u64) -> Result<ReadResult, ApiError> {
-        if let Some(given) = self.kept(next) {
+        if let Some(given) = self.buffered(next) {
             return Ok(given);
         }
         let mut source = self.source.lock().await;
         loop {
             // Another reader may have been here first.
-            if let Some(given) = self.kept(next) {
+            if let Some(given) = self.buffered(next) {
                 return Ok(given);
             }
-            let BatchWriter { pen, fresh, caught_up } = &mut *source;
+            let BatchWriter { encoder, fresh, caught_up } = &mut *source;
             if std::mem::take(caught_up) {
-                return Ok(ReadResult::Nothing(pen.after));
+                return Ok(ReadResult::Nothing(encoder.after));
             }
-            let Some(page) = pen.next_page(run).await? else { continue };
+            let Some(page) = encoder.next_page(run).await? else { continue };
             if page.records.is_empty() && !*fresh && !page.tail.closed {
-                return Ok(ReadResult::Nothing(pen.after.min(page.tail.last)));
+                return Ok(ReadResult::Nothing(encoder.after.min(page.tail.last)));
             }
             // If this is dropped while it waits, it is done again.
             *fresh = true;
-            let over = pen.write_page(run, &page, self.ending).await?;
+            let over = encoder.write_page(run, &page, self.ending).await?;
             *fresh = false;
-            *caught_up = !over && pen.after == page.tail.last;
-            self.ring().push(EncodedBatch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }, over);
+            *caught_up = !over && encoder.after == page.tail.last;
+            self.ring().push(
+                EncodedBatch { bytes: encoder.take(), after: encoder.after, epoch: encoder.epoch },
+                over,
+            );
         }
     }
 }
@@ -190,7 +198,7 @@ impl Ring {
         self.after = batch.after;
         self.over = over;
         self.batches.push_back(batch);
-        while self.bytes > KEPT && self.batches.len() > 1 {
+        while self.bytes > RING_BYTES && self.batches.len() > 1 {
             self.forget(1);
         }
     }

@@ -43,7 +43,7 @@ pub(super) struct StreamEncoder {
     /// The run has ended.
     pub(super) ended: bool,
     /// The encoder started from a state, without the events that led to it.
-    told: bool,
+    from_state: bool,
     /// Encode, but discard the output.
     passes: bool,
     /// The response is over, although the run may have continued: [`ReaderView::ends_at_wait`].
@@ -104,7 +104,7 @@ impl StreamEncoder {
             waits: false,
             wait: None,
             ended: false,
-            told: false,
+            from_state: false,
             passes: false,
             over: false,
         })
@@ -118,7 +118,7 @@ impl StreamEncoder {
     /// Whether it writes the same bytes from here on as any encoder at the same record. An encoder that started from a
     /// state does not: it may have generated other ids for open blocks.
     pub(super) fn may_join(&self) -> bool {
-        !self.told
+        !self.from_state
     }
 
     /// Where the previous response ended, or 0.
@@ -281,7 +281,7 @@ impl StreamEncoder {
             self.waits = if kind == EventKind::RunWaiting {
                 stored.seq > self.since
             } else {
-                self.waits && follows_wait(kind)
+                self.waits && kind.leaves_waiting()
             };
             self.ended |= kind.ends_run();
             let Some(record) = self.view.see(*record) else {
@@ -305,7 +305,7 @@ impl StreamEncoder {
                 self.wait = Some(next);
                 continue;
             }
-            if !follows_wait(kind) {
+            if !kind.leaves_waiting() {
                 self.wait = None;
             }
             self.held = Some(next);
@@ -367,9 +367,4 @@ impl StreamEncoder {
         self.written.extend_from_slice(bytes);
         self.encoder.clear();
     }
-}
-
-/// Whether a run that waits still does after an event of this kind.
-fn follows_wait(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Checkpoint | EventKind::Usage | EventKind::Status | EventKind::Trace)
 }

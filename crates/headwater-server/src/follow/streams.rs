@@ -113,11 +113,11 @@ impl OpenStreams {
         if let Some(shared) = found.as_ref().filter(|shared| begins && shared.ring().is_whole()) {
             return Ok(JournalReader::with_others(run, shared.clone(), since, pace));
         }
-        let pen = StreamEncoder::new(&run, view, &from).await?;
+        let encoder = StreamEncoder::new(&run, view, &from).await?;
         if begins && found.is_none() {
-            return Ok(JournalReader::with_others(run, known.share(key, pen, ending, true), since, pace));
+            return Ok(JournalReader::with_others(run, known.share(key, encoder, ending, true), since, pace));
         }
-        let others = pen.may_join().then_some((known, key));
-        Ok(JournalReader::alone(run, pen, ending, others, pace))
+        let others = encoder.may_join().then_some((known, key));
+        Ok(JournalReader::alone(run, encoder, ending, others, pace))
     }
 }

@@ -33,8 +33,8 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     let mut read = vec![header::RETRY_AFTER];
     read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
     read.extend(headwater_durable_streams::RESPONSE_HEADERS);
-    let told = dialects.iter().flat_map(|dialect| dialect.headers());
-    read.extend(told.map(|(name, _)| HeaderName::from_static(name)));
+    let of_dialects = dialects.iter().flat_map(|dialect| dialect.headers());
+    read.extend(of_dialects.map(|(name, _)| HeaderName::from_static(name)));
     let server = server.clone();
     let allowed = move |origin: &_, _: &_| origin::is_listed(server.options(), origin);
     CorsLayer::new()

@@ -103,7 +103,7 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn only_what_tells_nothing_about_anybody_needs_no_key() {
+fn only_routes_without_data_of_principals_need_no_key() {
     let documented = documented(&document(&server()));
     let open: Vec<_> = documented
         .iter()

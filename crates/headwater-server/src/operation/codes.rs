@@ -8,7 +8,7 @@ pub(crate) const DIALECT: &[&str] = &[
     "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.other-agent", "label.invalid", "previous.unknown", "history.differs", "turn.replaced", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
-    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
+    "request.not-open", "request.answered", "request.retracted", "interrupt.expired", "token.invalid",
     "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid", "answer-format.invalid", "approval.undecided",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
@@ -35,7 +35,7 @@ pub(crate) const FOLLOW: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
-    "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
+    "request.answered", "request.retracted", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
     "token.invalid", "workflow.version",
     "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];

@@ -127,7 +127,7 @@ async fn keys_and_tokens_show_who_is_asking() {
 }
 
 #[tokio::test]
-async fn what_tells_nothing_about_anybody_needs_no_key() {
+async fn routes_without_data_of_principals_need_no_key() {
     let world = World::with(Options::default().authenticator(ApiKeys::new().add("ann", "a-key"))).await;
     for path in ["/healthz", "/readyz", "/openapi.json"] {
         assert_eq!(world.get(path).await.status, 200, "{path}");

@@ -6,9 +6,9 @@ use headwater_store::ReadLimit;
 use serde_json::{Value, json};
 
 use crate::{
-    again::{NAMING, edits, regenerates, turns},
     harness::World,
     limits::{ANN, BOB, holding},
+    repeated_requests::{NAMING, edits, regenerates, turns},
     talk::{DIALECTS, path, says, says_next},
 };
 

@@ -7,9 +7,8 @@
     clippy::print_stdout
 )]
 
-mod again;
 mod agent_files;
-mod answered;
+mod answered_waits;
 mod bad_input;
 mod commits;
 mod connections;
@@ -23,23 +22,24 @@ mod harness;
 mod keys;
 mod limits;
 mod listing;
-mod lost;
+mod lost_deltas;
 mod named_answers;
 mod named_turns;
 mod operators;
+mod page_history;
 mod page_mistakes;
 mod principals;
 mod recovery;
+mod repeated_requests;
 mod resume;
 mod servers;
 mod session_events;
 mod sessions;
-mod standing;
 mod store_keys;
 mod stores;
 mod talk;
+mod telemetry;
 mod threads;
 mod trust;
-mod visitors;
-mod watching;
-mod withheld;
+mod unnamed_conversations;
+mod visibility;

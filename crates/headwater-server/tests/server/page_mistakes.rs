@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::{
-    again::{NAMING, edits, turns},
     harness::World,
     limits::{ANN, holding_with},
+    repeated_requests::{NAMING, edits, turns},
     talk::{after, path, says},
 };
 

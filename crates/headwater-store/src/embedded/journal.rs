@@ -171,6 +171,7 @@ impl EmbeddedJournal {
     pub(super) fn forget(&mut self, keep: usize) -> usize {
         let Some(recent) = &mut self.recent else { return 0 };
         let mut freed = 0;
+        // Until a record is durable, memory is the only place that has it.
         while recent.bytes > keep && recent.first <= self.durable {
             let Some(bytes) = recent.pop() else { break };
             freed += bytes;
@@ -186,6 +187,8 @@ impl EmbeddedJournal {
         let mut visible = self.visible.max(self.durable);
         while visible < self.last && visible - self.durable < delta_limit {
             let next = self.recent.as_ref().and_then(|recent| recent.get(visible + 1));
+            // A fact is shown when it is durable, and no delta after it before that: readers see records in order, and a crash
+            // must not take back a fact that was read.
             if next.is_none_or(|entry| entry.class == Class::Fact) {
                 break;
             }
@@ -260,6 +263,7 @@ impl EmbeddedJournal {
 
 /// Deducts a record from a limit, if it fits or is the first.
 pub(super) fn room_for(limit: &mut ReadLimit, is_first: bool, bytes: usize) -> bool {
+    // The first record always fits, or one above the limit could never be read.
     if !is_first && (limit.records == 0 || limit.bytes < bytes) {
         return false;
     }

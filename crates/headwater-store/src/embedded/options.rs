@@ -46,7 +46,7 @@ pub struct Options {
     pub cache_bytes: usize,
     /// How many files of sealed segments may be open at once.
     pub max_open_files: usize,
-    /// The clocks.
+    /// Where leases and expiry get their time from. Tests set a clock that they move.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -451,6 +451,7 @@ impl Hints for RedisListener {
 /// Reads an announcement of another process.
 fn read(payload: &str, node: &str) -> Option<Hint> {
     let (from, announced) = payload.split_at_checked(16)?;
+    // This process knew of its own change before it announced it.
     if from == node {
         return None;
     }

@@ -31,7 +31,7 @@ pub(super) struct StoreContext<E> {
     hinted: Mutex<HashSet<JournalId>>,
     pub(super) fetch: Notify,
     /// Journals about which the engine is being asked.
-    pub(super) looking: Mutex<HashMap<JournalId, Weak<tokio::sync::Mutex<()>>>>,
+    pub(super) tail_reads: Mutex<HashMap<JournalId, Weak<tokio::sync::Mutex<()>>>>,
     /// Journals that are being restored piece by piece.
     restoring: Mutex<HashMap<JournalId, Restoring>>,
     closing: AtomicBool,
@@ -50,7 +50,7 @@ impl<E> StoreContext<E> {
             watches: Watches::default(),
             hinted: Mutex::default(),
             fetch: Notify::new(),
-            looking: Mutex::default(),
+            tail_reads: Mutex::default(),
             restoring: Mutex::default(),
             closing: AtomicBool::new(false),
         }

@@ -8,9 +8,9 @@ use crate::{Clock, SystemClock};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The largest record.
+    /// The largest record that is accepted. Larger ones are refused before anything is sent.
     pub max_record_bytes: usize,
-    /// The largest value.
+    /// The largest value that is accepted. Larger ones are refused before anything is sent.
     pub max_value_bytes: usize,
     /// The most that one journal keeps.
     pub max_journal_bytes: u64,

@@ -49,7 +49,7 @@ impl<E: Engine> StoreContext<E> {
             let step = self.state().wait_step(journal, after)?;
             match step {
                 WaitStep::Ready(tail) => return Ok(tail),
-                WaitStep::Look => self.look(journal, after).await?,
+                WaitStep::ReadTail => self.read_tail(journal, after).await?,
                 WaitStep::Until(waiting) => {
                     let mut woken = std::pin::pin!(waiting.notified());
                     // Registered before the second read, or a record between the two would wake no waiter.
@@ -64,10 +64,10 @@ impl<E: Engine> StoreContext<E> {
     }
 
     /// Asks the engine for the end of a journal, once for all callers at the same time.
-    async fn look(&self, journal: &JournalId, after: u64) -> Result<()> {
-        let looking = self.looking(journal);
-        let _one_at_a_time = looking.lock().await;
-        if !matches!(self.state().wait_step(journal, after)?, WaitStep::Look) {
+    async fn read_tail(&self, journal: &JournalId, after: u64) -> Result<()> {
+        let reads = self.tail_reads(journal);
+        let _one_at_a_time = reads.lock().await;
+        if !matches!(self.state().wait_step(journal, after)?, WaitStep::ReadTail) {
             return Ok(());
         }
         match self.fetch_header(journal).await? {
@@ -143,14 +143,14 @@ impl<E: Engine> StoreContext<E> {
         unwritten.map(|record| record.body.len() as u64).sum()
     }
 
-    fn looking(&self, journal: &JournalId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut looking = self.looking.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = looking.get(journal).and_then(std::sync::Weak::upgrade) {
+    fn tail_reads(&self, journal: &JournalId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut tail_reads = self.tail_reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(found) = tail_reads.get(journal).and_then(std::sync::Weak::upgrade) {
             return found;
         }
-        looking.retain(|_, looking| looking.strong_count() > 0);
+        tail_reads.retain(|_, tail_reads| tail_reads.strong_count() > 0);
         let new = Arc::new(tokio::sync::Mutex::new(()));
-        looking.insert(journal.clone(), Arc::downgrade(&new));
+        tail_reads.insert(journal.clone(), Arc::downgrade(&new));
         new
     }
 }

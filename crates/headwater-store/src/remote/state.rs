@@ -95,7 +95,7 @@ pub(super) enum WaitStep {
     Ready(Tail),
     Until(Arc<Notify>),
     /// Ask the engine.
-    Look,
+    ReadTail,
 }
 
 impl RemoteState {
@@ -445,12 +445,12 @@ impl RemoteState {
 
     pub(super) fn wait_step(&mut self, journal: &JournalId, after: u64) -> Result<WaitStep> {
         self.check_lost(journal, after)?;
-        let Some(local) = self.journals.get_mut(journal) else { return Ok(WaitStep::Look) };
+        let Some(local) = self.journals.get_mut(journal) else { return Ok(WaitStep::ReadTail) };
         local.idle = 0;
         if local.tail.last > after || local.tail.closed {
             return Ok(WaitStep::Ready(local.tail));
         }
-        Ok(if local.confirmed { WaitStep::Until(local.waiting.clone()) } else { WaitStep::Look })
+        Ok(if local.confirmed { WaitStep::Until(local.waiting.clone()) } else { WaitStep::ReadTail })
     }
 
     /// Takes no more writes, and fails all that waits.

@@ -258,7 +258,7 @@ fn folder_and_files_are_for_their_owner_alone() {
     assert!(Folder::new(&path).unwrap().was_open_to_others());
     assert!(!Folder::new(&path).unwrap().was_open_to_others());
     assert_eq!((mode(&path), modes()), (0o700, [0o600].into()));
-    // A folder with files of others may be anybody's.
+    // A folder with other files keeps its permissions.
     let shared = place.folder.path().join("shared");
     std::fs::create_dir(&shared).unwrap();
     std::fs::write(shared.join("notes.txt"), "not ours").unwrap();

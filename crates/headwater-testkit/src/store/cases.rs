@@ -8,7 +8,7 @@ pub(super) mod reopening;
 mod restoring;
 mod retention;
 mod values;
-mod watching;
+mod watch;
 
 use super::Case;
 
@@ -18,7 +18,7 @@ pub(super) const ALL: &[&[Case]] = &[
     leases::CASES,
     retention::CASES,
     values::CASES,
-    watching::CASES,
+    watch::CASES,
     limits::CASES,
     restoring::CASES,
 ];

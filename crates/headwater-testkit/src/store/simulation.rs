@@ -164,7 +164,6 @@ struct PendingCall {
     future: Pin<Box<dyn Future<Output = CallResult>>>,
 }
 
-/// The call.
 #[derive(Debug, Clone)]
 enum StoreCall {
     Append(JournalId),

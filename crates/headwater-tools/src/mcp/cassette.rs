@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 /// What a client sends its requests to.
 #[derive(Debug, Clone, Default)]
 pub(super) enum McpTape {
-    /// The server.
+    /// No cassette: calls go to the server.
     #[default]
     None,
     /// The server, with its tool list and calls recorded.

@@ -50,7 +50,7 @@ enum TurnPart {
 }
 
 impl ModelTurn {
-    pub(super) fn hear(&mut self, event: ModelEvent) {
+    pub(super) fn on_event(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::TextStart { part, metadata } => {
                 self.parts.insert(part, TurnPart::Text { text: String::new(), metadata });
@@ -124,7 +124,6 @@ impl ModelTurn {
         }
     }
 
-    /// The complete calls.
     pub(super) fn calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.parts.values().filter_map(|part| match part {
             TurnPart::Call(call) => Some(call),

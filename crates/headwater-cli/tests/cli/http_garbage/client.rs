@@ -149,7 +149,7 @@ fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
             return Err(broken("the body has no last chunk"));
         }
         let size = line.trim_end().split(';').next().unwrap_or_default();
-        let size = u64::from_str_radix(size, 16).map_err(|_| broken(&format!("{line:?} is no size")))?;
+        let size = u64::from_str_radix(size, 16).map_err(|_| broken(&format!("{line:?} is not a size")))?;
         stream.by_ref().take(size).read_to_end(&mut body)?;
         let mut end = String::new();
         stream.read_line(&mut end)?;

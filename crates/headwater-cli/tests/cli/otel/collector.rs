@@ -182,7 +182,7 @@ impl Seen {
 
     pub(super) fn list(&self, name: &str) -> Vec<String> {
         let Some(Value::ArrayValue(list)) = value(&self.span.attributes, name) else {
-            panic!("`{name}` of {} is no list", self.name())
+            panic!("`{name}` of {} is not a list", self.name())
         };
         let one = |value: &AnyValue| match &value.value {
             Some(Value::StringValue(text)) => text.clone(),

@@ -30,7 +30,6 @@ pub(super) struct MessageEncoder {
     run: Option<RunId>,
     /// The client's message.
     shown: Option<MessageId>,
-    /// The open blocks.
     open: BTreeSet<(BlockKind, PartId)>,
     /// The block of the last delta: most deltas go to the same one.
     last: Option<(BlockKind, PartId)>,

@@ -67,7 +67,7 @@ impl TanstackEncoder {
         let origin = Origin { attempt: None, ..origin.clone() };
         let record = Record::new(*seq, event).at(*time).from(origin);
         let mut inner =
-            ChunkSink { to: &mut *sink.to, record: &record, pen: &mut *sink.pen, count: sink.count };
+            ChunkSink { to: &mut *sink.to, record: &record, buffers: &mut *sink.buffers, count: sink.count };
         self.tool_event(&mut inner);
         sink.count = inner.count;
     }

@@ -15,10 +15,10 @@ impl TanstackEncoder {
             self.record(record, out);
         }
         if let Some(record) = replay.last() {
-            let mut pen = std::mem::take(&mut self.pen);
+            let mut buffers = std::mem::take(&mut self.buffers);
             let to = &mut |chunk: &Chunk<'_>| write(chunk, out);
-            self.send_grown_objects(&mut ChunkSink { to, record, pen: &mut pen, count: 1 });
-            self.pen = pen;
+            self.send_grown_objects(&mut ChunkSink { to, record, buffers: &mut buffers, count: 1 });
+            self.buffers = buffers;
         }
         self.answered.clear();
     }

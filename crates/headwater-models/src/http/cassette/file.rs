@@ -73,7 +73,7 @@ pub(super) enum BodyBytes {
 pub(super) enum BodyEnd {
     /// The body was complete.
     Complete,
-    /// The connection broke.
+    /// The connection broke here. Replaying breaks it at the same byte.
     Broken,
     /// The reader stopped early: the answer was complete or cancelled.
     Left,

@@ -60,7 +60,6 @@ pub(in crate::file) struct ReasonText {
     pub(in crate::file) failover: Option<FailoverText>,
     /// How often each model is tried on temporary errors. Default: 2.
     pub(in crate::file) attempts: Option<u32>,
-    /// The system prompt.
     pub(in crate::file) system: Option<Template>,
     /// The prompt. Default: the person's message.
     pub(in crate::file) prompt: Option<Template>,
@@ -272,7 +271,6 @@ impl JsonSchema for AskText {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct InterruptText {
-    /// The question.
     pub(in crate::file) ask: Template,
     /// The options. The id of the chosen one is the condition of the edge to follow.
     #[serde(default)]

@@ -179,7 +179,7 @@ impl Ask {
     /// The question as a page is asked, without its name.
     fn interrupt(&self, asked: &Value) -> Result<Interrupt> {
         #[derive(Deserialize)]
-        struct Asked {
+        struct AskArguments {
             #[serde(default)]
             kind: InterruptKind,
             question: Option<String>,
@@ -188,7 +188,7 @@ impl Ask {
             #[serde(default)]
             multiple: bool,
         }
-        let asked: Asked = serde_json::from_value(asked.clone()).map_err(|error| {
+        let asked: AskArguments = serde_json::from_value(asked.clone()).map_err(|error| {
             Error::new(ErrorKind::Output, format!("the model's question cannot be asked: {error}"))
         })?;
         if asked.kind != InterruptKind::Text && asked.options.is_empty() {

@@ -117,7 +117,7 @@ async fn message_retracts_the_questions_of_all_branches() {
     send(&session, "go").await;
     for question in before {
         let late = Answer::given(question.request, "y").by(None);
-        assert_eq!(world.agent.answer(late).await.unwrap_err().kind(), ErrorKind::TakenBack);
+        assert_eq!(world.agent.answer(late).await.unwrap_err().kind(), ErrorKind::Retracted);
     }
     assert_eq!(open(&world.agent, &session).await.len(), 2);
 }

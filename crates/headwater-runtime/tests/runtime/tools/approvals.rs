@@ -79,7 +79,7 @@ async fn approval_with_another_input_is_refused_unless_the_tool_is_editable() {
     assert_eq!(ran.approvals().await.len(), 1, "and the question stays open");
     assert!(cities(&made).is_empty());
     let ran = ran.send(decide(&asked, edited(json!({ "city": "Oslo" })))).await.unwrap();
-    assert_eq!(cities(&made), ["Oslo"], "the same input is no change");
+    assert_eq!(cities(&made), ["Oslo"], "the same input is not a change");
     assert_eq!(ran.count("approval-requested"), 1);
 }
 

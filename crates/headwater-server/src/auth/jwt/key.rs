@@ -158,7 +158,7 @@ struct Jwk {
 /// The keys of a set. One that cannot be read is left out: the others are no worse for it.
 pub(super) fn set(text: &str, origin: Origin) -> Result<Vec<VerificationKey>, KeyError> {
     let set: Set = serde_json::from_str(text)
-        .map_err(|error| wrong(format!("this is no JSON Web Key Set, an object with `keys`: {error}")))?;
+        .map_err(|error| wrong(format!("not a JSON Web Key Set, which is an object with `keys`: {error}")))?;
     let mut keys = Vec::new();
     let mut unread = String::new();
     for (at, jwk) in set.keys.into_iter().enumerate() {

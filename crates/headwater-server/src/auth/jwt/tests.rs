@@ -159,14 +159,14 @@ fn the_claim_that_names_the_principal_can_be_chosen() {
 
 #[test]
 fn keys_that_cannot_be_used_are_refused_with_the_reason() {
-    let said = |result: Result<Jwt, KeyError>| result.unwrap_err().to_string();
-    assert!(said(Jwt::hs256(b"short")).contains("at least 32 bytes"));
-    assert!(said(Jwt::public_key("no key")).contains("-----BEGIN PUBLIC KEY-----"));
+    let message = |result: Result<Jwt, KeyError>| result.unwrap_err().to_string();
+    assert!(message(Jwt::hs256(b"short")).contains("at least 32 bytes"));
+    assert!(message(Jwt::public_key("no key")).contains("-----BEGIN PUBLIC KEY-----"));
     let cut = RSA.replacen("MIIB", "MIIC", 1);
-    assert!(said(Jwt::public_key(&cut)).contains("neither RSA nor P-256 nor Ed25519"));
-    assert!(said(Jwt::jwks("[]")).contains("JSON Web Key Set"));
-    assert!(said(Jwt::jwks(r#"{"keys":[]}"#)).contains("no key for"));
-    assert!(said(Jwt::jwks(r#"{"keys":[{"kty":"RSA","kid":"a","n":"!"}]}"#)).contains("key a"));
+    assert!(message(Jwt::public_key(&cut)).contains("neither RSA nor P-256 nor Ed25519"));
+    assert!(message(Jwt::jwks("[]")).contains("JSON Web Key Set"));
+    assert!(message(Jwt::jwks(r#"{"keys":[]}"#)).contains("no key for"));
+    assert!(message(Jwt::jwks(r#"{"keys":[{"kty":"RSA","kid":"a","n":"!"}]}"#)).contains("key a"));
 }
 
 #[test]

@@ -29,20 +29,20 @@ impl StreamEncoder {
         view: Arc<ReaderView>,
         from: &ReadFrom,
     ) -> Result<Self, ApiError> {
-        let mut pen = Self::at_start(run, view).await?;
+        let mut encoder = Self::at_start(run, view).await?;
         match *from {
             ReadFrom::Start => {}
-            ReadFrom::Response(since) => pen.begin_after(run, since).await?,
+            ReadFrom::Response(since) => encoder.begin_after(run, since).await?,
             ReadFrom::Reentry => {
-                pen.told = true;
-                pen.reenter(run).await?;
+                encoder.from_state = true;
+                encoder.reenter(run).await?;
             }
-            ReadFrom::After { seq, frame } => pen.resume_after_frame(run, seq, frame).await?,
-            ReadFrom::Lost(seq) => pen.resume_after_loss(run, seq).await?,
-            ReadFrom::Ahead(ref cursor) => pen.catch_up(run, cursor).await?,
-            ReadFrom::Sequence { since, number } => pen.resume_after(run, since, number).await?,
+            ReadFrom::After { seq, frame } => encoder.resume_after_frame(run, seq, frame).await?,
+            ReadFrom::Lost(seq) => encoder.resume_after_loss(run, seq).await?,
+            ReadFrom::Ahead(ref cursor) => encoder.catch_up(run, cursor).await?,
+            ReadFrom::Sequence { since, number } => encoder.resume_after(run, since, number).await?,
         }
-        Ok(pen)
+        Ok(encoder)
     }
 
     /// Resumes after this many frames of a record; 0 means all of them.
@@ -128,7 +128,7 @@ impl StreamEncoder {
     }
 
     fn restate(&mut self, next: Option<u64>) {
-        self.told = true;
+        self.from_state = true;
         self.encoder.restate(next);
         self.move_written();
     }

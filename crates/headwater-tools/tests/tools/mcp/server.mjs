@@ -150,7 +150,7 @@ lines.on("line", (line) => {
     const versions = { supportedVersions: ["2026-07-28"], ttlMs: 0, cacheScope: "private" };
     send({ id, result: { resultType: "complete", capabilities: { tools: {} }, ...versions } });
   } else if (method === "initialize") {
-    process.stdout.write("a line that is no message\n");
+    process.stdout.write("a line that is not a message\n");
     const serverInfo = { name: "test", version: "1" };
     send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
   } else if (method === "tools/list" && character !== "dull") {

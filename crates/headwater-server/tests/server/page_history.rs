@@ -5,9 +5,9 @@ use headwater_server::{Agents, ClientPolicy, Options, Server};
 use serde_json::{Value, json};
 
 use crate::{
-    again::{edits, turns},
     harness::{World, agent_named},
     limits::{ANN, holding_with},
+    repeated_requests::{edits, turns},
     talk::{after, path, says},
 };
 

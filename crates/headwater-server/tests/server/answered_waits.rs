@@ -69,7 +69,7 @@ async fn answered_wait_is_not_shown_though_no_event_followed() {
     let from_the_start = tokio::spawn(async move { comes.get(&path).await });
     let comes = world.clone();
     let coming_back = tokio::spawn(async move { comes.get("/v1/ai-sdk/chat/c/stream").await });
-    // Everybody on this thread has turns while these are answered.
+    // All tasks of this thread have turns while these are answered.
     for _ in 0..50 {
         assert_eq!(world.get("/healthz").await.status, 200);
     }
