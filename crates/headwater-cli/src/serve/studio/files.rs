@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
-        path: "/assets/index-CaEEWaqJ.css",
-        media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
+        path: "/assets/index-ByyD1__F.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-ByyD1__F.js"),
     },
     StudioFile {
-        path: "/assets/index-GRGQsxKV.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-GRGQsxKV.js"),
+        path: "/assets/index-CFOdlvXZ.css",
+        media_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("assets/index-CFOdlvXZ.css"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
