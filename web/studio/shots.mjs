@@ -80,11 +80,15 @@ try {
   await page.locator('.record').evaluate((record) => record.closest('.body').scrollBy(0, record.getBoundingClientRect().top - 260));
   await shoot(page, 'record');
 
-  page = await open('#/session/copenhagen/state', DENSE);
-  await page.getByRole('slider').waitFor();
-  await page.locator('.status.finished').waitFor();
-  await page.getByRole('slider').fill('45');
-  await page.getByRole('slider').blur();
+  page = await open('#/session/email/state', DENSE);
+  await page.locator('.status.waiting').waitFor();
+  await page.getByRole('button', { name: 'Revise', exact: true }).click();
+  await page.getByText('checkpoint of turn 2', { exact: true }).waitFor();
+  // In the middle of the second draft.
+  const cursor = page.getByRole('slider');
+  await cursor.fill(String(Number(await cursor.getAttribute('max')) - 8));
+  await cursor.blur();
+  await page.locator('.state-view .key', { hasText: 'draft' }).waitFor();
   await shoot(page, 'state');
 
   page = await open('#/inbox');

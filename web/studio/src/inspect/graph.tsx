@@ -108,7 +108,7 @@ function NodeBox({ node, box, isCurrent, isWaiting, isPicked, onPick }: BoxProps
     event.preventDefault();
     press();
   };
-  const use = span ? { role: 'button' as const, tabIndex: 0, 'aria-pressed': isPicked, onClick: press, onKeyDown: pressed } : { role: 'img' as const };
+  const use = span ? { role: 'button' as const, tabindex: 0, 'aria-pressed': isPicked, onClick: press, onKeyDown: pressed } : { role: 'img' as const };
   const room = visits > 1 ? 12 : 15;
   return (
     <g class={`graph-node ${state} ${isPicked ? 'on' : ''}`} transform={`translate(${box.x - NODE.width / 2} ${box.y - NODE.height / 2})`} aria-current={isCurrent ? 'step' : undefined} aria-label={label} {...use}>

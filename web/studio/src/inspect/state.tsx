@@ -63,10 +63,10 @@ export function StateView({ run, session, records, seq, onSeq }: Props) {
           </article>
         ))}
       </section>
+      <WorkflowState checkpoint={checkpoint} />
       {Object.keys(state.structured).length > 0 && (
         <section><h3>Structured objects</h3><Json value={Object.fromEntries(Object.values(state.structured).map((item) => [`${item.dataType} (${item.status})`, item.data]))} open={3} /></section>
       )}
-      <WorkflowState checkpoint={checkpoint} />
       <section><h3>Shared state</h3>{state.shared === undefined ? <p class="soft">None</p> : <Json value={state.shared} open={3} />}</section>
       <section><h3>Run</h3><Json value={state.run} open={1} /></section>
       <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>

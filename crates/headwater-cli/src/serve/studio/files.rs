@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
-        path: "/assets/index-ByyD1__F.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-ByyD1__F.js"),
-    },
-    StudioFile {
         path: "/assets/index-CFOdlvXZ.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-CFOdlvXZ.css"),
+    },
+    StudioFile {
+        path: "/assets/index-DI0JsLek.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-DI0JsLek.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
