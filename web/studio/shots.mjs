@@ -68,6 +68,10 @@ try {
   const tools = decodeURIComponent(page.url().split('/session/')[1].split('/')[0]);
   await shoot(page, 'timeline');
 
+  page = await open('#/session/kyoto/timeline', DENSE);
+  await page.locator('.graph-node.current').waitFor();
+  await shoot(page, 'graph');
+
   page = await open(`#/session/${tools}/wire`, DENSE);
   await page.locator('.dialect').nth(2).locator('li').nth(5).waitFor();
   await page.locator('.dialect').first().locator('li', { hasText: 'tool-input-available' }).nth(1).click();
@@ -118,8 +122,8 @@ try {
   await page.locator('.structured').waitFor();
   await shoot(page, 'phone');
 
-  page = await open(`#/session/${tools}/timeline`, PHONE);
-  await page.locator('.span.model').nth(1).waitFor();
+  page = await open('#/session/copenhagen/timeline', PHONE);
+  await page.getByText('4 of 5 nodes visited').waitFor();
   await shoot(page, 'phone-timeline');
 } finally {
   await browser.close();
