@@ -68,6 +68,10 @@ try {
   const tools = decodeURIComponent(page.url().split('/session/')[1].split('/')[0]);
   await shoot(page, 'timeline');
 
+  page = await open('#/session/kyoto/timeline', DENSE);
+  await page.locator('.graph-node.current').waitFor();
+  await shoot(page, 'graph');
+
   page = await open(`#/session/${tools}/wire`, DENSE);
   await page.locator('.dialect').nth(2).locator('li').nth(5).waitFor();
   await page.locator('.dialect').first().locator('li', { hasText: 'tool-input-available' }).nth(1).click();
@@ -80,11 +84,15 @@ try {
   await page.locator('.record').evaluate((record) => record.closest('.body').scrollBy(0, record.getBoundingClientRect().top - 260));
   await shoot(page, 'record');
 
-  page = await open('#/session/copenhagen/state', DENSE);
-  await page.getByRole('slider').waitFor();
-  await page.locator('.status.finished').waitFor();
-  await page.getByRole('slider').fill('45');
-  await page.getByRole('slider').blur();
+  page = await open('#/session/email/state', DENSE);
+  await page.locator('.status.waiting').waitFor();
+  await page.getByRole('button', { name: 'Revise', exact: true }).click();
+  await page.getByText('checkpoint of turn 2', { exact: true }).waitFor();
+  // In the middle of the second draft.
+  const cursor = page.getByRole('slider');
+  await cursor.fill(String(Number(await cursor.getAttribute('max')) - 8));
+  await cursor.blur();
+  await page.locator('.state-view .key', { hasText: 'draft' }).waitFor();
   await shoot(page, 'state');
 
   page = await open('#/inbox');
@@ -114,8 +122,8 @@ try {
   await page.locator('.structured').waitFor();
   await shoot(page, 'phone');
 
-  page = await open(`#/session/${tools}/timeline`, PHONE);
-  await page.locator('.span.model').nth(1).waitFor();
+  page = await open('#/session/copenhagen/timeline', PHONE);
+  await page.getByText('4 of 5 nodes visited').waitFor();
   await shoot(page, 'phone-timeline');
 } finally {
   await browser.close();

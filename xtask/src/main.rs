@@ -129,6 +129,8 @@ enum Task {
         #[arg(default_value_t = 2)]
         times: u64,
     },
+    /// Open every page of the vendors and every example in a real browser
+    Pages,
     /// Write the pages of `docs/` as a site, and check their links
     Docs {
         /// The folder of the site
@@ -183,6 +185,7 @@ fn write_docs(out: &Path) -> Result<ExitCode, command::Failure> {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
+        Task::Pages => pages::all(),
         Task::Docs { out } => write_docs(&out),
         Task::Shape { all } => shape::run(all),
         Task::Sizes { cold, write } => sizes::run(cold, write),

@@ -10,6 +10,9 @@ use crate::{clients, tools, vendors};
 /// The scripts of `web/package.json` that run tests; the others hold or do not.
 const TESTS: [&str; 5] = ["test:client", "test:mui", "test:react", "test:react-18", "test:npm"];
 
+/// Those that judge what is published: its size, and how others find its modules and types.
+const PUBLISHED: [&str; 2] = ["size", "packages"];
+
 /// Checks, tests and measures the packages; in a real browser too, unless there is to be none.
 pub(crate) fn test(root: &Path, recorded: &RecordedData, browser: bool) -> Result<SuiteOutcome, Failure> {
     let folder = root.join(clients::WEB_FOLDER);
@@ -17,7 +20,7 @@ pub(crate) fn test(root: &Path, recorded: &RecordedData, browser: bool) -> Resul
     vendors::install(&folder)?;
     let binary = clients::build(root)?;
     let (mut counts, mut output) = (Counts::default(), String::new());
-    for script in ["check"].into_iter().chain(TESTS).chain(["size"]) {
+    for script in ["check"].into_iter().chain(TESTS).chain(PUBLISHED) {
         let mut npm = command(&folder, "npm", &["run", "--silent", script]);
         recorded.tell(&mut npm);
         npm.env("HEADWATER_BINARY", &binary);

@@ -7,12 +7,24 @@ export interface Agent {
   description: string | null;
   /** Messages to begin a conversation with. */
   suggestions: string[];
+  defaultWorkflow?: string | null;
+  workflows?: AgentWorkflow[];
+}
+
+export interface AgentWorkflow {
+  id: string;
+  version: string;
+  /** The nearest to the start first. */
+  nodes: { name: string; kind: string | null }[];
+  /** `null` is the start, or the end. */
+  edges: { from: string | null; to: string | null; when: string | null }[];
 }
 
 export interface Run {
   id: string;
   agent: string;
   workflow: string;
+  version?: string;
   status: 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled';
   error: string | null;
   model: string | null;
@@ -21,6 +33,19 @@ export interface Run {
   createdAt: string;
   updatedAt: string;
   endedAt: string | null;
+}
+
+export interface Checkpoint {
+  id: string;
+  turn: number;
+  run: string;
+  parent: string | null;
+}
+
+export interface CheckpointDetails {
+  checkpoint: Checkpoint;
+  /** Empty, unless the agent shows it. */
+  workflowState: Record<string, unknown>;
 }
 
 const KEY = 'headwater studio key';
@@ -93,6 +118,12 @@ export const listInterrupts = () => api<{ interrupts: WaitingInterrupt[] }>('int
 export const listSessions = (agent: string) =>
   api<{ sessions: Session[] }>(`sessions?limit=40&agent=${encodeURIComponent(agent)}`).then(({ sessions }) => sessions);
 export const readRun = (run: string) => api<{ run: Run; waitsFor: WaitingInterrupt[] }>(`runs/${encodeURIComponent(run)}`);
+
+const checkpointsOf = (session: string) => `sessions/${encodeURIComponent(session)}/checkpoints`;
+/** The newest first. */
+export const listCheckpoints = (session: string, limit: number) => api<{ checkpoints: Checkpoint[] }>(`${checkpointsOf(session)}?limit=${limit}`).then(({ checkpoints }) => checkpoints);
+export const readCheckpoint = (session: string, checkpoint: string) => api<CheckpointDetails>(`${checkpointsOf(session)}/${encodeURIComponent(checkpoint)}`);
+export const forkCheckpoint = (session: string, checkpoint: string) => api<Session>(`${checkpointsOf(session)}/${encodeURIComponent(checkpoint)}/fork`, { method: 'POST', body: {} });
 
 /** The agent of a session: that of its last run. A session that the server does not know has none. */
 export async function agentOf(session: string): Promise<string | undefined> {

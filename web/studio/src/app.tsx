@@ -133,7 +133,7 @@ function Studio() {
           onMenu={() => setMenuOpen(!isMenuOpen)}
         />
       )}
-      {tab && route.view !== 'inbox' && <Inspector route={route} tab={tab} conversation={conversation} facts={facts} agent={agent ?? defaultAgent} />}
+      {tab && route.view !== 'inbox' && <Inspector route={route} tab={tab} conversation={conversation} facts={facts} agent={agent ?? defaultAgent} agents={agents} />}
       {library.error && library.error.status !== 401 && (
         <p class="banner" role="alert"><Icon name="alert" />{library.error.message} Trying again.</p>
       )}

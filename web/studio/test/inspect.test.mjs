@@ -151,23 +151,6 @@ test('a delta that was seen alone and is read together with others is found in t
   }
 });
 
-test('timeline: the graph shows the way of the run, and its current node', async () => {
-  const studio = await here.open('email');
-  await studio.send('Our public beta');
-  await studio.ask.waitFor();
-  await studio.openTab('Timeline');
-  const graph = studio.page.getByRole('region', { name: 'Graph of the workflow' });
-  const current = graph.getByRole('button', { name: /, current$/ });
-  await current.waitFor();
-  const name = (await current.getAttribute('aria-label')).split(',')[0];
-  assert.ok((await graph.getByRole('button').count()) >= 2);
-  await current.press('Enter');
-  await studio.page.getByText(`Records of ${name}`).waitFor();
-  await studio.press('Send', studio.ask);
-  await studio.page.locator('.span.run.good').waitFor();
-  await current.waitFor({ state: 'detached' });
-});
-
 test('timeline: a run is exported as a test that headwater replay runs', async () => {
   const studio = await ended('chat', 'Hello');
   await studio.openTab('Timeline');
@@ -250,6 +233,38 @@ test('state: the cursor shows what was there, and forks from a checkpoint', asyn
   await studio.press('Fork from here');
   await studio.page.waitForFunction((before) => !location.hash.includes(before), before);
   await studio.last.locator('.structured').waitFor();
+});
+
+test('state: before its first checkpoint a run continues from the turn before', async () => {
+  const studio = await ended('table', 'planets');
+  await studio.send('rivers');
+  await studio.settled(2);
+  await studio.openTab('State');
+  const cursor = studio.page.getByRole('slider', { name: 'Cursor' });
+  await studio.page.getByText('checkpoint of turn 2', { exact: true }).waitFor();
+  await cursor.fill('2');
+  await studio.page.getByText('checkpoint of turn 1, before this run', { exact: true }).waitFor();
+  const before = studio.session;
+  await studio.press('Fork from here');
+  await studio.page.waitForFunction((before) => !location.hash.includes(before), before);
+  await studio.settled(1);
+  const forked = await getJson(`${here.base}/v1/sessions/${studio.session}`);
+  assert.equal(forked.turns, 1);
+});
+
+test('state: that of the workflow is shown at each checkpoint', async () => {
+  const studio = await here.open('email');
+  await studio.send('Our public beta');
+  await studio.ask.waitFor();
+  await studio.openTab('State');
+  const state = studio.page.locator('.state-view section', { has: studio.page.getByRole('heading', { name: /^Workflow state/ }) });
+  await state.getByText('at the checkpoint of turn 1').waitFor();
+  await state.locator('.key', { hasText: 'draft' }).waitFor();
+  const { workflowState } = await getJson(`${here.base}/v1/sessions/${studio.session}/checkpoints/latest`);
+  await state.getByText(JSON.stringify(workflowState.draft.subject)).waitFor();
+  await studio.page.getByRole('slider', { name: 'Cursor' }).fill('2');
+  await state.getByText('there is none up to here').waitFor();
+  assert.equal(await state.locator('.key').count(), 0);
 });
 
 test('connect: snippets have the address and the agent in them', async () => {

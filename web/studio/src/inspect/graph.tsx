@@ -1,134 +1,122 @@
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { AgentWorkflow } from '../api';
 import { plural } from '../format';
+import { drawingOf, labelOf, NODE, type Drawing } from './drawing';
 import type { Span } from './spans';
+import { graphOf, type GraphEdge, type GraphNode } from './workflow';
 
-interface GraphNode {
-  name: string;
-  /** The span of its last visit. */
-  span: Span;
-  visits: number;
+/** A graph that is taller than this is shown around its current node, until a person asks for all of it. */
+const TALLEST = 400;
+
+interface Props {
+  spans: readonly Span[];
+  /** The workflow of the run, if the server lists it. */
+  workflow: AgentWorkflow | undefined;
+  picked: string | undefined;
+  onPick: (key: string) => void;
 }
 
-interface Graph {
-  nodes: GraphNode[];
-  /** From node to node, by their places, and how often the run went there. */
-  edges: { from: number; to: number; times: number }[];
-}
-
-/** The nodes that a run visited, in the order of their first visit, and the ways that it took. */
-export function graphOf(spans: readonly Span[]): Graph {
-  const visits = spans.filter(({ kind }) => kind === 'node').sort((a, b) => a.from - b.from || (a.records[0] ?? 0) - (b.records[0] ?? 0));
-  const nodes: GraphNode[] = [];
-  const edges: Graph['edges'] = [];
-  let last = -1;
-  for (const span of visits) {
-    let at = nodes.findIndex(({ name }) => name === span.label);
-    if (at < 0) at = nodes.push({ name: span.label, span, visits: 0 }) - 1;
-    const node = nodes[at] as GraphNode;
-    node.visits += 1;
-    node.span = span;
-    if (last >= 0) {
-      const edge = edges.find(({ from, to }) => from === last && to === at);
-      if (edge) edge.times += 1;
-      else edges.push({ from: last, to: at, times: 1 });
-    }
-    last = at;
-  }
-  return { nodes, edges };
-}
-
-const WIDTH = 132;
-const HEIGHT = 34;
-const GAP = 44;
-const PER_ROW = 4;
-const ROW_GAP = 52;
-
-/** The way of the run through its workflow. */
-export function Graph({ spans, isEnded, picked, onPick }: { spans: readonly Span[]; isEnded: boolean; picked: string | undefined; onPick: (key: string) => void }) {
-  const { nodes, edges } = graphOf(spans);
-  if (nodes.length < 2) return null;
-  const current = isEnded ? undefined : nodes.reduce((last, node) => (node.span.from >= last.span.from ? node : last));
-  const columns = Math.min(nodes.length, PER_ROW);
-  const rows = Math.ceil(nodes.length / PER_ROW);
-  // Lines over and under the boxes need room.
-  const above = edges.some(({ from, to }) => to === from || to > from + 1) ? 26 : 4;
-  const below = edges.some(({ from, to }) => to < from) ? 28 : 6;
-  const place = (at: number) => ({ x: 2 + (at % PER_ROW) * (WIDTH + GAP), y: above + Math.floor(at / PER_ROW) * (HEIGHT + ROW_GAP) });
-  const width = 4 + columns * WIDTH + (columns - 1) * GAP;
-  const height = above + below + rows * HEIGHT + (rows - 1) * ROW_GAP;
+/** The workflow of a run: what was visited of it, and where the run is. */
+export function Graph({ spans, workflow, picked, onPick }: Props) {
+  const graph = useMemo(() => graphOf(spans, workflow), [spans, workflow]);
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const [isWhole, setWhole] = useState(false);
+  const structure = `${graph.nodes.map(({ name }) => name).join('\n')}\n${graph.edges.map(({ from, to, when }) => `${from} ${to} ${when}`).join('\n')}`;
+  // Its places stay while the run goes on.
+  const drawing = useMemo(() => drawingOf(graph, width), [structure, width]);
+  const own = graph.nodes.filter(({ kind }) => kind === 'node');
+  const isTall = drawing.height > TALLEST;
+  const at = graph.current ? graph.nodes.indexOf(graph.current) : graph.nodes.findLastIndex(({ visits }) => visits > 0);
+  useEffect(() => {
+    const middle = drawing.boxes[at];
+    if (isTall && !isWhole && middle) frame.current?.scrollTo({ top: middle.y - TALLEST / 2, left: middle.x - width / 2 });
+  }, [at, drawing, isWhole]);
+  if (own.length < (workflow ? 1 : 2)) return null;
+  const visited = own.filter(({ visits, isPassed }) => visits > 0 || isPassed).length;
   return (
     <section class="graph" aria-label="Graph of the workflow">
-      <svg viewBox={`0 0 ${width} ${height}`} style={{ maxWidth: `${width}px` }} role="group" aria-label={`${plural(nodes.length, 'node')}: ${nodes.map(({ name }) => name).join(', ')}`}>
-        <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 .5 7 4 0 7.5z" /></marker>
-        </defs>
-        {edges.map(({ from, to, times }) => {
-          const path = wayOf(place(from), place(to));
-          return (
-            <g key={`${from} ${to}`} class="edge">
-              <path d={path.line} marker-end="url(#arrow)" />
-              {times > 1 && <text x={path.middle.x} y={path.middle.y}>{times}×</text>}
-            </g>
-          );
-        })}
-        {nodes.map((node, at) => {
-          const { x, y } = place(at);
-          const { span } = node;
-          const state = node === current ? 'current' : span.state;
-          const press = () => onPick(span.key);
-          return (
-            <g
-              key={node.name}
-              class={`graph-node ${state} ${span.key === picked ? 'on' : ''}`}
-              transform={`translate(${x} ${y})`}
-              role="button"
-              tabindex={0}
-              aria-pressed={span.key === picked}
-              aria-current={node === current ? 'step' : undefined}
-              aria-label={`${node.name}, ${node === current ? 'current' : plural(node.visits, 'visit')}`}
-              onClick={press}
-              onKeyDown={(event) => {
-                if (event.key !== 'Enter' && event.key !== ' ') return;
-                event.preventDefault();
-                press();
-              }}
-            >
-              <rect width={WIDTH} height={HEIGHT} rx="8" />
-              <circle cx="15" cy={HEIGHT / 2} r="3.5" />
-              <text x="26" y={HEIGHT / 2 + 4}>{node.name.length > 15 ? `${node.name.slice(0, 14)}…` : node.name}</text>
-              {node.visits > 1 && <text class="visits" x={WIDTH - 9} y={HEIGHT / 2 + 4} text-anchor="end">{node.visits}×</text>}
-            </g>
-          );
-        })}
-      </svg>
+      <p class="soft">
+        {workflow ? `${visited} of ${plural(own.length, 'node')} visited` : `${plural(own.length, 'node')} visited`}
+        {isTall && <button type="button" class="link" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? 'Show a part' : 'Show all of it'}</button>}
+      </p>
+      <div class="canvas" ref={frame} style={{ maxHeight: isTall && !isWhole ? `${TALLEST}px` : 'none' }}>
+        <svg viewBox={`0 0 ${drawing.width} ${drawing.height}`} style={{ width: `${drawing.shown}px` }} role="group" aria-label={`${plural(own.length, 'node')}: ${own.map(({ name }) => name).join(', ')}`}>
+          <defs>{['arrow', 'arrow-taken'].map((id) => <marker key={id} id={id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5 7 4 0 7.5z" /></marker>)}</defs>
+          {/* What was taken lies above the rest. */}
+          {[false, true].map((taken) => graph.edges.map((edge, index) => edge.times > 0 === taken && <EdgeLine key={index} edge={edge} line={drawing.lines[index] ?? ''} />))}
+          {graph.edges.map((edge, index) => <EdgeLabel key={index} edge={edge} place={drawing.labels[index]} />)}
+          {graph.nodes.map((node, index) => (
+            <NodeBox key={node.name} node={node} box={drawing.boxes[index]} isCurrent={node === graph.current} isWaiting={spans[0]?.state === 'waiting'} isPicked={node.span !== undefined && node.span.key === picked} onPick={onPick} />
+          ))}
+        </svg>
+      </div>
     </section>
   );
 }
 
-interface Point {
-  x: number;
-  y: number;
+/** The room that there is for the graph. */
+function useWidth(frame: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(640);
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(Math.max(200, element.clientWidth)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [frame.current]);
+  return width;
 }
 
-/** A line from box to box: straight to the next one, an arc over what lies between, a loop to itself. */
-function wayOf(from: Point, to: Point): { line: string; middle: Point } {
-  const y = from.y + HEIGHT / 2;
-  if (from.x === to.x && from.y === to.y) {
-    const x = from.x + WIDTH / 2;
-    return { line: `M${x - 14} ${from.y}c-6-22 34-22 28 0`, middle: { x, y: from.y - 18 } };
+function EdgeLine({ edge, line }: { edge: GraphEdge; line: string }) {
+  const isTaken = edge.times > 0;
+  return <path class={`edge ${isTaken ? 'taken' : ''} ${edge.isGuess ? 'guess' : ''}`} d={line} marker-end={`url(#arrow${isTaken ? '-taken' : ''})`} />;
+}
+
+function EdgeLabel({ edge, place }: { edge: GraphEdge; place: Drawing['labels'][number] }) {
+  const text = labelOf(edge);
+  if (!text || !place) return null;
+  return <text class={`edge-label ${edge.times > 0 ? 'taken' : ''}`} x={place.x} y={place.y + 3.5}>{text}<title>{edge.when}</title></text>;
+}
+
+interface BoxProps {
+  node: GraphNode;
+  box: Drawing['boxes'][number] | undefined;
+  isCurrent: boolean;
+  isWaiting: boolean;
+  isPicked: boolean;
+  onPick: (key: string) => void;
+}
+
+function NodeBox({ node, box, isCurrent, isWaiting, isPicked, onPick }: BoxProps) {
+  if (!box) return null;
+  const { name, kind, does, span, visits, isPassed } = node;
+  if (kind !== 'node') {
+    return (
+      <g class="terminal" transform={`translate(${box.x} ${box.y})`}>
+        <title>{kind === 'start' ? 'Start' : 'End'}</title>
+        <circle r="6" />
+        {kind === 'end' && <circle class="dot" r="2.5" />}
+      </g>
+    );
   }
-  if (from.y === to.y && to.x - from.x === WIDTH + GAP) {
-    return { line: `M${from.x + WIDTH} ${y}H${to.x - 2}`, middle: { x: from.x + WIDTH + GAP / 2, y: y - 6 } };
-  }
-  if (from.y === to.y) {
-    const [a, b] = [from.x + WIDTH / 2, to.x + WIDTH / 2];
-    const isBack = to.x < from.x;
-    const edge = isBack ? from.y + HEIGHT : from.y;
-    const bend = isBack ? edge + 20 : edge - 20;
-    return { line: `M${a} ${edge}C${a} ${bend} ${b} ${bend} ${b} ${edge + (isBack ? 2 : -2)}`, middle: { x: (a + b) / 2, y: bend + (isBack ? 2 : 4) } };
-  }
-  const [a, b] = [from.x + WIDTH / 2, to.x + WIDTH / 2];
-  const isDown = to.y > from.y;
-  const [start, end] = isDown ? [from.y + HEIGHT, to.y - 2] : [from.y, to.y + HEIGHT + 2];
-  const middle = (start + end) / 2;
-  return { line: `M${a} ${start}C${a} ${middle} ${b} ${middle} ${b} ${end}`, middle: { x: (a + b) / 2, y: middle } };
+  const state = isCurrent ? `current ${isWaiting ? 'waiting' : ''}` : (span?.state ?? (isPassed ? 'passed' : 'unvisited'));
+  const press = () => span && onPick(span.key);
+  const label = `${name}${does ? ` (${does})` : ''}, ${isCurrent ? 'current' : visits > 0 ? plural(visits, 'visit') : isPassed ? 'passed without records' : 'not visited'}`;
+  const pressed = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    press();
+  };
+  const use = span ? { role: 'button' as const, tabindex: 0, 'aria-pressed': isPicked, onClick: press, onKeyDown: pressed } : { role: 'img' as const };
+  const room = visits > 1 ? 12 : 15;
+  return (
+    <g class={`graph-node ${state} ${isPicked ? 'on' : ''}`} transform={`translate(${box.x - NODE.width / 2} ${box.y - NODE.height / 2})`} aria-current={isCurrent ? 'step' : undefined} aria-label={label} {...use}>
+      <title>{label}</title>
+      <rect width={NODE.width} height={NODE.height} rx="8" />
+      <circle cx="14" cy={NODE.height / 2} r="3.5" />
+      <text x="24" y={NODE.height / 2 + 4}>{name.length > room ? `${name.slice(0, room - 1)}…` : name}</text>
+      {visits > 1 && <text class="visits" x={NODE.width - 9} y={NODE.height / 2 + 4} text-anchor="end">{visits}×</text>}
+    </g>
+  );
 }

@@ -1,6 +1,6 @@
 import type { Chat } from '@headwater/client';
 import { useEffect, useState } from 'preact/hooks';
-import { listRuns, type Run } from '../api';
+import { listRuns, type Agent, type Run } from '../api';
 import type { Conversation } from '../conversation';
 import { ago } from '../format';
 import { Icon } from '../icon';
@@ -21,6 +21,7 @@ interface Props {
   conversation: Conversation | undefined;
   facts: RunFacts;
   agent: string;
+  agents: readonly Agent[];
 }
 
 /** The latest run of a conversation. Other changes of the conversation draw nothing here. */
@@ -36,7 +37,7 @@ function useLatestRun(chat: Chat | undefined): string | undefined {
 }
 
 // One component with and without a conversation: a run that is opened by its own URL gets one, and is not read again for it.
-export function Inspector({ route, tab, conversation, facts, agent }: Props) {
+export function Inspector({ route, tab, conversation, facts, agent, agents }: Props) {
   const latest = useLatestRun(conversation?.chat);
   const named = route.view === 'run' || (route.view === 'session' && route.run !== '-') ? route.run : undefined;
   const run = named ?? latest;
@@ -65,10 +66,10 @@ export function Inspector({ route, tab, conversation, facts, agent }: Props) {
         {error && <p class="problem" role="alert">{error.message}</p>}
         {!run && tab !== 'connect' && tab !== 'reliability' && <p class="soft pad">There is no run yet. Send a message.</p>}
         {run && tab === 'timeline' && (
-          <Timeline key={run} run={run} records={records} frames={frames} isComplete={isComplete} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
+          <Timeline key={run} run={run} records={records} frames={frames} isComplete={isComplete} agents={agents} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
         )}
         {run && tab === 'wire' && <Wire key={run} run={run} records={records} native={{ frames, bytes, state: isComplete ? 'ended' : 'open' }} seq={seq} onSeq={onSeq} />}
-        {run && tab === 'state' && <StateView key={run} records={records} seq={seq} onSeq={onSeq} />}
+        {run && tab === 'state' && <StateView key={run} run={run} session={conversation?.session} records={records} seq={seq} onSeq={onSeq} />}
         {tab === 'connect' && <Connect agent={agent} />}
         {tab === 'reliability' && <Reliability conversation={conversation} />}
       </div>

@@ -1,6 +1,6 @@
-import { applyPatch, RunReducer, type NativeRecord, type RunState, type Session } from '@headwater/client';
+import { applyPatch, RunReducer, type NativeRecord, type RunState } from '@headwater/client';
 import { useMemo, useState } from 'preact/hooks';
-import { api } from '../api';
+import { forkCheckpoint } from '../api';
 import { textOf } from '../chat/message';
 import { StructuredCard, Tool } from '../chat/parts';
 import { line } from '../format';
@@ -8,6 +8,7 @@ import { Icon } from '../icon';
 import { Json } from '../json';
 import { Markdown } from '../markdown';
 import { go } from '../route';
+import { useCheckpoint, type FoundCheckpoint } from './checkpoint';
 import { Moment } from './moment';
 
 /** The state that the records up to a place build. */
@@ -25,35 +26,25 @@ export function stateAt(records: readonly NativeRecord[], end: number): { state:
   return { state: reducer.snapshot(), problems };
 }
 
-export function StateView({ records, seq, onSeq }: { records: readonly NativeRecord[]; seq: number | undefined; onSeq: (seq: number | undefined) => void }) {
+interface Props {
+  run: string;
+  session: string | undefined;
+  records: readonly NativeRecord[];
+  seq: number | undefined;
+  onSeq: (seq: number | undefined) => void;
+}
+
+export function StateView({ run, session, records, seq, onSeq }: Props) {
   const found = seq === undefined ? -1 : records.findLastIndex((record) => record.seq <= seq);
   const at = found < 0 ? records.length - 1 : found;
   const { state, problems } = useMemo(() => stateAt(records, at + 1), [records, at]);
-  const [problem, setProblem] = useState('');
+  const checkpoint = useCheckpoint(records, at, run, session);
   const record = records[at];
   if (!record) return null;
-  const checkpoint = records[records.findLastIndex(({ event }, index) => index <= at && event.type === 'checkpoint')]?.event;
-  const fork = (session: string, id: string) =>
-    void api<Session>(`sessions/${encodeURIComponent(session)}/checkpoints/${encodeURIComponent(id)}/fork`, { method: 'POST', body: {} }).then(
-      (forked) => go({ view: 'session', session: forked.id }),
-      (error: Error) => setProblem(error.message),
-    );
   return (
     <div class="state-view">
       <Moment records={records} at={at} onMove={(to) => onSeq(to >= records.length - 1 ? undefined : records[Math.max(0, to)]?.seq)} />
-      <div class="fork">
-        <button
-          type="button"
-          disabled={checkpoint?.type !== 'checkpoint'}
-          title={checkpoint ? 'A new session that continues from the last checkpoint before the cursor' : 'There is no checkpoint before the cursor'}
-          onClick={() => checkpoint?.type === 'checkpoint' && fork(checkpoint.session, checkpoint.checkpoint)}
-        >
-          <Icon name="fork" /> Fork from here
-        </button>
-        <span class="soft">{checkpoint?.type === 'checkpoint' ? `checkpoint of turn ${checkpoint.turn}` : 'no checkpoint up to here'}</span>
-        <span class={`status ${state.run.status}`}>{state.run.status}</span>
-      </div>
-      {problem && <p class="problem" role="alert">{problem}</p>}
+      <Fork checkpoint={checkpoint} status={state.run.status} />
       {problems.map((text) => <p key={text} class="problem">{text}</p>)}
       <section>
         <h3>Messages</h3>
@@ -72,6 +63,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
           </article>
         ))}
       </section>
+      <WorkflowState checkpoint={checkpoint} />
       {Object.keys(state.structured).length > 0 && (
         <section><h3>Structured objects</h3><Json value={Object.fromEntries(Object.values(state.structured).map((item) => [`${item.dataType} (${item.status})`, item.data]))} open={3} /></section>
       )}
@@ -79,5 +71,42 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
       <section><h3>Run</h3><Json value={state.run} open={1} /></section>
       <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>
     </div>
+  );
+}
+
+/** Continues in a new session from the newest checkpoint at the cursor. */
+function Fork({ checkpoint, status }: { checkpoint: FoundCheckpoint | undefined; status: string }) {
+  const [problem, setProblem] = useState('');
+  const fork = ({ session, id }: FoundCheckpoint) =>
+    void forkCheckpoint(session, id).then(
+      (forked) => go({ view: 'session', session: forked.id }),
+      (error: Error) => setProblem(error.message),
+    );
+  return (
+    <>
+      <div class="fork">
+        <button type="button" disabled={!checkpoint} title={checkpoint ? 'A new session that continues from the newest checkpoint up to the cursor' : 'There is no checkpoint up to the cursor'} onClick={() => checkpoint && fork(checkpoint)}>
+          <Icon name="fork" /> Fork from here
+        </button>
+        <span class="soft">{checkpoint ? placeOf(checkpoint) : 'no checkpoint up to here'}</span>
+        <span class={`status ${status}`}>{status}</span>
+      </div>
+      {problem && <p class="problem" role="alert">{problem}</p>}
+    </>
+  );
+}
+
+const placeOf = ({ turn, isEarlier }: FoundCheckpoint) => `checkpoint of turn ${turn}${isEarlier ? ', before this run' : ''}`;
+
+/** What the nodes keep for one another. Records do not have it, so it is that of the checkpoint. */
+function WorkflowState({ checkpoint }: { checkpoint: FoundCheckpoint | undefined }) {
+  const state = checkpoint?.details?.workflowState ?? {};
+  return (
+    <section>
+      <h3>Workflow state {checkpoint && <span class="soft">at the {placeOf(checkpoint)}</span>}</h3>
+      {Object.keys(state).length > 0 && <Json value={state} open={2} />}
+      {!checkpoint && <p class="soft">None: checkpoints have it, and there is none up to here</p>}
+      {checkpoint?.details && Object.keys(state).length === 0 && <p class="soft">None, or the agent does not show it (<code>visibility.state</code>)</p>}
+    </section>
   );
 }

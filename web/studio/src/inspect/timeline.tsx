@@ -1,6 +1,7 @@
 import type { NativeRecord } from '@headwater/client';
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { readRun, type Agent, type AgentWorkflow, type Run } from '../api';
 import { count, duration, plural } from '../format';
 import { Icon } from '../icon';
 import type { Tab } from '../route';
@@ -17,6 +18,7 @@ interface Props {
   /** The frame of each record. */
   frames: readonly string[];
   isComplete: boolean;
+  agents: readonly Agent[];
   /** The record that the URL names. */
   seq: number | undefined;
   onSeq: (seq: number | undefined) => void;
@@ -29,6 +31,7 @@ export function Timeline(props: Props) {
   const spans = useMemo(() => spansOf(records), [records]);
   const scale = useMemo(() => timeScale(records), [records]);
   const [picked, setPicked] = useState<string>();
+  const workflow = useWorkflow(props.run, props.agents);
   const run = spans[0];
   if (!run) return null;
   const span = spans.find(({ key }) => key === picked);
@@ -38,7 +41,7 @@ export function Timeline(props: Props) {
       <Summary run={run} spans={spans} last={last}>
         <ExportTest run={props.run} isComplete={props.isComplete} />
       </Summary>
-      <Graph spans={spans} isEnded={run.to !== undefined} picked={picked} onPick={(key) => setPicked(key === picked ? undefined : key)} />
+      <Graph spans={spans} workflow={workflow} picked={picked} onPick={(key) => setPicked(key === picked ? undefined : key)} />
       <ol class="spans" aria-label="Timeline">
         {spans.map((item) => (
           <li key={item.key}>
@@ -62,6 +65,19 @@ export function Timeline(props: Props) {
       <RecordList {...props} only={span?.records} title={span ? `Records of ${span.label}` : 'Records'} />
     </div>
   );
+}
+
+/** The workflow of a run, if an agent of the server still has it in that version. */
+function useWorkflow(run: string, agents: readonly Agent[]): AgentWorkflow | undefined {
+  const [found, setFound] = useState<Run>();
+  useEffect(() => {
+    let isCurrent = true;
+    // Without it the graph is that of the visited nodes.
+    void readRun(run).then(({ run }) => isCurrent && setFound(run), () => {});
+    return () => void (isCurrent = false);
+  }, [run]);
+  const workflow = agents.find(({ name }) => name === found?.agent)?.workflows?.find(({ id }) => id === found?.workflow);
+  return workflow?.version === found?.version ? workflow : undefined;
 }
 
 function Bar({ item, place, last }: { item: Span; place: (time: number) => number; last: number }) {

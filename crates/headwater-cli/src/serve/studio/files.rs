@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
-        path: "/assets/index-CaEEWaqJ.css",
+        path: "/assets/index-CFOdlvXZ.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-CaEEWaqJ.css"),
+        bytes: include_bytes!("assets/index-CFOdlvXZ.css"),
     },
     StudioFile {
-        path: "/assets/index-GRGQsxKV.js",
+        path: "/assets/index-DI0JsLek.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-GRGQsxKV.js"),
+        bytes: include_bytes!("assets/index-DI0JsLek.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
