@@ -84,7 +84,7 @@ impl Sessions {
     /// Whether another process drives the run of a turn and has written its end or its wait, but not yet the head. Stores
     /// behind a network write them one after the other.
     pub(super) async fn is_settling_elsewhere(&self, active: &ActiveTurn) -> Result<bool> {
-        let begins_after = match &active.doing {
+        let begins_after = match &active.work {
             TurnWork::Message(_) => 0,
             TurnWork::Answer { from, .. } => *from,
             // Its journal begins with the wait that it is a copy of.
