@@ -10,7 +10,7 @@ use crate::{clients, tools, vendors};
 /// The scripts of `web/package.json` that run tests; the others hold or do not.
 const TESTS: [&str; 5] = ["test:client", "test:mui", "test:react", "test:react-18", "test:npm"];
 
-/// Those that judge what is published: its size, and how others find its modules and types.
+/// Those that judge the packages: their size, and how others find their modules and types.
 const PUBLISHED: [&str; 2] = ["size", "packages"];
 
 /// Checks, tests and measures the packages; in a real browser too, unless there is to be none.

@@ -100,7 +100,7 @@ function pass({ nodes, edges }: WorkflowGraph, seen: Map<number, number>, to: nu
 
 function shortestWay(edges: readonly GraphEdge[], from: number, to: number): GraphEdge[] | undefined {
   const ways = new Map<number, GraphEdge[]>([[from, []]]);
-  // What is added while the map is read is read too.
+  // The loop reads entries that it adds.
   for (const [at, way] of ways) {
     for (const edge of edges) {
       if (edge.from !== at) continue;
