@@ -113,7 +113,7 @@ impl Error {
         &self.message
     }
 
-    /// Where in the stream or the document it is; none if that is not known.
+    /// Where in the stream or the document it is, if that is known.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
         self.place

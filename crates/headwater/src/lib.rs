@@ -61,10 +61,53 @@
 //! | `otel` | spans and metrics for an OpenTelemetry collector |
 
 #[cfg(feature = "cli")]
-pub use headwater_cli as cli;
-pub use headwater_dialects as dialects;
-pub use headwater_json as json;
-pub use headwater_protocol as protocol;
+pub mod cli {
+    //! The command line as a library: [`cli::main`](main) is `headwater` with your own agents beside the files.
+    //!
+    //! Its settings, commands and flags are those of the program: see [operations.md].
+    //!
+    #![doc = include_str!("links.md")]
+
+    pub use headwater_cli::*;
+}
+
+pub mod dialects {
+    //! The stream protocols of chat UIs: to serve them from a run, and to read the streams of any server.
+    //!
+    //! [`Encoder`] turns records into the frames of a [`Dialect`], and [`Decoder`] reads them back into events. [`find`] and
+    //! [`reader`] look a dialect up by its name. Nothing here does I/O. What each page shows of an event is in [dialects.md].
+    //!
+    //! ```
+    //! use headwater::dialects::{EncodeOptions, Encoder, find};
+    //! use headwater::protocol::{Event, Record};
+    //!
+    //! let mut encoder = Encoder::new(find("ai-sdk").unwrap(), &EncodeOptions::default());
+    //! encoder.record(&Record::new(1, Event::Message { content: "Hello".into() }));
+    //! encoder.finish();
+    //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("Hello"));
+    //! ```
+    //!
+    #![doc = include_str!("links.md")]
+
+    pub use headwater_dialects::*;
+}
+
+pub mod json {
+    //! Reading JSON while it arrives: values by path, partial values, and limits.
+    //!
+    //! A model's structured answer comes in pieces: [`Parser`] looks at every byte once, and [`PartialValue`] is the value so far.
+
+    pub use headwater_json::*;
+}
+
+pub mod protocol {
+    //! The event model of a run, and the wire format that carries it without loss.
+    //!
+    //! [`Event`] is something that happened, [`Record`] an event with its number, time and origin, and [`RunState`] what records
+    //! add up to: messages, structured objects, open questions and the status of the run. [`native`] is our own wire.
+
+    pub use headwater_protocol::*;
+}
 
 // `links.md` comes first, so that a guide's links to other guides lead to modules here, and to files on GitHub.
 

@@ -188,7 +188,7 @@ impl EmbeddedJournal {
         while visible < self.last && visible - self.durable < delta_limit {
             let next = self.recent.as_ref().and_then(|recent| recent.get(visible + 1));
             // A fact is shown when it is durable, and no delta after it before that: readers see records in order, and a crash
-            // must not take back a fact that was read.
+            // must not undo a fact that was read.
             if next.is_none_or(|entry| entry.class == Class::Fact) {
                 break;
             }
