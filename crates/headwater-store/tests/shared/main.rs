@@ -16,3 +16,4 @@ mod nodes;
 mod outages;
 mod redis_cluster;
 mod refusals;
+mod room;
