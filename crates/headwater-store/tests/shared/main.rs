@@ -12,6 +12,7 @@
 
 mod behaviour;
 mod engine;
+mod histories;
 mod nodes;
 mod outages;
 mod redis_cluster;
