@@ -1,10 +1,11 @@
 // Runs every scenario with every client against a real server, and prints one line for each case (TAP).
 //
-//   node run.mjs --binary PATH [--store URL] [--client NAME]… [--scenario TEXT]… [--cuts N] [--kills N] [--seed N]
+//   node run.mjs --binary PATH [--client NAME]… [--scenario TEXT]… [--cuts N] [--kills N] [--seed N]
+//                [--front ADDRESS --control ADDRESS [--pauses N]]
 //
 // `--cuts` is how often each case is repeated with cut connections, `--kills` with a server that is killed. A failing case
-// names its seed: the same seed gives the same faults. With `--store` each client has two servers on that store, which
-// take turns.
+// names its seed: the same seed gives the same faults. With `--front` no server is started: that is the balancer of several,
+// which `--control` kills, and which it pauses as often as `--pauses` says.
 
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
@@ -17,9 +18,11 @@ const { values } = parseArgs({
     binary: { type: 'string' },
     client: { type: 'string', multiple: true },
     scenario: { type: 'string', multiple: true, default: [''] },
-    store: { type: 'string' },
+    front: { type: 'string' },
+    control: { type: 'string' },
     cuts: { type: 'string', default: '2' },
     kills: { type: 'string', default: '1' },
+    pauses: { type: 'string', default: '0' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
@@ -37,17 +40,17 @@ async function work() {
 
 function judge(client) {
   return new Promise((resolve) => {
-    const { binary, store, scenario, seed, cuts, kills } = values;
-    const workerData = { client, binary, store, scenario, seed, cuts: Number(cuts), kills: Number(kills) };
+    const { cuts, kills, pauses, ...given } = values;
+    const workerData = { ...given, client, cuts: Number(cuts), kills: Number(kills), pauses: Number(pauses) };
     const worker = new Worker(fileURLToPath(new URL('./worker.mjs', import.meta.url)), { workerData });
     worker.on('message', (message) => {
-      if (message.pid) servers.set(`${client} ${message.node}`, message.pid);
+      if (message.pid) servers.set(client, message.pid);
       else if (message.skipped) console.log(`# left out: ${message.skipped}: ${message.reason}`);
       else report(message);
     });
     worker.on('error', (error) => report({ name: client, error: error.stack ?? String(error) }));
     worker.on('exit', () => {
-      endServers(`${client} `);
+      endServer(client);
       resolve();
     });
   });
@@ -62,21 +65,19 @@ function report({ name, error, note, cuts = 0, kills = 0 }) {
   if (error) console.log(error.replace(/^/gm, '  | '));
 }
 
-/** Ends the servers whose names begin so. */
-function endServers(prefix) {
-  for (const [name, pid] of servers) {
-    if (!name.startsWith(prefix)) continue;
-    servers.delete(name);
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended by itself.
-    }
+function endServer(client) {
+  const pid = servers.get(client);
+  servers.delete(client);
+  if (pid === undefined) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
   }
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
-process.on('exit', () => endServers(''));
+process.on('exit', () => [...servers.keys()].forEach(endServer));
 
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
 console.log(`# told: ${totals.cuts} cuts, ${totals.kills} kills`);

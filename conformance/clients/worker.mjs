@@ -7,7 +7,7 @@ import { Random } from './lib/random.mjs';
 import { Server } from './lib/server.mjs';
 import { scenarios } from './scenarios.mjs';
 
-const { client: name, binary, store, scenario: filters, seed, cuts, kills } = workerData;
+const { client: name, binary, front, control, scenario: filters, seed, cuts, kills, pauses } = workerData;
 const { default: client } = await import(`./clients/${name}.mjs`);
 
 // Clients log cut connections to the console, and some leave unhandled rejections.
@@ -15,8 +15,8 @@ for (const word of ['log', 'info', 'debug', 'warn', 'error']) console[word] = ()
 process.on('unhandledRejection', () => {});
 
 const tell = (message) => parentPort.postMessage(message);
-const begun = (pid, node = 0) => tell({ pid, node });
-const server = store ? await Cluster.start(binary, { store, begun }) : await Server.start(binary, { begun });
+const begun = (pid) => tell({ pid });
+const server = front ? await Cluster.open({ front, control }) : await Server.start(binary, { begun });
 
 const recordings = process.env.HEADWATER_VECTORS;
 if (client.recorded && recordings && filters.includes('')) {
@@ -35,6 +35,10 @@ for (const scenario of scenarios.filter(wanted)) {
   await attempt(`${title}, the same request again`, () => one.repeated());
   if (cuts > 0) await attempt(`${title}, ${cuts} times with cuts`, () => repeat(one, cuts, 'cuts'));
   if (kills > 0) await attempt(`${title}, ${kills} times with kills`, () => repeat(one, kills, 'kills'));
+  for (let n = 1; n <= pauses; n += 1) {
+    const pause = (place) => server.pause(place);
+    await attempt(`${title}, on a node that stands still, ${n}`, () => one.paused({ pause, resume: () => server.resume() }));
+  }
 }
 
 await server.stop();
@@ -45,9 +49,9 @@ async function repeat(one, times, kind) {
   const done = { cuts: 0, kills: 0 };
   for (let n = 1; n <= times; n += 1) {
     const words = [seed, name, one.scenario.name, kind, n];
-    const kill = async () => {
+    const kill = async (place) => {
       done.kills += 1;
-      await server.restart();
+      await server.restart(place);
     };
     const seen = await one.disturbed(new Random(...words), kind === 'kills' ? { kill } : {}).catch((error) => {
       error.message = `seed ${seed}, time ${n}: ${error.message}`;

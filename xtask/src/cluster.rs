@@ -34,6 +34,7 @@ const FAULTS: Table = Table {
         "approval, answer and stop on a node that does not drive the run",
         "second message of a session on another node while the first is answered",
         "connections of the vendors' clients cut, and the node that answers them killed",
+        "SIGSTOP of the node that answers a vendor's client for longer than its lease, then SIGCONT",
         "seconds at half load, runs kept for 3 s",
     ],
 };

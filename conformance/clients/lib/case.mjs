@@ -111,25 +111,51 @@ export class Case {
     try {
       const seen = await this.#perform(fault, kill);
       error = seen.error;
-      const shown = (flat) => only(this.client.shows, settled(flat, this));
-      equal('the last answer', shown(seen.flat), shown(this.reference.flat));
-      equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
-      // A client may keep a place for an answer that failed, or was stopped before it said anything.
-      if (error === null && !this.scenario.stops && seen.messages.some(isEmpty) && !this.reference.messages.some(isEmpty)) {
-        throw new Error(`an answer without anything in it: ${brief(seen.messages)}`);
-      }
-      // Results that come from two sides stand in the order of their coming.
-      const ordered = this.scenario.needs !== 'everything';
-      if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
-        equal('the messages', settledMessages(seen.normal), settledMessages(this.reference.normal));
-      }
-      if ((seen.error === null) !== (this.reference.error === null)) {
-        throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, undisturbed ${JSON.stringify(this.reference.error)}`);
-      }
+      this.#assertSame(seen);
       return seen;
     } catch (thrown) {
       thrown.message += `\nits error: ${error}\nfaults: ${JSON.stringify(plan)}`;
       throw thrown;
+    }
+  }
+
+  /**
+   * Runs the case while the node that answers stands still for longer than its lease: the run ends on another, and nothing
+   * that the node writes when it continues may be seen.
+   */
+  async paused({ pause, resume }) {
+    const { sizes } = this.reference;
+    const longest = sizes.indexOf(Math.max(...sizes));
+    const fault = (n) => (n === longest ? { cut: Math.floor(sizes[n] / 4), kill: true } : {});
+    const seen = await this.#perform(fault, pause);
+    this.#assertSame(seen);
+    const records = async () => {
+      const response = await get(seen.where, `/v1/runs/${seen.runs.at(-1)}/events`);
+      return (await response.text()).split('\n').filter((line) => line.startsWith('data:'));
+    };
+    const before = await records();
+    if (!before.some((line) => line.includes('attempt-retracted'))) throw new Error('no other node took the run over');
+    await resume();
+    equal('the records of the run', await records(), before);
+    return seen;
+  }
+
+  /** Holds a disturbed run to the undisturbed one. */
+  #assertSame(seen) {
+    const shown = (flat) => only(this.client.shows, settled(flat, this));
+    equal('the last answer', shown(seen.flat), shown(this.reference.flat));
+    equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
+    // A client may keep a place for an answer that failed, or was stopped before it said anything.
+    if (seen.error === null && !this.scenario.stops && seen.messages.some(isEmpty) && !this.reference.messages.some(isEmpty)) {
+      throw new Error(`an answer without anything in it: ${brief(seen.messages)}`);
+    }
+    // Results that come from two sides stand in the order of their coming.
+    const ordered = this.scenario.needs !== 'everything';
+    if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
+      equal('the messages', settledMessages(seen.normal), settledMessages(this.reference.normal));
+    }
+    if ((seen.error === null) !== (this.reference.error === null)) {
+      throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, undisturbed ${JSON.stringify(this.reference.error)}`);
     }
   }
 

@@ -1,50 +1,57 @@
-// Several real servers on one store, to be used in place of one: each request goes to the next of them that is up.
+// Several real servers behind a balancer, to be used in place of one. Another program has started them, and does to them
+// what it is asked for over a connection: `crates/headwater-cli/tests/cluster/vendors.rs`.
 
-import { Server } from './server.mjs';
-
-/** How long the runs of a killed server wait for another. */
-const LEASE = '2s';
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { createInterface } from 'node:readline';
 
 export class Cluster {
-  #nodes;
-  /** Those that are being started again. */
-  #down = new Map();
-  #next = 0;
-  #last = 0;
+  #front;
+  #control;
+  #answers;
+  /** Whoever started the servers has what they printed. */
+  said = '';
 
-  constructor(nodes) {
-    this.#nodes = nodes;
+  constructor(front, control) {
+    this.#front = front;
+    this.#control = control;
+    this.#answers = createInterface({ input: control })[Symbol.asyncIterator]();
   }
 
-  /** `begun` gets the id of each process and the number of its node. */
-  static async start(binary, { store, nodes = 2, begun = () => {} }) {
-    const settings = ['--store', store, '--set', `lease=${LEASE}`];
-    const start = (_, node) => Server.start(binary, { settings, begun: (pid) => begun(pid, node) });
-    return new Cluster(await Promise.all(Array.from({ length: nodes }, start)));
+  /** `front` is the address of the balancer, and `control` that of the program, as `HOST:PORT`. */
+  static async open({ front, control }) {
+    const { hostname, port } = new URL(`tcp://${control}`);
+    const connection = createConnection({ host: hostname, port: Number(port) });
+    await once(connection, 'connect');
+    return new Cluster(front, connection);
   }
 
-  /** Resolves with the port of the server whose turn it is. */
   get port() {
-    const turns = this.#nodes.map((_, n) => (this.#next + n) % this.#nodes.length);
-    this.#last = turns.find((node) => !this.#down.has(node)) ?? turns[0];
-    this.#next = this.#last + 1;
-    return this.#nodes[this.#last].port;
+    return Promise.resolve(Number(new URL(`tcp://${this.#front}`).port));
   }
 
-  /** SIGKILL for the server that was asked last. It is restarted, but not awaited: another one takes over. */
-  async restart() {
-    const node = this.#last;
-    if (this.#down.has(node)) return;
-    this.#down.set(node, this.#nodes[node].restart().finally(() => this.#down.delete(node)));
+  /** SIGKILL for the server behind a connection, named by its local port. It is started again, and not awaited. */
+  async restart({ connection }) {
+    await this.#order(`kill ${connection}`);
   }
 
-  /** The end of what they printed. */
-  get said() {
-    return this.#nodes.map((node) => node.said).join('\n');
+  /** SIGSTOP for the server behind a connection. */
+  async pause({ connection }) {
+    await this.#order(`pause ${connection}`);
+  }
+
+  /** SIGCONT. Resolves when the server has had the time to write something that it may not. */
+  async resume() {
+    await this.#order('resume');
+  }
+
+  async #order(words) {
+    this.#control.write(`${words}\n`);
+    const { value } = await this.#answers.next();
+    if (value !== 'done') throw new Error(`nothing obeys \`${words}\``);
   }
 
   async stop() {
-    await Promise.allSettled(this.#down.values());
-    await Promise.all(this.#nodes.map((node) => node.stop()));
+    this.#control.end();
   }
 }

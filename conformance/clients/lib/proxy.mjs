@@ -38,7 +38,10 @@ export class Proxy {
     return `http://127.0.0.1:${this.#server.address().port}`;
   }
 
-  /** `fault(n)` says what happens to the n-th stream; `kill` is called where that is a kill of the server. */
+  /**
+   * `fault(n)` says what happens to the n-th stream; `kill` is called where that is a kill of the server, with the local
+   * port of the connection to it.
+   */
   disturb(fault, kill = async () => {}) {
     this.#fault = (n) => ({ ...WHOLE, ...fault(n) });
     this.#onKill = kill;
@@ -51,7 +54,7 @@ export class Proxy {
   async #forward(incoming, outgoing) {
     const body = await collect(incoming);
     this.requests.push({ method: incoming.method, url: incoming.url, headers: incoming.headers, body: body.toString() });
-    const { response, close } = await this.#ask(incoming, body);
+    const { response, connection, close } = await this.#ask(incoming, body);
     outgoing.on('close', close);
     const run = response.headers['x-run-id'];
     if (run && !this.runs.includes(run)) this.runs.push(run);
@@ -62,7 +65,7 @@ export class Proxy {
       return;
     }
     const n = this.sizes.push(0) - 1;
-    await this.#stream(response, outgoing, n, this.#fault(n));
+    await this.#stream(response, outgoing, n, { ...this.#fault(n), connection });
   }
 
   async #ask(incoming, body) {
@@ -70,7 +73,9 @@ export class Proxy {
     const headers = { ...incoming.headers, host: `127.0.0.1:${port}` };
     return new Promise((resolve, reject) => {
       const asked = request({ port, host: '127.0.0.1', agent: false, path: incoming.url, method: incoming.method, headers });
-      asked.on('response', (response) => resolve({ response, close: () => asked.destroy() }));
+      asked.on('response', (response) => {
+        resolve({ response, connection: response.socket.localPort, close: () => asked.destroy() });
+      });
       asked.on('error', reject);
       asked.end(body);
     });
@@ -79,7 +84,7 @@ export class Proxy {
   async #stream(response, outgoing, n, fault) {
     const cut = async () => {
       this.cuts += 1;
-      if (fault.kill) await this.#onKill();
+      if (fault.kill) await this.#onKill({ connection: fault.connection });
       outgoing.destroy();
       response.destroy();
     };

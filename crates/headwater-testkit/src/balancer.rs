@@ -4,6 +4,7 @@
 //! and its database, which a test can cut, stall and restore.
 
 use std::{
+    collections::HashMap,
     io,
     net::SocketAddr,
     sync::{
@@ -48,6 +49,8 @@ struct Target {
 struct BalancerState {
     targets: Mutex<Vec<Target>>,
     next: AtomicUsize,
+    /// The target of the last connection from each address.
+    served: Mutex<HashMap<SocketAddr, usize>>,
 }
 
 /// What an open connection needs to know about its target.
@@ -86,7 +89,11 @@ impl Balancer {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
         let address = listener.local_addr()?;
         let targets = targets.iter().map(|address| Target::new(*address)).collect();
-        let shared = Arc::new(BalancerState { targets: Mutex::new(targets), next: AtomicUsize::new(0) });
+        let shared = Arc::new(BalancerState {
+            targets: Mutex::new(targets),
+            next: AtomicUsize::new(0),
+            served: Mutex::default(),
+        });
         let accepting = shared.clone();
         runtime.spawn(async move {
             loop {
@@ -130,6 +137,12 @@ impl Balancer {
         if let Some(target) = self.shared.targets().get(number) {
             target.resets.send_modify(|resets| *resets += 1);
         }
+    }
+
+    /// The target that serves the connection from this address, or served the last one.
+    #[must_use]
+    pub fn target_of(&self, client: SocketAddr) -> Option<usize> {
+        self.shared.served.lock().unwrap_or_else(PoisonError::into_inner).get(&client).copied()
     }
 
     /// Number of open connections of a target.
@@ -198,6 +211,10 @@ async fn serve(shared: Arc<BalancerState>, routes: Vec<BalancerRoute>, mut clien
         let Ok(mut server) = TcpStream::connect(address).await else { continue };
         // Events are small, and Nagle's delay would show up as latency.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        if let Ok(address) = client.peer_addr() {
+            let mut served = shared.served.lock().unwrap_or_else(PoisonError::into_inner);
+            served.insert(address, route.number);
+        }
         route.open.fetch_add(1, Ordering::Relaxed);
         let reset = tokio::select! {
             () = exchange(&mut client, &mut server, &route.link) => false,

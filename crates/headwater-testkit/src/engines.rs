@@ -21,11 +21,13 @@ mod postgres;
 mod process;
 mod redis;
 mod resp;
+mod small_disk;
 
 pub use self::{
     pgbouncer::PgBouncer,
     postgres::{PostgresOptions, PostgresServer},
     redis::{RedisOptions, RedisServer},
+    small_disk::SmallDisk,
 };
 
 use std::env;

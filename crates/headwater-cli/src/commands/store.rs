@@ -18,7 +18,7 @@ use location::StoreLocation;
 /// Check a store, count its contents, copy or back it up, free its space, or delete a run.
 ///
 /// STORE is a folder, or a URL as in the setting `store`; default: the store of the settings. Stop the server
-/// before working on its folder; only `backup` works while it runs.
+/// before working on its folder; only `backup`, and `copy` from it, work while it runs.
 #[derive(Debug, Args)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]

@@ -1,13 +1,13 @@
 //! `headwater store copy` and `stats`: runs and sessions are served from the copy as from the original.
 
-use std::path::Path;
+use std::{env, path::Path, thread};
 
 use headwater_testkit::engines::{PostgresServer, RedisServer};
 use serde_json::{Value, json};
 
 use crate::{
     run::{Ran, headwater},
-    server::Server,
+    server::{Answer, Server, ask, command},
 };
 
 fn copy(from: &Path, to: &Path, more: &[&str]) -> Ran {
@@ -24,12 +24,22 @@ fn stats(store: &Path) -> Value {
 
 /// Creates a session with one turn, and returns its run.
 fn session(server: &Server, id: &str) -> String {
-    let begun = server.post("/v1/sessions", &json!({ "id": id, "agent": "chat" }));
+    session_at(&server.address, id)
+}
+
+/// The same on the server with this address.
+fn session_at(address: &str, id: &str) -> String {
+    let post = |path: &str, body: Value| ask(address, "POST", path, &[], &body.to_string());
+    let begun = post("/v1/sessions", json!({ "id": id, "agent": "chat" }));
     assert_eq!(begun.status, 201, "{begun:?}");
-    let sent = server.post(&format!("/v1/sessions/{id}/messages"), &json!({ "text": format!("hello {id}") }));
+    let sent = post(&format!("/v1/sessions/{id}/messages"), json!({ "text": format!("hello {id}") }));
     let run = sent.json()["run"].as_str().unwrap().to_owned();
-    assert_eq!(server.get(&format!("/v1/runs/{run}/events")).status, 200);
+    assert_eq!(get(address, &format!("/v1/runs/{run}/events")).status, 200);
     run
+}
+
+fn get(address: &str, path: &str) -> Answer {
+    ask(address, "GET", path, &[], "")
 }
 
 fn frames(body: &str) -> Vec<&str> {
@@ -47,9 +57,6 @@ fn store_copy_moves_sessions_runs_and_cursors() {
     let store = |name: &str| folder.path().join(name).join("store");
     let server = Server::start(&data("one"), &[]);
     let runs = ["ann", "bob"].map(|name| session(&server, name));
-    let used = copy(&store("one"), &store("two"), &[]);
-    assert_eq!(used.code, Some(2), "{used:?}");
-    assert!(used.stderr.contains("stop its server first"), "{used:?}");
     let events = runs.clone().map(|run| server.get(&format!("/v1/runs/{run}/events")).body);
     let documents = ["ann", "bob"].map(|name| server.get(&format!("/v1/sessions/{name}/export")).body);
     assert_eq!(server.terminate(), Some(0));
@@ -86,6 +93,52 @@ fn store_copy_moves_sessions_runs_and_cursors() {
         assert_eq!(server.get(&format!("/v1/sessions/{name}/export")).body, *document);
     }
     session(&server, "carl");
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn store_copy_reads_a_folder_in_use_from_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = |name: &str| folder.path().join(name);
+    let store = |name: &str| folder.path().join(name).join("store");
+    let server = Server::start(&data("one"), &[]);
+    session(&server, "ann");
+    let temporary = folder.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let copy = |more: &[&str]| {
+        let (from, to) = (store("one"), store("two"));
+        let mut command = command();
+        command.args(["store", "copy", "--json"]).args([from, to]).args(more);
+        let ran = command.env("TMPDIR", &temporary).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{said}");
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "the backup is removed");
+        (serde_json::from_slice::<Value>(&ran.stdout).unwrap(), said)
+    };
+    let (copied, said) = copy(&[]);
+    assert!(said.contains("in use by a server: copying a backup"), "{said}");
+    assert_eq!(copied["journals"], json!({ "copied": 1, "unchanged": 0, "removed": 0, "failed": 0 }));
+    // The server continues, and what it adds comes with the next pass, in use or not.
+    session(&server, "bob");
+    let (updated, _) = copy(&["--update"]);
+    assert_eq!((&updated["journals"]["copied"], &updated["journals"]["unchanged"]), (&json!(1), &json!(1)));
+    session(&server, "carl");
+    let names = ["ann", "bob", "carl"];
+    let export = |server: &Server, name: &str| server.get(&format!("/v1/sessions/{name}/export")).body;
+    let documents = names.map(|name| export(&server, name));
+    assert_eq!(server.terminate(), Some(0));
+    let (last, said) = copy(&["--update"]);
+    assert!(!said.contains("in use"), "{said}");
+    assert_eq!((&last["journals"]["copied"], &last["problems"]), (&json!(1), &json!([])));
+    let server = Server::start(&data("two"), &[]);
+    assert_eq!(names.map(|name| export(&server, name)), documents);
+    // A store that is written must not be in use.
+    let refused = headwater(
+        &["store", "copy", store("one").to_str().unwrap(), store("two").to_str().unwrap(), "--update"],
+        "",
+    );
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("stop its server first"), "{refused:?}");
     assert_eq!(server.terminate(), Some(0));
 }
 
@@ -150,17 +203,53 @@ fn store_stats_counts_journals_values_and_space() {
     }
 }
 
+/// Answers with a few words, so that many sessions are there soon.
+const BRIEF: &str = r#"
+name: chat
+models:
+  writer: { script: { name: writer, rules: [{ say: [{ text: "You wrote: {input}" }] }] } }
+workflows:
+  main: { start: answer, nodes: { answer: { reason: { model: writer } } } }
+"#;
+
+/// How many sessions are moved, unless `HEADWATER_COPIED` says so.
+const SESSIONS: usize = 200;
+
+/// Does something for each item, several at a time, and gives the results in their order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    thread::scope(|scope| {
+        let act = &act;
+        let parts = items.chunks(items.len().div_ceil(8));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().map(act).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    })
+}
+
 /// Folder, Postgres, Redis, folder: by URL, as an operator would move.
 #[test]
-fn store_copy_works_between_all_kinds_of_stores() {
+fn store_copy_of_many_sessions_exports_the_same_after_every_kind_of_store() {
+    let count = env::var("HEADWATER_COPIED").map_or(SESSIONS, |count| count.parse().unwrap());
     let (Some(postgres), Some(redis)) = (PostgresServer::start(), RedisServer::start()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = |name: &str| folder.path().join(name);
     let path = |name: &str| data(name).join("store").to_str().unwrap().to_owned();
-    let server = Server::start(&data("one"), &[]);
-    let runs = ["ann", "bob"].map(|name| session(&server, name));
-    let events = runs.clone().map(|run| server.get(&format!("/v1/runs/{run}/events")).body);
-    let documents = ["ann", "bob"].map(|name| server.get(&format!("/v1/sessions/{name}/export")).body);
+    let agent = folder.path().join("brief.yaml");
+    std::fs::write(&agent, BRIEF).unwrap();
+    let serve = |name: &str| Server::start(&data(name), &[agent.to_str().unwrap(), "--set", "fsync=never"]);
+    let ids: Vec<String> = (0..count).map(|number| format!("session-{number}")).collect();
+    let export = |address: &str, id: &String| {
+        let exported = get(address, &format!("/v1/sessions/{id}/export"));
+        assert_eq!(exported.status, 200, "{exported:?}");
+        assert!(exported.body.contains(&format!("You wrote: hello {id}")), "{exported:?}");
+        exported.body
+    };
+    let server = serve("one");
+    let address = server.address.as_str();
+    let runs = in_parallel(&ids, |id| session_at(address, id));
+    let some_runs: Vec<_> = runs.into_iter().step_by(count.div_ceil(10)).collect();
+    let events = in_parallel(&some_runs, |run| get(address, &format!("/v1/runs/{run}/events")).body);
+    let documents = in_parallel(&ids, |id| export(address, id));
     assert_eq!(server.terminate(), Some(0));
 
     let stores = [path("one"), postgres.url(), redis.url(), path("two")];
@@ -172,16 +261,18 @@ fn store_copy_works_between_all_kinds_of_stores() {
         let checked = headwater(&["store", "check", &pair[1]], "");
         assert_eq!((checked.code, checked.stdout.contains("good")), (Some(0), true), "{checked:?}");
         let counted = headwater(&["store", "stats", "--json", &pair[1]], "").json();
-        assert_eq!(counted["journals"]["closed"], 2, "{counted}");
+        assert_eq!(counted["journals"]["closed"], count, "{counted}");
     }
     assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
 
-    let server = Server::start(&data("two"), &[]);
-    for (run, events) in runs.iter().zip(&events) {
+    let server = serve("two");
+    for (run, events) in some_runs.iter().zip(&events) {
         assert_eq!(frames(&server.get(&format!("/v1/runs/{run}/events")).body), frames(events));
     }
-    for (name, document) in ["ann", "bob"].iter().zip(&documents) {
-        assert_eq!(server.get(&format!("/v1/sessions/{name}/export")).body, *document);
+    let address = server.address.as_str();
+    let moved = in_parallel(&ids, |id| export(address, id));
+    for (id, (moved, document)) in ids.iter().zip(moved.iter().zip(&documents)) {
+        assert_eq!(moved, document, "{id}");
     }
     assert_eq!(server.terminate(), Some(0));
 }

@@ -22,10 +22,20 @@ use crate::{
 /// How long the runs of a dead node wait in these tests.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
+/// What the nodes serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Agents {
+    /// The agent that writes into the ledger.
+    Ledger,
+    /// The demo agents, slow enough that a fault meets an active run.
+    Demo,
+}
+
 /// How a cluster is set up.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) nodes: usize,
+    pub(crate) agents: Agents,
     pub(crate) lease: Duration,
     /// How long runs are kept, such as `1h`.
     pub(crate) keep: &'static str,
@@ -35,7 +45,7 @@ pub(crate) struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { nodes: 3, lease: LEASE, keep: "1h", environment: Vec::new() }
+        Self { nodes: 3, agents: Agents::Ledger, lease: LEASE, keep: "1h", environment: Vec::new() }
     }
 }
 
@@ -96,8 +106,11 @@ impl Cluster {
         let node = &self.nodes[number];
         let store = self.engine().url_over(node.wire.address());
         let lease = format!("lease={}ms", self.setup.lease.as_millis());
+        let agents = match self.setup.agents {
+            Agents::Ledger => vec![self.agent.to_str().unwrap()],
+            Agents::Demo => vec!["--set", "demo.pace=4ms"],
+        };
         let settings = [
-            self.agent.to_str().unwrap(),
             "--store",
             &store,
             "--set",
@@ -108,6 +121,7 @@ impl Cluster {
             "--set",
             "shutdown=3s",
         ];
+        let settings = [agents.as_slice(), &settings].concat();
         let environment = self.setup.environment.get(number).map(Vec::as_slice).unwrap_or_default();
         let environment: Vec<_> = environment.iter().map(|(name, value)| (&**name, &**value)).collect();
         let data = self.folder.path().join(format!("node-{number}"));

@@ -30,7 +30,10 @@ impl Engine {
     /// Starts one. `None` where this machine has none and says so.
     pub(crate) fn start(kind: Kind) -> Option<Self> {
         match kind {
-            Kind::Redis => RedisServer::start().map(Self::Redis),
+            // Rewritten when it has doubled: from 64 MiB on, as is usual, minutes would not show that it stays small.
+            Kind::Redis => {
+                RedisServer::options().config("auto-aof-rewrite-min-size 1mb").start().map(Self::Redis)
+            }
             Kind::Postgres => PostgresServer::start().map(Self::Postgres),
         }
     }
@@ -76,17 +79,27 @@ impl Engine {
         }
     }
 
-    /// How many bytes it holds: Redis in memory, Postgres in the database.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// How many bytes its data takes in memory, where it holds all of it there.
+    pub(crate) fn memory(&self) -> Option<u64> {
         match self {
-            Self::Redis(server) => {
-                let memory = server.command(&["INFO", "memory"]);
-                let used = memory.lines().find_map(|line| line.strip_prefix("used_memory_dataset:")).unwrap();
-                used.trim().parse().unwrap()
-            }
+            Self::Redis(server) => Some(info(server, "memory", "used_memory_dataset:")),
+            Self::Postgres(_) => None,
+        }
+    }
+
+    /// How many bytes it takes on disk: the append-only file, or the database.
+    pub(crate) fn disk(&self) -> u64 {
+        match self {
+            Self::Redis(server) => info(server, "persistence", "aof_current_size:"),
             Self::Postgres(server) => {
                 server.query("headwater", "SELECT pg_database_size('headwater')").parse().unwrap()
             }
         }
     }
+}
+
+/// A number that Redis knows about itself.
+fn info(server: &RedisServer, section: &str, name: &str) -> u64 {
+    let known = server.command(&["INFO", section]);
+    known.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap()
 }

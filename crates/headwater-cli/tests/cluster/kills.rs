@@ -20,7 +20,7 @@ use crate::{
     report::{held, measured, percentiles, setting},
 };
 
-const SHORT: usize = 15;
+const SHORT: usize = 30;
 /// How many kills `cargo xtask cluster` makes.
 const LONG: usize = 1_000;
 /// How many runs the node drives when it is killed.

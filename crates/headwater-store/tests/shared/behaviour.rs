@@ -69,6 +69,25 @@ async fn postgres_keeps_everything_when_it_is_opened_again() {
     keeps_everything::<PostgresServer>(|case| format!("{}?schema=case_{case}", server.url())).await;
 }
 
+/// With TLS, and the URL of a case on it.
+fn postgres_with_tls() -> Option<(PostgresServer, impl Fn(usize) -> String)> {
+    let server = PostgresServer::options().tls().config("fsync = off").start()?;
+    let (url, authority) = (server.url(), server.authority()?.display().to_string());
+    Some((server, move |case| format!("{url}&schema=case_{case}&sslrootcert={authority}")))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_with_tls_shows_the_behaviour_of_every_store() {
+    let Some((_server, url)) = postgres_with_tls() else { return };
+    behaves::<PostgresServer>(url).await;
+}
+
+#[tokio::test]
+async fn postgres_with_tls_keeps_everything_when_it_is_opened_again() {
+    let Some((_server, url)) = postgres_with_tls() else { return };
+    keeps_everything::<PostgresServer>(url).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_shows_the_behaviour_of_every_store() {
     let Some(server) = RedisServer::start() else { return };
@@ -79,4 +98,23 @@ async fn redis_shows_the_behaviour_of_every_store() {
 async fn redis_keeps_everything_when_it_is_opened_again() {
     let Some(server) = RedisServer::start() else { return };
     keeps_everything::<RedisServer>(|case| format!("{}?prefix=case-{case}", server.url())).await;
+}
+
+/// With TLS, and the URL of a case on it.
+fn redis_with_tls() -> Option<(RedisServer, impl Fn(usize) -> String)> {
+    let server = RedisServer::options().tls().start()?;
+    let (url, authority) = (server.url(), server.authority()?.display().to_string());
+    Some((server, move |case| format!("{url}?prefix=case-{case}&tls_ca={authority}")))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_with_tls_shows_the_behaviour_of_every_store() {
+    let Some((_server, url)) = redis_with_tls() else { return };
+    behaves::<RedisServer>(url).await;
+}
+
+#[tokio::test]
+async fn redis_with_tls_keeps_everything_when_it_is_opened_again() {
+    let Some((_server, url)) = redis_with_tls() else { return };
+    keeps_everything::<RedisServer>(url).await;
 }

@@ -12,7 +12,9 @@
 
 mod behaviour;
 mod engine;
+mod histories;
 mod nodes;
 mod outages;
 mod redis_cluster;
 mod refusals;
+mod room;

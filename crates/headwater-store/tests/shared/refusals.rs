@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use headwater_store::{Class, PostgresStore, RedisStore, Store, remote::Options};
+use headwater_store::{PostgresStore, RedisStore, Store, remote::Options};
 use headwater_testkit::engines::{PostgresServer, RedisServer};
 
-use crate::engine::{bodies, fact, never_polls, soon};
+use crate::engine::{fact, never_polls, soon};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -93,26 +93,6 @@ async fn redis_that_does_not_fit_is_refused() {
     let lease = store.claim(&"run".into(), "driver", MINUTE).await.unwrap();
     fact(&store, &lease, "one").await.unwrap();
     assert_eq!(replica.command(&["XLEN", "{waits}:s:run"]).trim(), "1");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redis_without_memory_loses_nothing_that_was_acknowledged() {
-    let Some(server) = RedisServer::start() else { return };
-    let store = RedisStore::connect(&server.url(), never_polls()).await.unwrap();
-    let lease = store.claim(&"run".into(), "driver", MINUTE).await.unwrap();
-    fact(&store, &lease, "one").await.unwrap();
-    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-    let waiting = store.append(&lease, Class::Fact, &["two".into()]).unwrap();
-    // Reads continue.
-    assert_eq!(bodies(&store, &lease.journal).await, ["one"]);
-    let mut options = never_polls();
-    options.patience = Duration::from_millis(100);
-    let impatient = RedisStore::connect(&server.url(), options).await.unwrap();
-    let refused = impatient.claim(&"other".into(), "driver", MINUTE).await.unwrap_err();
-    assert!(refused.is_retryable() && refused.to_string().contains("maxmemory"), "{refused}");
-    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
-    assert_eq!(soon("the fact", waiting).await.unwrap(), 2);
-    assert_eq!(bodies(&store, &lease.journal).await, ["one", "two"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

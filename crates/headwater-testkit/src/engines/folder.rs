@@ -17,9 +17,9 @@ const UNPRIVILEGED: &str = "nobody";
 
 /// User and group ids.
 #[derive(Debug, Clone, Copy)]
-struct Account {
-    user: u32,
-    group: u32,
+pub(super) struct Account {
+    pub(super) user: u32,
+    pub(super) group: u32,
 }
 
 /// A temporary folder that a server can write to.
@@ -73,7 +73,8 @@ impl ServerFolder {
     }
 }
 
-fn unprivileged() -> io::Result<Account> {
+/// The user that servers run as when the tests run as root.
+pub(super) fn unprivileged() -> io::Result<Account> {
     let users = fs::read_to_string("/etc/passwd")?;
     let found = users.lines().find_map(|line| account(line, UNPRIVILEGED));
     found.ok_or_else(|| {

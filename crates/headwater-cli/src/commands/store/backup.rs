@@ -77,7 +77,7 @@ fn make_empty(folder: &Path) -> Result<(), CommandFailure> {
 /// Copies the segments in the order in which they were written, the one that is being written last. A server that writes
 /// meanwhile only appends to that one, so the copy is the store as it was at some moment. Unless it rewrites or adds
 /// segments: then those are copied again, until nothing but the end of the last one has changed.
-fn copy_segments(from: &Path, to: &Path) -> Result<(), CommandFailure> {
+pub(super) fn copy_segments(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     let mut copied: BTreeMap<String, FileStamp> = BTreeMap::new();
     for _ in 0..ROUNDS {
         let listed = segments(from).map_err(|error| reading(from, error))?;

@@ -10,7 +10,7 @@ use clap::Args;
 use headwater_store::copy::{CopyCounts, CopyOptions, CopyProgress, CopyReport, copy};
 use serde_json::{Value, json};
 
-use super::location::StoreLocation;
+use super::location::{ReadableStore, StoreLocation};
 use crate::{
     failure::{CommandFailure, ExitVerdict},
     style,
@@ -18,10 +18,10 @@ use crate::{
 
 /// Copy all runs, sessions and other values to another store, and read them back to compare.
 ///
-/// Cursors and tokens held by clients stay valid. A folder must not be in use by a server; other sources may
-/// be, but changes made during the copy are missing until you copy again with --update. To move with little
-/// downtime, copy while the server runs, stop it, copy with --update, and start it on the target. The exit
-/// code is 1 if something could not be copied.
+/// Cursors and tokens held by clients stay valid. The source may be in use by a server, but changes made during
+/// the copy are missing until you copy again with --update; of a folder in use a backup is made in the folder for
+/// temporary files, and copied. To move with little downtime, copy while the server runs, stop it, copy with
+/// --update, and start it on the target. The exit code is 1 if something could not be copied.
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
     /// The store to read: a folder or a URL.
@@ -44,7 +44,15 @@ impl CopyArgs {
                 "cannot copy {from} into itself: give another store to write"
             )));
         }
-        let source = from.open().await?;
+        // Dropped in reverse order: the store before the folder that it is in.
+        let ReadableStore { backup, store: source } = from.open_to_read().await?;
+        if let Some(backup) = &backup {
+            let place = backup.folder.display();
+            style::note(&format!(
+                "{from} is in use by a server: copying a backup made now in {place}; copy again with --update when the \
+                 server is stopped"
+            ));
+        }
         let target = to.open_or_begin().await?;
         let options = CopyOptions { update: self.update, ..CopyOptions::default() };
         let shown = Mutex::new(Instant::now());

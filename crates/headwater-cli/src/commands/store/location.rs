@@ -1,7 +1,7 @@
 //! Parses the STORE argument.
 
 use std::{
-    fmt,
+    fmt, fs,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -9,6 +9,7 @@ use std::{
 
 use headwater_store::{Embedded, ErrorKind, Store};
 
+use super::backup::copy_segments;
 use crate::{
     config::{Layers, ServerSettings, StoreUrl},
     failure::CommandFailure,
@@ -96,6 +97,24 @@ impl StoreLocation {
         self.open_or_begin().await
     }
 
+    /// Opens an existing store to read it. A folder in use by a server is read from a backup, which is made here
+    /// and removed with what is returned.
+    pub(super) async fn open_to_read(&self) -> Result<ReadableStore, CommandFailure> {
+        let StoreUrl::File(_) = &self.0 else {
+            return Ok(ReadableStore { store: self.open().await?, backup: None });
+        };
+        let folder = self.folder()?;
+        match Embedded::open(folder) {
+            Ok(store) => Ok(ReadableStore { store: Arc::new(store), backup: None }),
+            Err(error) if *error.kind() == ErrorKind::Locked => {
+                let backup = TemporaryBackup::of(folder)?;
+                let opened = Embedded::open(&backup.folder).map_err(|error| failed(folder, &error))?;
+                Ok(ReadableStore { store: Arc::new(opened), backup: Some(backup) })
+            }
+            Err(error) => Err(failed(folder, &error)),
+        }
+    }
+
     /// Opens a store, or creates one in an empty location.
     pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, CommandFailure> {
         match &self.0 {
@@ -108,6 +127,41 @@ impl StoreLocation {
             }
             shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
+    }
+}
+
+/// A store that is only read, itself or as a backup of it.
+pub(super) struct ReadableStore {
+    // Closed before its folder is removed.
+    pub(super) store: Arc<dyn Store>,
+    pub(super) backup: Option<TemporaryBackup>,
+}
+
+/// A backup in a temporary folder, which is removed when this is dropped.
+pub(super) struct TemporaryBackup {
+    pub(super) folder: PathBuf,
+}
+
+impl TemporaryBackup {
+    fn of(store: &Path) -> Result<Self, CommandFailure> {
+        let folder = std::env::temp_dir().join(format!("headwater-copy-{}", std::process::id()));
+        let mut builder = fs::DirBuilder::new();
+        // Others must not read it, and a folder that they have made there is not used.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(&folder)
+            .map_err(|error| CommandFailure::new(format!("cannot create {}: {error}", folder.display())))?;
+        let backup = Self { folder };
+        copy_segments(store, &backup.folder)?;
+        Ok(backup)
+    }
+}
+
+impl Drop for TemporaryBackup {
+    fn drop(&mut self) {
+        // What could not be removed is in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
