@@ -1,6 +1,6 @@
 //! How a command ends: with a verdict about the stream, or with a failure.
 
-use std::{fmt, io};
+use std::{fmt, io, path::Path};
 
 /// The verdict about a stream or store; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,17 @@ impl CommandFailure {
             _ => error.to_string(),
         };
         Self { message: format!("cannot read {name}: {what}"), source: Some(error), exit_code: 2 }
+    }
+
+    /// The store in a folder could not be opened or read.
+    pub(crate) fn of_folder(folder: &Path, error: &headwater_store::Error) -> Self {
+        let folder = folder.display();
+        Self::new(match error.kind() {
+            headwater_store::ErrorKind::Locked => {
+                format!("the store in {folder} is in use: stop its server first")
+            }
+            _ => format!("cannot read the store in {folder}: {error}"),
+        })
     }
 
     /// A failure that may pass, such as a full disk: the exit code asks the supervisor to restart the server.

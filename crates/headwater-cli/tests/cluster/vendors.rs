@@ -60,7 +60,7 @@ fn vendors_clients_of_a_paused_node_end_with_the_same_messages(kind: Kind) {
     );
 }
 
-/// Has each client read from a cluster over its balancer. Gives whether that is possible on this machine. `cases` is how
+/// Has each client read from a cluster over its balancer. Returns `false` on a machine where that is not possible. `cases` is how
 /// many there are of each client and scenario: none may be passed over.
 fn judge(kind: Kind, scenarios: &[&str], faults: &[&str], cases: usize) -> bool {
     if env::var_os(INSTALLED).is_none() {

@@ -277,7 +277,7 @@ impl History {
             self.log.push(format!("{process} removes {key}, {expect:?}: {removed:?}"));
             match removed {
                 Ok(there) => return self.oracle.removed(&key, there, fits),
-                // The connection was lost: nobody knows who removed it, but here there is only one who could.
+                // The connection was lost before the result arrived. Only this history removes values, so it was removed.
                 Err(error) if error.is_retryable() && current.is_some() => {
                     return self.oracle.removed(&key, true, fits);
                 }

@@ -39,7 +39,7 @@ impl Begun {
     }
 
     /// The engine has no room: what is there can be read, and what is written is not acknowledged until there is room. The
-    /// other process is told why it must wait, and that it may try again.
+    /// other process gets the reason, in an error that may pass.
     async fn wait_for_room<E: Engine>(self, url: &str, reason: &str, make_room: impl FnOnce()) {
         let Self { store, impatient, lease } = self;
         let before = bodies(&*store, &lease.journal).await;

@@ -11,7 +11,6 @@ use std::{
 
 use headwater_store::embedded::{Folder, check as check_files};
 
-use super::location::failed;
 use crate::{
     failure::{CommandFailure, ExitVerdict},
     style,
@@ -38,7 +37,7 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<ExitVerdict, CommandFailu
 /// Copies a backup into the place of a store that is not there, after checking it.
 pub(super) fn restore(from: &Path, to: &Path) -> Result<ExitVerdict, CommandFailure> {
     let files = Folder::unchanged(from).map_err(|error| reading(from, error))?;
-    let backup = check_files(Arc::new(files)).map_err(|error| failed(from, &error))?;
+    let backup = check_files(Arc::new(files)).map_err(|error| CommandFailure::of_folder(from, &error))?;
     if !backup.is_good() {
         let message =
             format!("the backup in {} is damaged: `headwater store check` says where", from.display());
@@ -51,7 +50,7 @@ pub(super) fn restore(from: &Path, to: &Path) -> Result<ExitVerdict, CommandFail
 
 fn report(to: &Path, done: &str) -> Result<ExitVerdict, CommandFailure> {
     let files = Folder::unchanged(to).map_err(|error| reading(to, error))?;
-    let report = check_files(Arc::new(files)).map_err(|error| failed(to, &error))?;
+    let report = check_files(Arc::new(files)).map_err(|error| CommandFailure::of_folder(to, &error))?;
     let mut out = style::stdout(false);
     writeln!(out, "{}", style::printable(done))?;
     writeln!(out, "{}", style::printable(&report.to_string()))?;

@@ -7,7 +7,7 @@ use headwater_store::{
     survey::{Depth, Survey},
 };
 
-use super::location::{StoreLocation, failed};
+use super::location::StoreLocation;
 use crate::{
     failure::{CommandFailure, ExitVerdict},
     style,
@@ -21,7 +21,7 @@ pub(super) async fn check(location: &StoreLocation) -> Result<ExitVerdict, Comma
 fn check_folder(folder: &Path) -> Result<ExitVerdict, CommandFailure> {
     let files = Folder::unchanged(folder)
         .map_err(|error| CommandFailure::reading(&folder.display().to_string(), error))?;
-    let report = check_files(Arc::new(files)).map_err(|error| failed(folder, &error))?;
+    let report = check_files(Arc::new(files)).map_err(|error| CommandFailure::of_folder(folder, &error))?;
     let mut out = style::stdout(false);
     writeln!(out, "{}", style::printable(&report.to_string()))?;
     out.flush()?;

@@ -4,7 +4,6 @@ use std::{io::Write as _, path::Path, sync::Arc};
 
 use headwater_store::embedded::{Folder, compact as compact_files};
 
-use super::location::failed;
 use crate::{
     failure::{CommandFailure, ExitVerdict},
     style,
@@ -13,7 +12,7 @@ use crate::{
 pub(super) fn compact(folder: &Path) -> Result<ExitVerdict, CommandFailure> {
     let files =
         Folder::new(folder).map_err(|error| CommandFailure::reading(&folder.display().to_string(), error))?;
-    let swept = compact_files(Arc::new(files)).map_err(|error| failed(folder, &error))?;
+    let swept = compact_files(Arc::new(files)).map_err(|error| CommandFailure::of_folder(folder, &error))?;
     let mut out = style::stdout(false);
     writeln!(
         out,

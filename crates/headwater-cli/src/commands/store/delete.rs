@@ -5,7 +5,6 @@ use std::{io::Write as _, path::Path};
 use headwater_store::{Embedded, Expect, Store as _};
 use serde::Deserialize;
 
-use super::location::failed;
 use crate::{
     failure::{CommandFailure, ExitVerdict},
     style,
@@ -21,8 +20,8 @@ struct OfRun {
 }
 
 pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<ExitVerdict, CommandFailure> {
-    let store = Embedded::open(folder).map_err(|error| failed(folder, &error))?;
-    let failed = |error: headwater_store::Error| failed(folder, &error);
+    let store = Embedded::open(folder).map_err(|error| CommandFailure::of_folder(folder, &error))?;
+    let failed = |error: headwater_store::Error| CommandFailure::of_folder(folder, &error);
     let journal = run.into();
     let there = store.info(&journal).await.map_err(failed)?.is_some();
     let (mut removed, mut damaged) = (0_u64, 0_u64);

@@ -98,7 +98,7 @@ impl StoreLocation {
     }
 
     /// Opens an existing store to read it. A folder in use by a server is read from a backup, which is made here
-    /// and removed with what is returned.
+    /// and removed when it is no longer read.
     pub(super) async fn open_to_read(&self) -> Result<ReadableStore, CommandFailure> {
         let StoreUrl::File(_) = &self.0 else {
             return Ok(ReadableStore { store: self.open().await?, backup: None });
@@ -108,10 +108,11 @@ impl StoreLocation {
             Ok(store) => Ok(ReadableStore { store: Arc::new(store), backup: None }),
             Err(error) if *error.kind() == ErrorKind::Locked => {
                 let backup = TemporaryBackup::of(folder)?;
-                let opened = Embedded::open(&backup.folder).map_err(|error| failed(folder, &error))?;
+                let opened = Embedded::open(&backup.folder)
+                    .map_err(|error| CommandFailure::of_folder(folder, &error))?;
                 Ok(ReadableStore { store: Arc::new(opened), backup: Some(backup) })
             }
-            Err(error) => Err(failed(folder, &error)),
+            Err(error) => Err(CommandFailure::of_folder(folder, &error)),
         }
     }
 
@@ -120,7 +121,7 @@ impl StoreLocation {
         match &self.0 {
             StoreUrl::File(folder) => match Embedded::open(folder) {
                 Ok(store) => Ok(Arc::new(store)),
-                Err(error) => Err(failed(folder, &error)),
+                Err(error) => Err(CommandFailure::of_folder(folder, &error)),
             },
             StoreUrl::Memory(_) => {
                 Err(CommandFailure::new("a `memory:` store is lost when its server stops"))
@@ -175,13 +176,4 @@ fn store_in(folder: PathBuf) -> PathBuf {
 fn has_store(folder: &Path) -> bool {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "seg"))
-}
-
-pub(super) fn failed(folder: &Path, error: &headwater_store::Error) -> CommandFailure {
-    match error.kind() {
-        ErrorKind::Locked => {
-            CommandFailure::new(format!("the store in {} is in use: stop its server first", folder.display()))
-        }
-        _ => CommandFailure::new(format!("cannot read the store in {}: {error}", folder.display())),
-    }
 }
