@@ -32,6 +32,7 @@ mod docs_tests;
 mod failure;
 mod input;
 mod serve;
+mod server_args;
 mod style;
 
 use std::process::ExitCode;

@@ -1,0 +1,52 @@
+//! The running server that a command talks to.
+
+use clap::Args;
+use headwater_client::Client;
+
+use crate::failure::CommandFailure;
+
+/// Which server to ask, and as whom.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerArgs {
+    /// The URL of the server.
+    #[arg(long, value_name = "URL", env = "HEADWATER_SERVER", default_value = "http://127.0.0.1:8787")]
+    pub(crate) server: String,
+
+    /// The API key or token to send.
+    #[arg(long, value_name = "KEY", env = "HEADWATER_KEY", hide_env_values = true)]
+    key: Option<String>,
+
+    /// The principal to act for, if the key is an operator's.
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+}
+
+impl ServerArgs {
+    /// A client of this server.
+    pub(crate) fn client(&self) -> Client {
+        let mut client = Client::new(&self.server);
+        if let Some(key) = &self.key {
+            client = client.key(key);
+        }
+        if let Some(owner) = &self.owner {
+            client = client.header("x-headwater-owner", owner);
+        }
+        client
+    }
+}
+
+/// Runs the future of a command that talks to a server.
+pub(crate) fn block_on<T>(
+    command: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandFailure::new(format!("cannot begin: {error}")))?;
+    runtime.block_on(command)
+}
+
+impl From<headwater_client::Error> for CommandFailure {
+    fn from(error: headwater_client::Error) -> Self {
+        if error.is_retryable() { Self::temporary(error.to_string()) } else { Self::new(error.to_string()) }
+    }
+}
