@@ -1,20 +1,26 @@
 //! The commands, one file each.
 
 mod check;
+mod completions;
 mod config;
 mod convert;
 mod dialects;
+mod doctor;
 mod extract;
 mod health;
 mod inspect;
+mod interrupts;
 mod lint;
 mod models;
 mod new;
 mod reason;
 mod reduce;
+mod remote;
 mod replay;
+mod runs;
 mod schema;
 mod serve;
+mod sessions;
 mod store;
 
 use clap::Subcommand;
@@ -53,10 +59,20 @@ pub(crate) enum Command {
     New(new::NewCommand),
     /// Print the JSON Schema of agent files, for editors.
     Schema(schema::SchemaCommand),
+    /// List, show, follow, stop, fork, answer and export the runs of a server.
+    Runs(runs::RunsCommand),
+    /// List, show, change, export and import the sessions of a server.
+    Sessions(sessions::SessionsCommand),
+    /// List and answer what the runs of a server wait for.
+    Interrupts(interrupts::InterruptsCommand),
     /// Check a store, count its contents, copy it to another store, or delete a run.
     Store(store::StoreCommand),
     /// Print the settings of the server and where each value comes from.
     Config(config::ConfigCommand),
+    /// Check whether a server would work as it is set up.
+    Doctor(doctor::DoctorCommand),
+    /// Print the completions of a shell.
+    Completions(completions::CompletionsCommand),
     /// Ask a running server whether it can serve.
     Health(health::HealthCommand),
 }
@@ -77,8 +93,13 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
+            Self::Runs(command) => command.run(),
+            Self::Sessions(command) => command.run(),
+            Self::Interrupts(command) => command.run(),
             Self::Store(command) => command.run(),
             Self::Config(command) => command.run(),
+            Self::Doctor(command) => command.run(agents),
+            Self::Completions(command) => command.run(),
             Self::Health(command) => command.run(),
         }
     }

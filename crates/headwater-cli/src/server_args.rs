@@ -5,6 +5,9 @@ use headwater_client::Client;
 
 use crate::failure::CommandFailure;
 
+/// The header in which an operator names the principal to act for.
+pub(crate) const OWNER: &str = "x-headwater-owner";
+
 /// Which server to ask, and as whom.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
@@ -30,7 +33,7 @@ impl ServerArgs {
             client = client.key(key);
         }
         if let Some(owner) = &self.owner {
-            client = client.header("x-headwater-owner", owner);
+            client = client.header(OWNER, owner);
         }
         client
     }
@@ -45,8 +48,27 @@ pub(crate) fn block_on<T>(
     runtime.block_on(command)
 }
 
+/// The exit codes of commands that a server refused; [`EXIT_CODES`](crate::EXIT_CODES) documents them.
+const REFUSED_KEY: u8 = 4;
+const UNKNOWN: u8 = 5;
+pub(crate) const CONFLICT: u8 = 6;
+
 impl From<headwater_client::Error> for CommandFailure {
     fn from(error: headwater_client::Error) -> Self {
-        if error.is_retryable() { Self::temporary(error.to_string()) } else { Self::new(error.to_string()) }
+        let advice = match error.code() {
+            "network" | "timeout" => "; is it running? --server URL names another one",
+            "auth.missing" | "auth.unknown" | "auth.invalid" | "auth.expired" => {
+                "; give a key with --key or $HEADWATER_KEY"
+            }
+            _ => "",
+        };
+        let message = format!("{error}{advice} ({})", error.code());
+        match (error.status(), error.code()) {
+            (Some(401 | 403), _) => Self::with_exit_code(message, REFUSED_KEY),
+            (Some(404), _) => Self::with_exit_code(message, UNKNOWN),
+            (Some(409 | 410), _) => Self::with_exit_code(message, CONFLICT),
+            _ if error.is_retryable() => Self::temporary(message),
+            _ => Self::new(message),
+        }
     }
 }

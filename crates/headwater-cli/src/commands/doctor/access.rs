@@ -1,0 +1,55 @@
+//! Who may use the server, and where it listens.
+
+use super::CheckResult;
+use crate::{
+    commands::health::ask,
+    config::ServerSettings,
+    serve::{
+        listen::{has_keys, listen},
+        server_options,
+    },
+};
+
+/// Keys with fewer characters can be guessed.
+const SHORT: usize = 16;
+
+pub(super) async fn keys(settings: &ServerSettings) -> Vec<CheckResult> {
+    if !has_keys(settings) {
+        let message = "none are set: only programs on this machine can use the server";
+        return vec![CheckResult::good("keys", message)];
+    }
+    let mut results = Vec::new();
+    let short = settings.api_keys.iter().filter(|(_, key)| key.0.len() < SHORT);
+    for (name, _) in short {
+        let message = format!(
+            "the key of `{name}` has fewer than {SHORT} characters: `openssl rand -hex 32` makes one"
+        );
+        results.push(CheckResult::warning("keys", message));
+    }
+    // Reads the keys of tokens, from files and URLs.
+    match server_options(settings).await {
+        Ok(_) => {
+            let tokens = if settings.jwt.is_some() { ", and tokens" } else { "" };
+            let keys = crate::style::count(settings.api_keys.len() as u64, "API key");
+            results.push(CheckResult::good("keys", format!("{keys}{tokens}")));
+        }
+        Err(failure) => results.push(CheckResult::wrong("keys", failure.to_string())),
+    }
+    results
+}
+
+pub(super) async fn port(settings: &ServerSettings) -> CheckResult {
+    let failure = match listen(settings).await {
+        Ok((_, address)) => return CheckResult::good("port", format!("{address} is free")),
+        Err(failure) => failure,
+    };
+    // A server that is running already is what the port is for.
+    let address = settings.listen.clone();
+    let answer = tokio::task::spawn_blocking(move || ask(&address)).await;
+    match answer {
+        Ok(Ok(status)) if status.contains(" 200 ") => {
+            CheckResult::good("port", format!("a server answers at {}", settings.listen))
+        }
+        _ => CheckResult::wrong("port", failure.to_string()),
+    }
+}
