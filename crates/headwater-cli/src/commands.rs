@@ -30,50 +30,29 @@ use crate::{
     failure::{CommandFailure, ExitVerdict},
 };
 
-/// What to do.
+/// What to do. The help of a command is the documentation of its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve agents to chat pages, in every dialect.
     Serve(serve::ServeCommand),
-    /// Show a stream in readable form.
     Inspect(inspect::InspectCommand),
-    /// Convert a stream to another dialect.
     Convert(convert::ConvertCommand),
-    /// Print the final state of a stream as one JSON object.
     Reduce(reduce::ReduceCommand),
-    /// Check a stream against the rules of its dialect.
     Lint(lint::LintCommand),
-    /// Extract fields from a JSON document while it arrives.
     Extract(extract::ExtractCommand),
-    /// List the dialects and the events they support.
     Dialects(dialects::DialectsCommand),
-    /// Call a model and stream its answer.
     Reason(reason::ReasonCommand),
-    /// List the model providers and whether each one can be used.
     Models(models::ModelsCommand),
-    /// Replay a recorded run with today's code and report the first difference.
     Replay(replay::ReplayCommand),
-    /// Check agent files and draw their workflows.
     Check(check::CheckCommand),
-    /// Write a starter agent file.
     New(new::NewCommand),
-    /// Print the JSON Schema of agent files, for editors.
     Schema(schema::SchemaCommand),
-    /// List, show, follow, stop, fork, answer and export the runs of a server.
     Runs(runs::RunsCommand),
-    /// List, show, change, export and import the sessions of a server.
     Sessions(sessions::SessionsCommand),
-    /// List and answer what the runs of a server wait for.
     Interrupts(interrupts::InterruptsCommand),
-    /// Check a store, count its contents, copy it to another store, or delete a run.
     Store(store::StoreCommand),
-    /// Print the settings of the server and where each value comes from.
     Config(config::ConfigCommand),
-    /// Check whether a server would work as it is set up.
     Doctor(doctor::DoctorCommand),
-    /// Print the completions of a shell.
     Completions(completions::CompletionsCommand),
-    /// Ask a running server whether it can serve.
     Health(health::HealthCommand),
 }
 

@@ -31,8 +31,6 @@ mod dialect_detection;
 mod docs_tests;
 mod failure;
 mod input;
-#[cfg(test)]
-mod reference_tests;
 mod serve;
 mod server_args;
 mod style;
@@ -40,7 +38,7 @@ mod text_table;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 pub use agents::ProgramAgents;
 
@@ -78,6 +76,13 @@ Exit codes:
   4  the server does not accept the key, or the key may not do this
   5  the server does not have it: no such run, session, question or agent
   6  it is not possible in the present state: the run has ended, the question is answered";
+
+/// The command line, for documentation and packages.
+#[doc(hidden)]
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the command line of this process, with the program's agents and those of files. Returns the exit
 /// code.

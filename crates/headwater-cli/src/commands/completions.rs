@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::{Shell, generate};
 
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsCommand {
 impl CompletionsCommand {
     pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut script = Vec::new();
-        generate(self.shell, &mut crate::Cli::command(), "headwater", &mut script);
+        generate(self.shell, &mut crate::command_line(), "headwater", &mut script);
         let mut out = style::stdout(true);
         out.write_all(&script)?;
         out.flush()?;

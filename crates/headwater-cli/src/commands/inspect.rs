@@ -42,8 +42,9 @@ pub(crate) struct InspectCommand {
     #[command(flatten)]
     stream: StreamArgs,
 
+    // Not from the environment: the URL may be that of any server.
     /// The API key or token to send to a URL.
-    #[arg(long, value_name = "KEY", env = "HEADWATER_KEY", hide_env_values = true)]
+    #[arg(long, value_name = "KEY")]
     key: Option<String>,
 
     /// Do not abbreviate inputs, outputs and data.

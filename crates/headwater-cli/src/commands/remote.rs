@@ -27,12 +27,12 @@ use crate::{
 /// The server, and the form of the output.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RemoteArgs {
-    #[command(flatten)]
-    server: ServerArgs,
-
     /// Print JSON, as the server gives it.
     #[arg(long)]
     pub(super) json: bool,
+
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 impl RemoteArgs {

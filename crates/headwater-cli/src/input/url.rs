@@ -11,7 +11,7 @@ use crate::{failure::CommandFailure, style};
 pub(super) struct UrlReader {
     runtime: Runtime,
     body: WireStream,
-    /// What was received and not read.
+    /// Received bytes, read up to `at`.
     rest: Vec<u8>,
     at: usize,
 }

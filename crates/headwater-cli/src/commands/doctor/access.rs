@@ -15,7 +15,7 @@ const SHORT: usize = 16;
 
 pub(super) async fn keys(settings: &ServerSettings) -> Vec<CheckResult> {
     if !has_keys(settings) {
-        let message = "none are set: only programs on this machine can use the server";
+        let message = "none are set: fine while the server listens on this machine only";
         return vec![CheckResult::good("keys", message)];
     }
     let mut results = Vec::new();

@@ -20,9 +20,6 @@ const PAGE: usize = 500;
 /// How many entries to list, and how.
 #[derive(Debug, Clone, Args)]
 pub(in super::super) struct ListArgs {
-    #[command(flatten)]
-    pub(in super::super) remote: RemoteArgs,
-
     /// The most entries to list.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -30,6 +27,9 @@ pub(in super::super) struct ListArgs {
     /// Keep the table current until Ctrl-C. Needs a terminal.
     #[arg(long, conflicts_with = "json")]
     watch: bool,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 impl ListArgs {

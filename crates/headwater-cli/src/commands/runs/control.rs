@@ -41,12 +41,12 @@ pub(super) struct AnswerRun {
     /// The id of the run.
     run: String,
 
-    #[command(flatten)]
-    answer: AnswerArgs,
-
     /// The id of the request, if the run waits for several things.
     #[arg(long, value_name = "ID")]
     request: Option<String>,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
 
     #[command(flatten)]
     remote: RemoteArgs,

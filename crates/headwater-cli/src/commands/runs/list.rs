@@ -22,9 +22,6 @@ const STATUSES: [RunStatus; 5] =
 /// List runs, the newest first.
 #[derive(Debug, Args)]
 pub(super) struct ListRuns {
-    #[command(flatten)]
-    list: ListArgs,
-
     /// Those with this status.
     #[arg(long, value_parser = status())]
     status: Option<RunStatus>,
@@ -44,6 +41,9 @@ pub(super) struct ListRuns {
     /// Those whose input has this text, within the beginning that lists show.
     #[arg(long, short, value_name = "TEXT")]
     query: Option<String>,
+
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 impl ListRuns {

@@ -13,9 +13,6 @@ use crate::{
 /// List sessions, the newest first.
 #[derive(Debug, Args)]
 pub(super) struct ListSessions {
-    #[command(flatten)]
-    list: ListArgs,
-
     /// Those of this agent. Default: those of the default agent.
     #[arg(long)]
     agent: Option<String>,
@@ -23,6 +20,9 @@ pub(super) struct ListSessions {
     /// Archived sessions too.
     #[arg(long)]
     archived: bool,
+
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 impl ListSessions {

@@ -21,7 +21,7 @@ pub(super) struct QueueCommand {
 enum QueueAction {
     /// List the queued messages, the next one first.
     List(QueueList),
-    Edit(EditQueued),
+    Edit(EditMessage),
     /// Remove a queued message: its run never begins.
     Remove(QueuedArgs),
     /// Stop the active run and send a queued message next.
@@ -52,7 +52,7 @@ struct QueuedArgs {
 
 /// Change the text of a queued message.
 #[derive(Debug, Args)]
-struct EditQueued {
+struct EditMessage {
     #[command(flatten)]
     queued: QueuedArgs,
 
@@ -98,7 +98,7 @@ impl QueueList {
     }
 }
 
-impl EditQueued {
+impl EditMessage {
     fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let QueuedArgs { session, run, remote } = &self.queued;
         let session = remote.client().session(session);
