@@ -95,7 +95,7 @@ impl DoctorCommand {
                 return results;
             }
         };
-        results.extend(access::keys(&settings).await);
+        results.push(access::keys(&settings).await);
         results.push(store::check(&settings).await);
         results.push(access::port(&settings).await);
         results.extend(models::check(&settings, agents).await);

@@ -86,18 +86,20 @@ fn mistakes_are_wrong_and_say_what_to_do() {
         assert_eq!(state, "wrong", "{ran:?}");
         assert!(text.contains(message), "{message} in {text}");
     }
-    let ran = doctor(folder.path(), &["--api-key", "web=short", "--store", "memory:", "--json"], &[]);
+    let ran =
+        doctor(folder.path(), &["--api-key", "web=0123456789abcdef", "--store", "memory:", "--json"], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(check(&ran, "keys").0, "warning");
+    assert_eq!(check(&ran, "keys"), ("good".to_owned(), "1 API key".to_owned()));
     assert_eq!(check(&ran, "store").0, "warning");
-    assert!(!ran.stdout.contains("short"), "no key is shown: {ran:?}");
+    assert!(!ran.stdout.contains("0123456789abcdef"), "no key is shown: {ran:?}");
 }
 
 #[test]
 fn models_need_a_key_and_an_address_that_answers() {
     let folder = tempfile::tempdir().unwrap();
     let agent = folder.path().join("far.yaml");
-    let text = "name: far\nworkflows: { w: { start: a, nodes: { a: { reason: { model: \"openai:gpt-5-mini\", prompt: \"{{ input }}\" } } } } }\n";
+    let text = "name: far\nmodels: { m: \"openai:gpt-5-mini\" }\n\
+                workflows: { w: { start: a, nodes: { a: { reason: { model: m, prompt: \"{{ input }}\" } } } } }\n";
     fs::write(&agent, text).unwrap();
     let agent = agent.to_str().unwrap();
 

@@ -58,7 +58,7 @@ fn describe(command: &Command, name: &str, out: &mut String) {
     out.push_str("\n| argument | does |\n| --- | --- |\n");
     for positional in [true, false] {
         for arg in arguments.iter().filter(|arg| arg.is_positional() == positional) {
-            writeln!(out, "| `{}` | {} |", shape(arg), meaning(arg)).unwrap();
+            writeln!(out, "| `{}` | {} |", escaped(&shape(arg)), escaped(&meaning(arg))).unwrap();
         }
     }
 }
@@ -82,6 +82,10 @@ fn shape(arg: &Arg) -> String {
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    // clap removes the full stop of the last sentence.
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
     let quoted = |values: &mut dyn Iterator<Item = String>| {
         values.map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
     };
@@ -102,5 +106,10 @@ fn meaning(arg: &Arg) -> String {
     if let Some(variable) = arg.get_env() {
         text.push_str(&format!(" Also `${}`.", variable.to_string_lossy()));
     }
+    text
+}
+
+/// A text for a cell of a table.
+fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
