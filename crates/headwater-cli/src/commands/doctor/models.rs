@@ -20,20 +20,27 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn check(settings: &ServerSettings, program: &ProgramAgents) -> Vec<CheckResult> {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
-    let served = match serve::agents(settings, Models::new(), program, &store) {
+    // A missing key is reported for its model, with all the others.
+    let served = match serve::agents(settings, Models::new().without_keys(), program, &store) {
         Ok(served) => served,
         Err(failure) => return vec![CheckResult::wrong("agents", failure.to_string())],
     };
-    let names: Vec<_> = served.agents.iter().map(|(name, ..)| name.as_str()).collect();
-    let demo = settings.agents.is_empty() && program.names().next().is_none();
-    let which = if demo { "the demo agents" } else { "loaded" };
-    let mut results = vec![CheckResult::good("agents", format!("{which}: {}", names.join(", ")))];
     let mut models: BTreeMap<String, AgentModel> = BTreeMap::new();
     for (_, agent, _) in &served.agents {
         models.extend(agent.models().into_iter().map(|model| (model.model.clone(), model)));
     }
-    results.extend(join_all(models.into_values().map(check_model)).await.into_iter().flatten());
-    results
+    let lacks_key = models.values().any(|model| model.key == ModelKey::Missing);
+    let agents = match serve::agents(settings, Models::new(), program, &store) {
+        Err(failure) if !lacks_key => CheckResult::wrong("agents", failure.to_string()),
+        _ => {
+            let names: Vec<_> = served.agents.iter().map(|(name, ..)| name.as_str()).collect();
+            let is_demo = settings.agents.is_empty() && program.names().next().is_none();
+            let which = if is_demo { "the demo agents" } else { "loaded" };
+            CheckResult::good("agents", format!("{which}: {}", names.join(", ")))
+        }
+    };
+    let models = join_all(models.into_values().map(check_model)).await;
+    std::iter::once(agents).chain(models.into_iter().flatten()).collect()
 }
 
 /// Whether a model has its key, and something answers at its address. Models of the program itself have neither.
