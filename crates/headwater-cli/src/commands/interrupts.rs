@@ -22,7 +22,7 @@ pub(crate) struct InterruptsCommand {
 enum InterruptsAction {
     /// List what waits for an answer, in all runs.
     List(ListArgs),
-    Answer(AnswerInterrupt),
+    Answer(Box<AnswerInterrupt>),
 }
 
 /// Answer a request by its id.

@@ -28,7 +28,7 @@ enum RunsAction {
     Tail(tail::TailRun),
     Stop(control::StopRun),
     Fork(fork::ForkRun),
-    Answer(control::AnswerRun),
+    Answer(Box<control::AnswerRun>),
     Export(export::ExportRun),
 }
 
