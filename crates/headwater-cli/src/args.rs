@@ -31,6 +31,15 @@ impl StreamArgs {
     pub(crate) fn open(&self) -> Result<Stream, CommandFailure> {
         Stream::recognise(StreamInput::open(self.file.as_deref())?, self.dialect, self.framing)
     }
+
+    /// The same for a file that may be a URL, to which the key is sent.
+    pub(crate) fn open_with(&self, key: Option<&str>) -> Result<Stream, CommandFailure> {
+        let url = self.file.as_ref().and_then(|file| file.to_str());
+        match url.filter(|url| url.starts_with("http://") || url.starts_with("https://")) {
+            Some(url) => Stream::recognise(StreamInput::open_url(url, key)?, self.dialect, self.framing),
+            None => self.open(),
+        }
+    }
 }
 
 /// Parses the name of a dialect; suggests the nearest name on a typo and lists all of them in the help.

@@ -1,20 +1,26 @@
 //! The commands, one file each.
 
 mod check;
+mod completions;
 mod config;
 mod convert;
 mod dialects;
+mod doctor;
 mod extract;
 mod health;
 mod inspect;
+mod interrupts;
 mod lint;
 mod models;
 mod new;
 mod reason;
 mod reduce;
+mod remote;
 mod replay;
+mod runs;
 mod schema;
 mod serve;
+mod sessions;
 mod store;
 
 use clap::Subcommand;
@@ -24,40 +30,29 @@ use crate::{
     failure::{CommandFailure, ExitVerdict},
 };
 
-/// What to do.
+/// What to do. The help of a command is the documentation of its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve agents to chat pages, in every dialect.
     Serve(serve::ServeCommand),
-    /// Show a stream in readable form.
     Inspect(inspect::InspectCommand),
-    /// Convert a stream to another dialect.
     Convert(convert::ConvertCommand),
-    /// Print the final state of a stream as one JSON object.
     Reduce(reduce::ReduceCommand),
-    /// Check a stream against the rules of its dialect.
     Lint(lint::LintCommand),
-    /// Extract fields from a JSON document while it arrives.
     Extract(extract::ExtractCommand),
-    /// List the dialects and the events they support.
     Dialects(dialects::DialectsCommand),
-    /// Call a model and stream its answer.
     Reason(reason::ReasonCommand),
-    /// List the model providers and whether each one can be used.
     Models(models::ModelsCommand),
-    /// Replay a recorded run with today's code and report the first difference.
     Replay(replay::ReplayCommand),
-    /// Check agent files and draw their workflows.
     Check(check::CheckCommand),
-    /// Write a starter agent file.
     New(new::NewCommand),
-    /// Print the JSON Schema of agent files, for editors.
     Schema(schema::SchemaCommand),
-    /// Check a store, count its contents, copy it to another store, or delete a run.
+    Runs(runs::RunsCommand),
+    Sessions(sessions::SessionsCommand),
+    Interrupts(interrupts::InterruptsCommand),
     Store(store::StoreCommand),
-    /// Print the settings of the server and where each value comes from.
     Config(config::ConfigCommand),
-    /// Ask a running server whether it can serve.
+    Doctor(doctor::DoctorCommand),
+    Completions(completions::CompletionsCommand),
     Health(health::HealthCommand),
 }
 
@@ -77,8 +72,13 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
+            Self::Runs(command) => command.run(),
+            Self::Sessions(command) => command.run(),
+            Self::Interrupts(command) => command.run(),
             Self::Store(command) => command.run(),
             Self::Config(command) => command.run(),
+            Self::Doctor(command) => command.run(agents),
+            Self::Completions(command) => command.run(),
             Self::Health(command) => command.run(),
         }
     }

@@ -17,5 +17,6 @@ mod value;
 
 pub(crate) use keys::{KEYS, SettingKey};
 pub(crate) use layers::Layers;
-pub(crate) use settings::{JwtSettings, LogFormat, OnFailure, ServerSettings, StoreUrl};
+pub(crate) use parse::length;
+pub(crate) use settings::{JwtSettings, LogFormat, OnFailure, ServerSettings, StoreUrl, without_secrets};
 pub(crate) use value::SettingValue;

@@ -37,17 +37,27 @@ impl StreamWalk {
 
     /// Walks through a whole stream.
     pub(crate) fn through(&mut self, stream: &[u8], mut sink: impl FnMut(Option<Place>, WalkItem)) {
-        for line in stream.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+        self.push(stream, &mut sink);
+        self.finish(&mut sink);
+    }
+
+    /// Walks through the next bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Option<Place>, WalkItem)) {
+        for line in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
             self.bytes += line.len() as u64;
             let Self { reader, place, frames, .. } = self;
             reader.push(line, |frame| *place = Some(count(frames, frame)));
             self.decoder.feed(line, &mut self.decoded);
-            self.hand_over(self.place, &mut sink);
+            self.hand_over(self.place, sink);
         }
+    }
+
+    /// Handles the end of the stream.
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(Option<Place>, WalkItem)) {
         let Self { reader, place, frames, .. } = self;
         reader.finish(|frame| *place = Some(count(frames, frame)));
         self.decoder.finish(&mut self.decoded);
-        self.hand_over(None, &mut sink);
+        self.hand_over(None, sink);
     }
 
     fn hand_over(&mut self, place: Option<Place>, sink: &mut impl FnMut(Option<Place>, WalkItem)) {

@@ -85,7 +85,8 @@ fn recognise_dialect(
         let piece = input.head().get(read..).unwrap_or_default();
         read += piece.len();
         reader.push(piece, |frame| scores.add(frame.ok().as_ref()));
-        if scores.frames >= FRAMES {
+        // A stream that still arrives is not kept waiting once it can only be one dialect.
+        if scores.frames >= FRAMES || (input.is_live() && scores.is_certain()) {
             break;
         }
         if !input.read_ahead()? {
@@ -123,6 +124,12 @@ impl Scores {
             score.known += u64::from(sure > 0);
             score.sure += u64::from(sure);
         }
+    }
+
+    /// Whether one dialect alone knows all frames so far.
+    fn is_certain(&self) -> bool {
+        let all = self.scores.iter().filter(|score| score.known == self.frames).count();
+        self.frames > 1 && all == 1
     }
 
     fn winner(&self, name: &str) -> Result<&'static dyn Reader, CommandFailure> {

@@ -54,7 +54,17 @@ impl CommandFailure {
 
     /// A failure that may pass, such as a full disk: the exit code asks the supervisor to restart the server.
     pub(crate) fn temporary(message: impl Into<String>) -> Self {
-        Self { exit_code: 3, ..Self::new(message) }
+        Self::with_exit_code(message, 3)
+    }
+
+    /// A failure with an exit code of its own.
+    pub(crate) fn with_exit_code(message: impl Into<String>, exit_code: u8) -> Self {
+        Self { exit_code, ..Self::new(message) }
+    }
+
+    /// Whether the same command may succeed later.
+    pub(crate) const fn is_temporary(&self) -> bool {
+        self.exit_code == 3
     }
 
     pub(crate) const fn exit_code(&self) -> u8 {

@@ -1,6 +1,7 @@
 //! Reads a file or standard input piece by piece, so that a live stream can be followed.
 
 mod array;
+mod url;
 
 use std::{
     fs::File,
@@ -8,8 +9,9 @@ use std::{
     path::Path,
 };
 
-use crate::{failure::CommandFailure, style};
+use crate::{config::without_secrets, failure::CommandFailure, style};
 use array::ArrayLines;
+use url::UrlReader;
 
 const PIECE: usize = 64 * 1024;
 
@@ -20,6 +22,7 @@ pub(crate) struct StreamInput {
     head: Vec<u8>,
     ended: bool,
     array: Option<ArrayLines>,
+    is_live: bool,
 }
 
 /// Reads a whole document that is not a stream of chunks.
@@ -38,21 +41,44 @@ impl StreamInput {
     /// Opens a file, or standard input.
     fn open_plain(file: Option<&Path>) -> Result<Self, CommandFailure> {
         let file = file.filter(|path| *path != Path::new("-"));
-        let (reader, name): (Box<dyn Read>, _) = match file {
+        let (reader, name, is_live): (Box<dyn Read>, _, _) = match file {
             Some(path) => {
                 let name = path.display().to_string();
                 let file = File::open(path).map_err(|error| CommandFailure::reading(&name, error))?;
-                (Box::new(file), name)
+                let is_live = !file.metadata().is_ok_and(|metadata| metadata.is_file());
+                (Box::new(file), name, is_live)
             }
             None => {
                 let stdin = io::stdin();
                 if stdin.is_terminal() {
                     style::note("reading from the terminal: paste a stream and end it with Ctrl-D");
                 }
-                (Box::new(stdin), "standard input".to_owned())
+                // A file that a shell opened; elsewhere than on Unix it counts as a pipe.
+                let is_file = std::fs::metadata("/dev/stdin").is_ok_and(|metadata| metadata.is_file());
+                (Box::new(stdin), "standard input".to_owned(), !is_file)
             }
         };
-        Ok(Self { reader, name, head: Vec::new(), ended: false, array: None })
+        Ok(Self { reader, name, head: Vec::new(), ended: false, array: None, is_live })
+    }
+
+    /// Opens the response of a URL and detects whether it is a single JSON array.
+    pub(crate) fn open_url(url: &str, key: Option<&str>) -> Result<Self, CommandFailure> {
+        let (reader, name) = (UrlReader::open(url, key)?, without_secrets(url));
+        let mut input = Self {
+            reader: Box::new(reader),
+            name,
+            head: Vec::new(),
+            ended: false,
+            array: None,
+            is_live: true,
+        };
+        input.look_for_array()?;
+        Ok(input)
+    }
+
+    /// Whether more may arrive after a while: it is not a file.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live
     }
 
     /// The name used in messages.

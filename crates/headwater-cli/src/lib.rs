@@ -32,11 +32,13 @@ mod docs_tests;
 mod failure;
 mod input;
 mod serve;
+mod server_args;
 mod style;
+mod text_table;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 pub use agents::ProgramAgents;
 
@@ -66,8 +68,21 @@ Exit codes:
      or an agent's file is at fault (check), or a model gave no answer (reason),
      or today's code does something else than the journal says (replay),
      or a store is damaged, could not be copied as a whole, or has no such run (store)
+     or a run that was followed failed or was stopped (runs tail),
+     or the server would not work as it is set up (doctor)
   2  the command was used wrongly, its input could not be read, or the server could not start
-  3  the store of the server stopped while it ran, and `store_on_failure` is `exit`";
+  3  the same command may succeed later: the server is not ready, cannot be reached or is overloaded,
+     or its store stopped while it ran and `store_on_failure` is `exit` (serve)
+  4  the server does not accept the key, or the key may not do this
+  5  the server does not have it: no such run, session, question or agent
+  6  it is not possible in the present state: the run has ended, the question is answered";
+
+/// The command line, for documentation and packages.
+#[doc(hidden)]
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the command line of this process, with the program's agents and those of files. Returns the exit
 /// code.

@@ -2,9 +2,10 @@
 //! shuts down.
 
 mod agents;
+mod browser;
 mod descriptors;
 mod greeting;
-mod listen;
+pub(crate) mod listen;
 pub(crate) mod logs;
 mod process;
 pub(crate) mod store;
@@ -38,6 +39,13 @@ const HANDING_OVER: Duration = Duration::from_secs(5);
 /// How long clients have to read the remaining bytes once the server has stopped.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// Whether the page is opened in the browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StudioPage {
+    Open,
+    Closed,
+}
+
 /// How often `watch` checks files for changes.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -46,6 +54,7 @@ pub(crate) async fn serve(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
+    page: StudioPage,
 ) -> Result<(), CommandFailure> {
     let mut options = server_options(settings).await?;
     let (listener, address) = listen::listen(settings).await?;
@@ -81,6 +90,9 @@ pub(crate) async fn serve(
     // Recover runs of dead processes before any client asks for them.
     server.recover().await;
     greeting::print(settings, address, &server.agents().names(), &default)?;
+    if page == StudioPage::Open {
+        browser::open(address);
+    }
 
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -158,15 +170,15 @@ pub(crate) async fn serve(
 }
 
 /// The agents to serve.
-struct ServedAgents {
-    agents: Vec<Named>,
+pub(crate) struct ServedAgents {
+    pub(crate) agents: Vec<Named>,
     files: Option<AgentFiles>,
     /// The agent for requests that name no agent, if it is not the first.
     default: Option<String>,
 }
 
 /// The agents of the given files, else those of the program, else the demo agents.
-fn agents(
+pub(crate) fn agents(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
@@ -216,7 +228,7 @@ fn agents(
 }
 
 /// An agent, its name, and its visibility to readers.
-type Named = (String, Agent, Visibility);
+pub(crate) type Named = (String, Agent, Visibility);
 
 fn visibility(loaded: &LoadedAgent) -> Visibility {
     let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, input_previews, state, .. } =
@@ -243,7 +255,7 @@ fn durable_streams(settings: &ServerSettings, store: Arc<dyn Store>) -> DurableS
     DurableStreams::new(store, options)
 }
 
-async fn server_options(settings: &ServerSettings) -> Result<Options, CommandFailure> {
+pub(crate) async fn server_options(settings: &ServerSettings) -> Result<Options, CommandFailure> {
     let mut limits = Limits::default();
     limits.body = settings.limits.body;
     limits.depth = settings.limits.depth;

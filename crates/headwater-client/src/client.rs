@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Options, Result,
-    documents::{AgentPage, InterruptPage, RunPage, SessionPage, SessionSummary},
+    documents::{AgentPage, InterruptPage, ModelPage, RunPage, SessionPage, SessionSummary},
     http::{Http, Request, query},
     platform,
 };
@@ -137,6 +137,14 @@ impl Client {
     pub async fn agents(&self) -> Result<AgentPage> {
         self.http.json(&Request::get("/v1/agents")).await
     }
+
+    /// The models of the agents: whether their keys are configured, and how their calls went.
+    ///
+    /// # Errors
+    /// If the server refuses or cannot be reached.
+    pub async fn models(&self) -> Result<ModelPage> {
+        self.http.json(&Request::get("/v1/models")).await
+    }
 }
 
 /// Which runs to list.
@@ -150,6 +158,8 @@ pub struct RunFilter {
     pub session: Option<String>,
     /// Those that were started at this time or later, in ISO 8601.
     pub since: Option<String>,
+    /// Those whose input has this text, within the beginning that lists show.
+    pub q: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
     /// How many: 50, at most 500.
@@ -163,6 +173,7 @@ impl RunFilter {
             ("agent", self.agent.clone()),
             ("session", self.session.clone()),
             ("since", self.since.clone()),
+            ("q", self.q.clone()),
             ("after", self.after.clone()),
             ("limit", self.limit.map(|limit| limit.to_string())),
         ])

@@ -4,13 +4,13 @@
 //! later server adds are ignored.
 
 use headwater_protocol::{Interrupt, Message, RunStatus, ToolCall, Usage};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 macro_rules! documents {
     ($($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* })*) => {$(
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
         pub struct $name { $($(#[$doc])* pub $field: $type,)* }
@@ -36,6 +36,12 @@ documents! {
         pub model: Option<String>,
         /// The tokens of its models.
         pub usage: Usage,
+        /// What its models cost, in the currency of the server's price list, if all of them have a price.
+        pub cost: Option<f64>,
+        /// The beginning of what the person wrote, where the agent shows it in lists.
+        pub input: Option<String>,
+        /// The principal that it belongs to.
+        pub owner: Option<String>,
         /// The session that it is a turn of.
         pub session: Option<String>,
         /// When it began.
@@ -82,6 +88,8 @@ documents! {
         pub run: String,
         /// The session of the run.
         pub session: Option<String>,
+        /// The principal that it belongs to.
+        pub owner: Option<String>,
         /// The node that asks.
         pub node: String,
         /// When it was asked.
@@ -118,6 +126,8 @@ documents! {
         pub label: Option<String>,
         /// Whether lists leave it out.
         pub archived: bool,
+        /// The principal that it belongs to.
+        pub owner: Option<String>,
         /// When it began.
         pub created_at: String,
         /// When it changed last.
@@ -266,6 +276,34 @@ documents! {
         pub default_workflow: Option<String>,
     }
 
+    /// The models of all agents.
+    pub struct ModelPage {
+        /// The models.
+        pub models: Vec<ModelSummary>,
+    }
+
+    /// A model of an agent, and how its calls went.
+    pub struct ModelSummary {
+        /// The agent whose model it is.
+        pub agent: String,
+        /// `provider:model`.
+        pub model: String,
+        /// The names that the agent has for it.
+        pub aliases: Vec<String>,
+        /// Whether the server has the key that it needs.
+        pub key: KeyPresence,
+        /// How its calls went.
+        pub state: ModelHealth,
+        /// When it last answered, at this server since it was started.
+        pub last_success_at: Option<String>,
+        /// When a call last failed.
+        pub last_failure_at: Option<String>,
+        /// The code of that failure; operators only.
+        pub last_error: Option<String>,
+        /// How many calls have failed since it last answered.
+        pub failures: u32,
+    }
+
     /// A tool of an agent.
     pub struct AgentToolSummary {
         /// Its name.
@@ -282,7 +320,7 @@ documents! {
 }
 
 /// What waits for an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenInterruptKind {
     /// A question to a person.
@@ -291,6 +329,30 @@ pub enum OpenInterruptKind {
     Approval,
     /// A call of a tool that the client executes.
     ClientTool,
+}
+
+/// Whether a server has the key that a model needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyPresence {
+    /// It has a key.
+    Configured,
+    /// It needs a key and has none.
+    Missing,
+    /// It needs none.
+    NotNeeded,
+}
+
+/// How the calls of a model went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelHealth {
+    /// It was not called since the server was started.
+    Unknown,
+    /// Its last call was answered, or it failed less than three times since.
+    Healthy,
+    /// Three or more calls in a row failed.
+    Failing,
 }
 
 /// A run that was started.

@@ -244,7 +244,7 @@ pub(crate) fn accept_events(request: Request) -> Request {
 }
 
 /// The result of a future, or `timeout`.
-async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T> {
+pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T> {
     match select(std::pin::pin!(work), platform::sleep(limit)).await {
         Either::Left((done, _)) => Ok(done),
         Either::Right(_) => {

@@ -38,14 +38,16 @@ mod send_message;
 mod session;
 mod tools;
 mod update;
+mod wire_stream;
 
 pub use answer::Answer;
 pub use client::{Client, RunFilter, SessionFilter};
 pub use dialect_chat::DialectChat;
 pub use documents::{
     AgentPage, AgentSummary, AgentToolSummary, Checkpoint, CheckpointDetails, CheckpointPage, ForkOrigin,
-    InterruptPage, MessagePage, OpenInterrupt, OpenInterruptKind, QueuedMessage, RollbackResult, RunDetails,
-    RunPage, RunSummary, SessionPage, SessionSummary, StopResult, Variant,
+    InterruptPage, KeyPresence, MessagePage, ModelHealth, ModelPage, ModelSummary, OpenInterrupt,
+    OpenInterruptKind, QueuedMessage, RollbackResult, RunDetails, RunPage, RunSummary, SessionPage,
+    SessionSummary, StopResult, Variant,
 };
 pub use error::{Error, Result};
 pub use options::Options;
@@ -58,3 +60,4 @@ pub use send_message::SendMessage;
 pub use session::SessionHandle;
 pub use tools::ToolSet;
 pub use update::{Change, ConnectionStatus, EventUpdate, Update};
+pub use wire_stream::WireStream;

@@ -80,6 +80,10 @@ impl Model for HttpModel {
             _ => ModelKey::NotNeeded,
         }
     }
+
+    fn address(&self) -> Option<&str> {
+        self.provider.location()
+    }
 }
 
 impl fmt::Debug for HttpModel {

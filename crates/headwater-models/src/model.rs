@@ -23,6 +23,11 @@ pub trait Model: fmt::Debug + Send + Sync + 'static {
     fn key(&self) -> ModelKey {
         ModelKey::NotNeeded
     }
+
+    /// The URL under which it is called, if it is called over HTTP.
+    fn address(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Whether a model has the key that it needs.
@@ -47,5 +52,9 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn key(&self) -> ModelKey {
         (**self).key()
+    }
+
+    fn address(&self) -> Option<&str> {
+        (**self).address()
     }
 }

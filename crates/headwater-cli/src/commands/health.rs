@@ -48,7 +48,7 @@ impl HealthCommand {
 }
 
 /// The status line of `/readyz`.
-fn ask(listen: &str) -> std::io::Result<String> {
+pub(super) fn ask(listen: &str) -> std::io::Result<String> {
     let mut address =
         (listen.to_socket_addrs()?.next()).ok_or_else(|| std::io::Error::other("the address has no host"))?;
     if address.ip().is_unspecified() {

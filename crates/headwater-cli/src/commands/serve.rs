@@ -12,7 +12,8 @@ use crate::{
     ProgramAgents,
     config::{ServerSettings, flags::Flags},
     failure::{CommandFailure, ExitVerdict},
-    serve, style,
+    serve::{self, StudioPage},
+    style,
 };
 
 /// Serve agents to chat pages, in every dialect.
@@ -32,6 +33,10 @@ pub(crate) struct ServeCommand {
     /// Replay recorded provider responses from this folder instead of calling providers; no key is needed.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     replay: Option<PathBuf>,
+
+    /// Open the page in the browser once the server is ready.
+    #[arg(long)]
+    open: bool,
 }
 
 impl ServeCommand {
@@ -45,9 +50,10 @@ impl ServeCommand {
             .enable_all()
             .build()
             .map_err(|error| CommandFailure::new(format!("cannot begin: {error}")))?;
+        let page = if self.open { StudioPage::Open } else { StudioPage::Closed };
         runtime.block_on(async {
             let exporting = serve::logs::begin(&settings)?;
-            let served = serve::serve(&settings, self.models(&settings)?, agents).await;
+            let served = serve::serve(&settings, self.models(&settings)?, agents, page).await;
             exporting.close().await;
             served
         })?;

@@ -131,7 +131,8 @@ impl Layers {
 
     /// Warns about unknown variables only if they resemble ours; others may belong to another program.
     fn doubt(&mut self, name: &str) {
-        if name == "HEADWATER_CONFIG" {
+        // The last two are of commands that talk to a server.
+        if ["HEADWATER_CONFIG", "HEADWATER_SERVER", "HEADWATER_KEY"].contains(&name) {
             return;
         }
         let known: Vec<_> = KEYS.iter().map(SettingKey::variable).collect();

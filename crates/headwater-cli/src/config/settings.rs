@@ -406,7 +406,7 @@ fn built_with(has: bool, name: &str) -> Result<(), String> {
 }
 
 /// The URL without user, password and parameters.
-fn without_secrets(url: &str) -> String {
+pub(crate) fn without_secrets(url: &str) -> String {
     let address = url.split('?').next().unwrap_or(url);
     match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),

@@ -27,6 +27,11 @@ fn help_lists_every_command_and_exit_code() {
         "serve",
         "config",
         "health",
+        "runs",
+        "sessions",
+        "interrupts",
+        "doctor",
+        "completions",
         "Exit codes:",
         "the stream is at fault",
     ] {
@@ -91,4 +96,20 @@ fn closed_output_is_not_an_error() {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = headwater(&["completions", shell], "");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+        for word in ["interrupts", "until-wait"] {
+            assert!(ran.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    // bash can read them, where it is installed.
+    let script = headwater(&["completions", "bash"], "").stdout;
+    if let Ok(status) = Command::new("bash").args(["-nc", &script]).status() {
+        assert!(status.success());
+    }
 }

@@ -1,7 +1,9 @@
 //! Sending, following, stopping and answering.
 
-use headwater_client::{Answer, Change, Client, PendingRequest, RunFilter, RunStream, ToolSet, Update};
-use headwater_protocol::{Event, RunStatus};
+use headwater_client::{
+    Answer, Change, Client, KeyPresence, PendingRequest, RunFilter, RunStream, ToolSet, Update,
+};
+use headwater_protocol::{Event, Framing, RunStatus};
 use serde_json::{Value, json};
 
 use crate::harness::TestServer;
@@ -200,7 +202,10 @@ async fn runs_are_listed_by_filter_and_shown() {
     assert_eq!(ids(finished).await, [done.id().to_string()]);
     let of_session = RunFilter { session: Some("s1".to_owned()), ..RunFilter::default() };
     assert_eq!(ids(of_session).await, [done.id().to_string()]);
+    let by_text = RunFilter { q: Some("CHOOSE".to_owned()), ..RunFilter::default() };
+    assert_eq!(ids(by_text).await, [waiting.id().to_string()]);
     let first = client.runs(&RunFilter { limit: Some(1), ..RunFilter::default() }).await.unwrap();
+    assert_eq!(first.runs[0].input.as_deref(), Some("choose"));
     let second =
         client.runs(&RunFilter { after: first.next, limit: Some(1), ..RunFilter::default() }).await.unwrap();
     assert_eq!(second.runs[0].id, done.id().as_str());
@@ -208,6 +213,19 @@ async fn runs_are_listed_by_filter_and_shown() {
     assert_eq!((details.run.status, details.waits_for.len()), (RunStatus::Waiting, 1));
     let agents = client.agents().await.unwrap();
     assert_eq!((agents.default.as_deref(), agents.agents[0].tools.len()), (Some("demo"), 3));
+    let models = client.models().await.unwrap().models;
+    assert_eq!((models.len(), &*models[0].aliases), (1, &["model".to_owned()][..]));
+    assert_eq!((&*models[0].agent, models[0].key), ("demo", KeyPresence::NotNeeded));
+
+    let mut stream = done.export("native", Framing::Ndjson).await.unwrap();
+    let mut bytes = Vec::new();
+    while let Some(piece) = stream.next().await.unwrap() {
+        bytes.extend_from_slice(&piece);
+    }
+    let lines = String::from_utf8(bytes).unwrap();
+    assert!(lines.lines().any(|line| line.contains("\"run-finished\"")), "{lines}");
+    let unknown = client.run("run_x").export("native", Framing::Sse).await.unwrap_err();
+    assert_eq!((unknown.code(), unknown.status()), ("run.unknown", Some(404)));
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ pub struct AgentModel {
     pub model: String,
     /// Whether it has the key that it needs.
     pub key: ModelKey,
+    /// The URL under which it is called, if it is called over HTTP.
+    pub address: Option<String>,
     /// How its calls went.
     pub calls: ModelCalls,
 }
@@ -41,13 +43,18 @@ impl Agent {
         names.extend(self.workflows().filter_map(|workflow| self.model_of(workflow)));
         let mut found: BTreeMap<String, AgentModel> = BTreeMap::new();
         for name in names {
-            let (model, key) = match models.get(&name) {
-                Ok(model) => (model.name().to_owned(), model.key()),
-                Err(_) => (models.full_name(&name).to_owned(), ModelKey::Missing),
+            let (model, key, address) = match models.get(&name) {
+                Ok(model) => (model.name().to_owned(), model.key(), model.address().map(str::to_owned)),
+                Err(_) => (models.full_name(&name).to_owned(), ModelKey::Missing, None),
             };
             let calls = models.health.get(&model);
-            let entry =
-                found.entry(model.clone()).or_insert(AgentModel { aliases: Vec::new(), model, key, calls });
+            let entry = found.entry(model.clone()).or_insert(AgentModel {
+                aliases: Vec::new(),
+                model,
+                key,
+                address,
+                calls,
+            });
             if name != entry.model {
                 entry.aliases.push(name);
             }

@@ -105,4 +105,8 @@ impl<M: Model> Model for ModelWithDefaults<M> {
     fn key(&self) -> ModelKey {
         self.model.key()
     }
+
+    fn address(&self) -> Option<&str> {
+        self.model.address()
+    }
 }

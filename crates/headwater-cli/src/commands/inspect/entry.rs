@@ -1,5 +1,7 @@
 //! A record or a problem of a stream.
 
+use std::rc::Rc;
+
 use headwater_dialects::Finding;
 use headwater_protocol::{Error, Place, Record};
 use serde::Serialize;
@@ -13,8 +15,8 @@ pub(super) struct ReadingEntry {
 
 #[derive(Debug)]
 pub(super) enum EntryBody {
-    Record(Box<Record>),
-    Problem(Problem),
+    Record(Rc<Record>),
+    Problem(Rc<Problem>),
 }
 
 /// A problem in the stream.
@@ -37,11 +39,15 @@ impl ReadingEntry {
             unreadable: true,
             fatal: error.is_fatal(),
         };
-        Self { place, what: EntryBody::Problem(problem) }
+        Self { place, what: EntryBody::Problem(Rc::new(problem)) }
     }
 
     pub(super) fn frame(&self) -> Option<u64> {
         self.place.map(|place| place.frame)
+    }
+
+    pub(super) fn is_problem(&self) -> bool {
+        matches!(self.what, EntryBody::Problem(_))
     }
 
     /// Makes a problem of a finding. `fatal` is the decoder's severity if it reported the same frame.
@@ -50,6 +56,6 @@ impl ReadingEntry {
         let message = format!("saw {seen}, expected {expected}");
         let place = frame.zip(offset).map(|(frame, offset)| Place { frame, offset });
         let problem = Problem { rule, message, unreadable: fatal.is_some(), fatal: fatal == Some(true) };
-        Self { place, what: EntryBody::Problem(problem) }
+        Self { place, what: EntryBody::Problem(Rc::new(problem)) }
     }
 }

@@ -23,27 +23,27 @@ const LINES: usize = 2;
 
 /// Prints the timeline, then the summary.
 pub(super) fn print(
-    timeline: &Timeline<'_>,
+    timeline: &Timeline,
     summary: &StreamSummary,
     full: bool,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
     let stamps: Vec<_> = timeline.items.iter().map(|item| stamp(item, timeline.epoch)).collect();
     let first = stamps.iter().map(|stamp| width(stamp)).max().unwrap_or(0);
-    let page = ColumnLayout { first, columns: style::terminal_width(), full };
+    let page = ColumnLayout::new(first, full);
     let mut last = "";
     for (item, stamp) in timeline.items.iter().zip(&stamps) {
         // Print a repeated time only once.
         let shown = if stamp == last { "" } else { stamp };
         last = stamp;
-        page.row(shown, &rows::row(item), out)?;
+        page.row(shown, &rows::row(item), 0, out)?;
     }
     page.summary(summary, out)
 }
 
 /// The time of an item: seconds since the first timestamp on the wire, or the record's number.
-fn stamp(item: &TimelineItem<'_>, epoch: Option<u64>) -> String {
-    match (item.record, epoch) {
+pub(super) fn stamp(item: &TimelineItem, epoch: Option<u64>) -> String {
+    match (&item.record, epoch) {
         (Some(record), Some(epoch)) if record.time > 0 => {
             let elapsed = record.time.saturating_sub(epoch);
             format!("+{}.{:03}", elapsed / 1_000, elapsed % 1_000)
@@ -54,7 +54,7 @@ fn stamp(item: &TimelineItem<'_>, epoch: Option<u64>) -> String {
 }
 
 #[derive(Debug)]
-struct ColumnLayout {
+pub(super) struct ColumnLayout {
     /// The width of the first column.
     first: usize,
     columns: usize,
@@ -62,6 +62,11 @@ struct ColumnLayout {
 }
 
 impl ColumnLayout {
+    /// A layout with a first column of this width.
+    pub(super) fn new(first: usize, full: bool) -> Self {
+        Self { first, columns: style::terminal_width(), full }
+    }
+
     fn indent(&self) -> usize {
         self.first + 2 + 2 + WORD + 1
     }
@@ -70,16 +75,26 @@ impl ColumnLayout {
         self.columns.saturating_sub(self.indent()).max(20)
     }
 
-    fn row(&self, stamp: &str, row: &TimelineRow, out: &mut impl Write) -> Result<(), CommandFailure> {
-        let TimelineRow { sign, word, style, pieces } = row;
-        let blanks = " ".repeat(self.first.saturating_sub(width(stamp)));
-        let columns = if pieces.is_empty() { 0 } else { WORD };
-        write!(out, "{blanks}{DIM}{stamp}{DIM:#}  {style}{sign} {word:columns$}{style:#}")?;
+    /// Writes a row, without the lines of its first text that [`beginning`](Self::beginning) wrote.
+    pub(super) fn row(
+        &self,
+        stamp: &str,
+        row: &TimelineRow,
+        written: usize,
+        out: &mut dyn Write,
+    ) -> Result<(), CommandFailure> {
         let mut used = None;
-        for piece in pieces {
+        if written == 0 {
+            self.label(stamp, row, out)?;
+        } else {
+            used = Some(self.room());
+        }
+        for (at, piece) in row.pieces.iter().enumerate() {
             match piece {
                 RowPiece::Text(style, text) => {
-                    self.lines(*style, &wrap(text, self.room()), &mut used, out)?;
+                    let lines = wrap(text, self.room());
+                    let rest = lines.get(if at == 0 { written } else { 0 }..).unwrap_or_default();
+                    self.lines(*style, rest, &mut used, out)?;
                 }
                 RowPiece::Value(value) => self.lines(PLAIN, &self.value(value), &mut used, out)?,
                 RowPiece::Note(note) => {
@@ -98,13 +113,43 @@ impl ColumnLayout {
         Ok(())
     }
 
+    /// Writes the lines of a row's text that no further text changes, all but the last. Returns how many are written now.
+    pub(super) fn beginning(
+        &self,
+        stamp: &str,
+        row: &TimelineRow,
+        written: usize,
+        out: &mut dyn Write,
+    ) -> Result<usize, CommandFailure> {
+        let Some(RowPiece::Text(style, text)) = row.pieces.first() else { return Ok(written) };
+        let lines = wrap(text, self.room());
+        let complete = lines.len().saturating_sub(1);
+        let Some(new) = lines.get(written..complete).filter(|new| !new.is_empty()) else {
+            return Ok(written);
+        };
+        let mut used = (written > 0).then(|| self.room());
+        if written == 0 {
+            self.label(stamp, row, out)?;
+        }
+        self.lines(*style, new, &mut used, out)?;
+        Ok(complete)
+    }
+
+    fn label(&self, stamp: &str, row: &TimelineRow, out: &mut dyn Write) -> Result<(), CommandFailure> {
+        let TimelineRow { sign, word, style, pieces } = row;
+        let blanks = " ".repeat(self.first.saturating_sub(width(stamp)));
+        let columns = if pieces.is_empty() { 0 } else { WORD };
+        write!(out, "{blanks}{DIM}{stamp}{DIM:#}  {style}{sign} {word:columns$}{style:#}")?;
+        Ok(())
+    }
+
     /// Writes lines below each other; `used` is the number of columns already taken on the current line.
     fn lines(
         &self,
         style: Style,
         lines: &[String],
         used: &mut Option<usize>,
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> Result<(), CommandFailure> {
         for line in lines {
             if used.is_some() {
@@ -137,7 +182,7 @@ impl ColumnLayout {
         lines
     }
 
-    fn summary(&self, summary: &StreamSummary, out: &mut impl Write) -> Result<(), CommandFailure> {
+    pub(super) fn summary(&self, summary: &StreamSummary, out: &mut dyn Write) -> Result<(), CommandFailure> {
         let style = match summary.status {
             RunStatus::Finished => GREEN,
             RunStatus::Failed => RED,

@@ -68,17 +68,20 @@ impl TimelineRow {
 }
 
 /// Lays out one item.
-pub(super) fn row(item: &TimelineItem<'_>) -> TimelineRow {
+pub(super) fn row(item: &TimelineItem) -> TimelineRow {
     let mut row = match &item.body {
-        ItemBody::Text(block) => text(block, item.record.map_or(0, |record| record.time)),
+        ItemBody::Text(block) => text(block, item.record.as_ref().map_or(0, |record| record.time)),
         ItemBody::Input(input) => tool_input(input),
         ItemBody::Structured(object) => structured(object),
-        ItemBody::Event(event) => of_event(event, item.tool),
+        ItemBody::Event => match &item.record {
+            Some(record) => of_event(&record.event, item.tool.as_deref()),
+            None => TimelineRow::new("?", "unknown", YELLOW),
+        },
         ItemBody::Problem(problem) => {
             self::problem(problem, item.place.map(|place| (place.frame, place.offset)))
         }
     };
-    let origin = item.record.map(|record| &record.origin);
+    let origin = item.record.as_ref().map(|record| &record.origin);
     if let Some(node) = origin.and_then(|origin| origin.node.as_deref()) {
         // Pieces after the first follow the notes on the first line.
         let mut behind = row.pieces.iter().skip(1);
@@ -113,14 +116,14 @@ fn text(block: &BlockItem, began: u64) -> TimelineRow {
     row.styled(style, block.text.clone()).note(note + open)
 }
 
-fn tool_input(input: &InputItem<'_>) -> TimelineRow {
+fn tool_input(input: &InputItem) -> TimelineRow {
     let style = if input.error.is_some() { RED } else { CYAN };
     let row = TimelineRow::new("→", "tool", style)
-        .styled(BOLD, if input.name.is_empty() { "(unnamed)" } else { input.name })
+        .styled(BOLD, if input.name.is_empty() { "(unnamed)" } else { &input.name })
         .note(format!("{} {}", input.call, input.state()));
     let row = if input.deltas > 0 { row.note(format!("({})", count(input.deltas, "delta"))) } else { row };
-    let row = row.styled(RED, input.error.unwrap_or_default());
-    match input.input {
+    let row = row.styled(RED, input.error.as_deref().unwrap_or_default());
+    match &input.input {
         Some(value) => row.value(Some(value)),
         None => row.text(input.text.clone()),
     }

@@ -40,28 +40,43 @@ pub(super) struct StreamSummary {
     cut: bool,
 }
 
+/// What the summary says about the records and problems of a stream.
+#[derive(Debug, Default)]
+pub(super) struct EntryCounts {
+    events: u64,
+    problems: u64,
+    rejected: bool,
+    /// The first and the last timestamp on the wire.
+    times: Option<(u64, u64)>,
+}
+
+impl EntryCounts {
+    pub(super) fn add(&mut self, entry: &ReadingEntry) {
+        match &entry.what {
+            EntryBody::Record(record) => {
+                self.events += 1;
+                if record.time > 0 {
+                    let (first, last) = self.times.unwrap_or((record.time, record.time));
+                    self.times = Some((first.min(record.time), last.max(record.time)));
+                }
+            }
+            EntryBody::Problem(problem) => {
+                self.problems += 1;
+                self.rejected |= problem.fatal;
+            }
+        }
+    }
+}
+
 impl StreamSummary {
     pub(super) fn new(
         dialect: &dyn Reader,
         framing: Framing,
         walk: &StreamWalk,
-        entries: &[ReadingEntry],
+        counts: &EntryCounts,
         state: &RunState,
         cut: bool,
     ) -> Self {
-        let records = || {
-            entries.iter().filter_map(|entry| match &entry.what {
-                EntryBody::Record(record) => Some(record),
-                EntryBody::Problem(_) => None,
-            })
-        };
-        let problems = || {
-            entries.iter().filter_map(|entry| match &entry.what {
-                EntryBody::Problem(problem) => Some(problem),
-                EntryBody::Record(_) => None,
-            })
-        };
-        let times = || records().map(|record| record.time).filter(|time| *time > 0);
         let parts = state.messages().iter().flat_map(|message| &message.parts);
         let run = state.run();
         Self {
@@ -75,12 +90,12 @@ impl StreamSummary {
             tools: parts.filter(|part| matches!(part, Part::Tool(_))).count() as u64,
             structured: state.structured().iter().count() as u64,
             interrupts: state.interrupts().len() as u64,
-            events: records().count() as u64,
+            events: counts.events,
             frames: walk.frames,
             bytes: walk.bytes,
-            duration: times().max().zip(times().min()).map(|(last, first)| last - first),
-            problems: problems().count() as u64,
-            rejected: problems().any(|problem| problem.fatal),
+            duration: counts.times.map(|(first, last)| last - first),
+            problems: counts.problems,
+            rejected: counts.rejected,
             cut,
         }
     }
