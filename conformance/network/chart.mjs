@@ -55,7 +55,7 @@ ${parts.join('\n')}
 
 function line(row, y, rows) {
   const kind = row.file === 'headwater' ? 'ours' : 'theirs';
-  const client = escape(row.name).split(' ').slice(0, 2).join(' ');
+  const client = escape(row.name.split(' `')[0]);
   const text = `<text x="16" y="${y + 14}">${client}</text><text class="${kind === 'ours' ? 'head' : 'quiet'}" x="116" y="${y + 14}">${escape(row.server)}</text>`;
   const bars = panels.map(({ value, tail = value, text: label }, at) => {
     const x = LABELS + at * (PANEL + GAP);

@@ -162,7 +162,7 @@ async function load({ Page, server, subject, settings }) {
     await page.send(`tell k${at}t0`);
     page.close();
   };
-  // What is loaded and compiled once is no cost of a run.
+  // Loading and compiling happen once, and are no cost of a run.
   await Promise.all([10_000, 10_001, 10_002].map(talk));
   const before = { cpu: server.cpu(), memory: server.memory() };
   let most = before.memory;

@@ -1,5 +1,5 @@
 /** The AI SDK's server as its documentation has it: `streamText` behind a route, without and with `resumable-stream`. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { convertToModelMessages, generateId, streamText, UI_MESSAGE_STREAM_HEADERS } from 'ai';
@@ -26,12 +26,22 @@ export async function resumable({ model, redis, folder }) {
   const script = modelAt(model);
 
   const file = (id) => join(folder, `${encodeURIComponent(id)}.json`);
-  const read = async (id) => JSON.parse(await readFile(file(id), 'utf8').catch(() => '{"messages":[],"activeStreamId":null}'));
-  const save = async (id, changes) => writeFile(file(id), JSON.stringify({ ...(await read(id)), ...changes }));
+  const read = (id) => {
+    try {
+      return JSON.parse(readFileSync(file(id), 'utf8'));
+    } catch {
+      return { messages: [], activeStreamId: null };
+    }
+  };
+  // At once and as a whole, so that neither another change nor a kill leaves half of it.
+  const save = (id, changes) => {
+    writeFileSync(`${file(id)}.new`, JSON.stringify({ ...read(id), ...changes }));
+    renameSync(`${file(id)}.new`, file(id));
+  };
 
   async function chat(request) {
     const { id, messages } = await request.json();
-    await save(id, { messages, activeStreamId: null });
+    save(id, { messages, activeStreamId: null });
     const result = streamText({ model: script, messages: await convertToModelMessages(messages) });
     return result.toUIMessageStreamResponse({
       originalMessages: messages,
@@ -40,13 +50,13 @@ export async function resumable({ model, redis, folder }) {
       async consumeSseStream({ stream }) {
         const streamId = generateId();
         await context.createNewResumableStream(streamId, () => stream);
-        await save(id, { activeStreamId: streamId });
+        save(id, { activeStreamId: streamId });
       },
     });
   }
 
   async function resume(id) {
-    const { activeStreamId } = await read(id);
+    const { activeStreamId } = read(id);
     if (activeStreamId === null) return new Response(null, { status: 204 });
     return new Response(await context.resumeExistingStream(activeStreamId), { headers: UI_MESSAGE_STREAM_HEADERS });
   }
@@ -54,6 +64,6 @@ export async function resumable({ model, redis, folder }) {
   return async (request, { pathname }) => {
     if (request.method === 'POST') return chat(request);
     const [, id, what] = pathname.match(/([^/]+)\/(stream|messages)$/);
-    return what === 'stream' ? resume(decodeURIComponent(id)) : Response.json(await read(decodeURIComponent(id)));
+    return what === 'stream' ? resume(decodeURIComponent(id)) : Response.json(read(decodeURIComponent(id)));
   };
 }
