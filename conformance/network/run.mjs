@@ -15,7 +15,7 @@ import { subjects } from './subjects.mjs';
 const { values } = parseArgs({
   options: {
     binary: { type: 'string' },
-    conversations: { type: 'string', default: '60' },
+    conversations: { type: 'string', default: '24' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
     write: { type: 'boolean', default: false },
