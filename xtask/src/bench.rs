@@ -10,6 +10,7 @@ mod engine;
 mod json;
 mod measurement;
 mod models;
+mod network;
 mod runtime;
 mod stores;
 mod table;
@@ -53,13 +54,21 @@ pub(crate) enum Subject {
     Engine,
     /// Reducers, renders, memory and sizes of the web clients, beside the vendors'
     Web,
+    /// The vendors' clients on a network that cuts, with their own servers and ours, killed once
+    Network,
+}
+
+impl Subject {
+    /// Whether its table is written into a document by the command.
+    fn writes(self) -> bool {
+        matches!(self, Self::Redis | Self::Postgres | Self::Engine | Self::Web | Self::Network)
+    }
 }
 
 pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
-    if write && !matches!(subject, Subject::Redis | Subject::Postgres | Subject::Engine | Subject::Web) {
-        let message =
-            "--write is for `redis`, `postgres`, `engine` and `web`: the other tables are copied by hand";
+    if write && !subject.writes() {
+        let message = "--write is for `redis`, `postgres`, `engine`, `web` and `network`: the other tables are copied by hand";
         return Err(Failure::new(message));
     }
     match subject {
@@ -75,6 +84,7 @@ pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result
         Subject::Operate => benches_of(&root, "headwater-server", &["operate"]),
         Subject::Engine => engine::run(&root, write, without),
         Subject::Web => web::run(&root, write, without),
+        Subject::Network => network::run(&root, write, without),
     }
 }
 

@@ -13,6 +13,7 @@ mod garbage;
 mod mcp;
 mod models;
 mod native;
+mod network;
 mod packages;
 mod pages;
 #[cfg(test)]
@@ -64,7 +65,7 @@ enum Task {
         /// What to measure
         #[arg(default_value = "dialects")]
         subject: bench::Subject,
-        /// Write the tables of `redis`, `postgres`, `engine` or `web` into the documents
+        /// Write the tables of `redis`, `postgres`, `engine`, `web` or `network` into the documents
         #[arg(long)]
         write: bool,
         /// Parts to leave out, where a tool that they need cannot be had

@@ -8,7 +8,8 @@ use crate::command::{Failure, cargo, command, run};
 use crate::report::{Counts, SuiteOutcome};
 use crate::{root, suite, vendors};
 
-const FOLDER: &str = "conformance/servers";
+/// Where the vendors' servers live.
+pub(crate) const FOLDER: &str = "conformance/servers";
 
 /// The servers of all vendors in one process, which ends when this is dropped.
 struct VendorServers {

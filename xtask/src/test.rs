@@ -9,7 +9,7 @@ use crate::report::{Counts, SuiteOutcome, SuiteReport};
 use crate::suite::{Suite, count, leave_out, left_out, long};
 use crate::{
     Optional, attack, browser, clients, cluster, docs, durable_streams, endure, garbage, mcp, models, native,
-    packages, pages, responses, root, servers, shape, sizes, tools, vendors, web,
+    network, packages, pages, responses, root, servers, shape, sizes, tools, vendors, web,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -67,6 +67,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused, "responses", || responses::test(&root, filter));
     report.part_unless(refused, "durable streams", || durable_streams::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
+    report.part_unless(refused.or(unnamed), "network", || network::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded, unseen.is_none()));
     report.part_unless(unseen.or(refused), "browser", || {
