@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod chat;
 mod check;
 mod config;
 mod convert;
@@ -29,6 +30,8 @@ use crate::{
 pub(crate) enum Command {
     /// Serve agents to chat pages, in every dialect.
     Serve(serve::ServeCommand),
+    /// Chat with an agent in the terminal.
+    Chat(chat::ChatCommand),
     /// Show a stream in readable form.
     Inspect(inspect::InspectCommand),
     /// Convert a stream to another dialect.
@@ -65,6 +68,7 @@ impl Command {
     pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match self {
             Self::Serve(command) => command.run(agents),
+            Self::Chat(command) => command.run(agents),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),

@@ -1,0 +1,110 @@
+//! Carries out actions with the client.
+
+use headwater_client::{Answer, Client, PendingRequest, Result, RunHandle, SessionFilter};
+use headwater_protocol::Role;
+
+use super::{
+    action::{ChatAction, ChatFailure, ChatReply},
+    app::ChatTarget,
+};
+
+/// Carries out an action; one that the terminal does itself has no reply.
+pub(super) async fn execute(
+    client: Client,
+    target: ChatTarget,
+    run: Option<RunHandle>,
+    action: ChatAction,
+) -> Option<ChatReply> {
+    match reply(&client, &target, run, &action).await {
+        Ok(reply) => reply,
+        Err(error) => Some(ChatReply::Failed(Box::new(ChatFailure { action, error }))),
+    }
+}
+
+async fn reply(
+    client: &Client,
+    target: &ChatTarget,
+    run: Option<RunHandle>,
+    action: &ChatAction,
+) -> Result<Option<ChatReply>> {
+    let session = || client.session(target.session.clone().unwrap_or_default());
+    let reply = match action {
+        ChatAction::Send(text) => {
+            let (run, session) = send(client, target, text).await?;
+            ChatReply::Run { run, session: Some(session), attached: false }
+        }
+        ChatAction::Stop => {
+            if let Some(run) = run {
+                run.stop().await?;
+            }
+            ChatReply::Stopped
+        }
+        ChatAction::Answer(request, answer) => {
+            if let Some(run) = run {
+                self::answer(&run, request, answer).await?;
+            }
+            ChatReply::Answered
+        }
+        ChatAction::Attach(id) => {
+            let run = client.run(id.as_str());
+            let session = run.show().await?.run.session;
+            ChatReply::Run { run, session, attached: true }
+        }
+        ChatAction::Undo => {
+            let session = session();
+            let messages = session.messages().await?;
+            let last = messages.iter().rfind(|message| message.role == Role::User);
+            let text = last.map(|message| message.plain_text());
+            session.undo().await?;
+            ChatReply::Undone(text)
+        }
+        ChatAction::Retry => {
+            let run = session().regenerate("latest").await?;
+            ChatReply::Run { run, session: None, attached: false }
+        }
+        ChatAction::Fork => ChatReply::Forked(Box::new(session().fork("latest").await?)),
+        ChatAction::ListSessions => {
+            let filter = SessionFilter { agent: target.agent.clone(), ..SessionFilter::default() };
+            ChatReply::Sessions(client.sessions(&filter).await?.sessions)
+        }
+        ChatAction::Open(id) => open(client, id).await?,
+        ChatAction::ListAgents => ChatReply::Agents(client.agents().await?),
+        ChatAction::Detach | ChatAction::Redraw | ChatAction::Quit => return Ok(None),
+    };
+    Ok(Some(reply))
+}
+
+/// Sends a message to the session, which is created if there is none. Gives the session too.
+pub(super) async fn send(client: &Client, target: &ChatTarget, text: &str) -> Result<(RunHandle, String)> {
+    let session = match &target.session {
+        Some(session) => session.clone(),
+        None => client.create_session(target.agent.as_deref()).await?.id,
+    };
+    let mut message = client.session(&session).send(text);
+    if let Some(agent) = &target.agent {
+        message = message.agent(agent);
+    }
+    Ok((message.await?, session))
+}
+
+/// Answers a request of the run.
+pub(super) async fn answer(run: &RunHandle, request: &PendingRequest, answer: &Answer) -> Result<()> {
+    match request {
+        PendingRequest::ClientTool { call, .. } => run.answer_call(call, answer).await,
+        other => run.answer(other.request(), answer).await,
+    }
+}
+
+/// A session with its messages up to the run that is active.
+pub(super) async fn open(client: &Client, id: &str) -> Result<ChatReply> {
+    let session = client.session(id);
+    let summary = session.show().await?;
+    let run = summary.active_run.or(summary.waiting_run).map(|run| client.run(run));
+    let messages = match (&run, summary.turns) {
+        (None, _) => session.messages().await?,
+        // The stream of the run has the rest.
+        (Some(_), 0) => Vec::new(),
+        (Some(_), _) => session.checkpoint("latest").await?.messages,
+    };
+    Ok(ChatReply::Opened { session: summary.id, messages, run })
+}
