@@ -12,6 +12,7 @@ mod markdown;
 mod object;
 mod parts;
 mod plain;
+mod raw;
 mod request;
 mod run_view;
 mod screen;
@@ -43,7 +44,7 @@ pub(crate) async fn run(client: Client, mut target: ChatTarget) -> Result<ExitVe
         return Err(CommandFailure::new(message));
     }
     target.agent = target.agent.or_else(|| agents.default.clone());
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    if !raw::IS_AVAILABLE || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return plain::run(client, target).await;
     }
     let colour = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;

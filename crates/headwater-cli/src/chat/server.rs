@@ -98,7 +98,13 @@ pub(super) async fn answer(run: &RunHandle, request: &PendingRequest, answer: &A
 /// A session with its messages up to the run that is active.
 pub(super) async fn open(client: &Client, id: &str) -> Result<ChatReply> {
     let session = client.session(id);
-    let summary = session.show().await?;
+    let summary = match session.show().await {
+        // Its first message creates it.
+        Err(error) if error.code() == "session.unknown" => {
+            return Ok(ChatReply::Opened { session: id.to_owned(), messages: Vec::new(), run: None });
+        }
+        summary => summary?,
+    };
     let run = summary.active_run.or(summary.waiting_run).map(|run| client.run(run));
     let messages = match (&run, summary.turns) {
         (None, _) => session.messages().await?,

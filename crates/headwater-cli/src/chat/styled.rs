@@ -75,6 +75,19 @@ impl StyledLine {
         self.spans.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
     }
 
+    /// The line without spaces at its end.
+    #[must_use]
+    pub(super) fn trim_end(mut self) -> Self {
+        while let Some((_, text)) = self.spans.last_mut() {
+            text.truncate(text.trim_end().len());
+            if !text.is_empty() {
+                break;
+            }
+            self.spans.pop();
+        }
+        self
+    }
+
     /// The beginning, in at most this many columns.
     #[must_use]
     pub(super) fn truncate(self, limit: usize) -> Self {

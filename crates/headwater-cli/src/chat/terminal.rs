@@ -1,11 +1,10 @@
 //! The terminal: raw mode, keys, frames, and the loop around them.
 
 use std::{
-    io::{self, Write},
+    io::{self, Read as _},
     time::Duration,
 };
 
-use crossterm::{event, terminal};
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use headwater_client::{AgentPage, Client, RunStream, Update};
 use tokio::{sync::mpsc, time::Instant};
@@ -13,10 +12,11 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     action::{ChatAction, ChatReply},
     app::{ChatApp, ChatTarget},
-    key::{self, ChatInput},
+    key::{ChatInput, KeyReader},
+    raw::{self, RawTerminal, write_all},
     screen::Screen,
     server,
-    signals::EndSignals,
+    signals::{TerminalSignal, TerminalSignals},
 };
 use crate::failure::CommandFailure;
 
@@ -26,38 +26,12 @@ const FRAME: Duration = Duration::from_millis(33);
 /// How fast spinners turn.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Switches the terminal to single keys; dropping it restores the terminal.
-struct RawTerminal;
-
-impl RawTerminal {
-    fn enter() -> io::Result<Self> {
-        terminal::enable_raw_mode()?;
-        let raw = Self;
-        // Pasted text arrives as a whole.
-        write_all("\x1B[?2004h")?;
-        Ok(raw)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        // A terminal that is gone cannot be restored.
-        let _ = write_all("\x1B[?2004l\x1B[?25h");
-        let _ = terminal::disable_raw_mode();
-    }
-}
-
-fn write_all(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
-}
-
 /// The chat in a terminal.
 struct TerminalChat {
     client: Client,
     app: ChatApp,
     screen: Screen,
+    size: (u16, u16),
     stream: Option<RunStream>,
     jobs: FuturesUnordered<BoxFuture<'static, Option<ChatReply>>>,
     is_over: bool,
@@ -70,12 +44,13 @@ pub(super) async fn run(
     agents: AgentPage,
     colour: bool,
 ) -> Result<Option<String>, CommandFailure> {
-    let size = terminal::size().unwrap_or((80, 24));
+    let size = raw::size();
     let opens = target.session.clone();
     let mut chat = TerminalChat {
         client,
         app: ChatApp::new(target, agents, colour, size),
         screen: Screen::new(size.0.into(), colour),
+        size,
         stream: None,
         jobs: FuturesUnordered::new(),
         is_over: false,
@@ -84,7 +59,7 @@ pub(super) async fn run(
     if let Some(session) = opens {
         chat.execute(vec![ChatAction::Open(session)]);
     }
-    let signals = EndSignals::watch()?;
+    let signals = TerminalSignals::watch()?;
     let raw =
         RawTerminal::enter().map_err(|error| CommandFailure::new(format!("cannot read keys: {error}")))?;
     let looped = chat.run(signals).await;
@@ -102,7 +77,7 @@ pub(super) async fn run(
 }
 
 impl TerminalChat {
-    async fn run(&mut self, mut signals: EndSignals) -> io::Result<()> {
+    async fn run(&mut self, mut signals: TerminalSignals) -> io::Result<()> {
         let mut inputs = read_keys();
         let mut turns = tokio::time::interval(TURN);
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -146,13 +121,27 @@ impl TerminalChat {
                     is_changed = true;
                 }
                 () = tokio::time::sleep_until(next_frame), if is_changed => {}
-                () = signals.next() => self.is_over = true,
+                signal = signals.next() => {
+                    match signal {
+                        TerminalSignal::End => self.is_over = true,
+                        TerminalSignal::Resize => {
+                            let (width, height) = raw::size();
+                            self.on_input(ChatInput::Resize(width, height))?;
+                        }
+                    }
+                    is_changed = true;
+                }
             }
         }
         self.leave()
     }
 
     fn draw(&mut self) -> io::Result<()> {
+        // The terminal may have another size before its signal arrives.
+        let size = raw::size();
+        if size != self.size {
+            self.on_input(ChatInput::Resize(size.0, size.1))?;
+        }
         let state = self.stream.as_ref().map(RunStream::state);
         let bytes = self.screen.draw(self.app.frame(state));
         if bytes.is_empty() { Ok(()) } else { write_all(&bytes) }
@@ -169,7 +158,8 @@ impl TerminalChat {
     }
 
     fn on_input(&mut self, input: ChatInput) -> io::Result<()> {
-        if let ChatInput::Resize(width, _) = input {
+        if let ChatInput::Resize(width, height) = input {
+            self.size = (width, height);
             self.screen.resize(width.into());
         }
         let actions = self.app.on_input(input);
@@ -222,15 +212,23 @@ impl TerminalChat {
     }
 }
 
-/// Reads keys on a thread of its own, which ends with the process.
+/// Reads keys on a thread of its own, which ends with the terminal or the process.
 fn read_keys() -> mpsc::UnboundedReceiver<ChatInput> {
     let (sender, inputs) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        while let Ok(event) = event::read() {
-            if let Some(input) = key::input(event)
-                && sender.send(input).is_err()
-            {
-                return;
+        let mut reader = KeyReader::default();
+        let mut bytes = [0; 4096];
+        loop {
+            let read = match io::stdin().lock().read(&mut bytes) {
+                Ok(0) => return,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+            };
+            for input in reader.push(bytes.get(..read).unwrap_or_default()) {
+                if sender.send(input).is_err() {
+                    return;
+                }
             }
         }
     });

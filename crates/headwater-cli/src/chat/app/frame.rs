@@ -86,7 +86,7 @@ impl ChatApp {
             return StyledLine::of(YELLOW, "  Ctrl-C again to quit");
         }
         let agent = self.target.agent.as_deref().unwrap_or("default agent");
-        StyledLine::dim(&format!("  {agent} · {} · /help", self.target.server))
+        StyledLine::dim(&format!("  /help · {agent} · {}", self.target.server))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::style::{BOLD, CYAN, DIM, PLAIN};
 
 /// Renders all blocks, with blank lines between them.
 pub(super) fn render(text: &str, look: MarkdownLook) -> Vec<StyledLine> {
-    let mut renderer = Renderer { look, ..Renderer::new(look) };
+    let mut renderer = Renderer::new(look);
     for event in Parser::new_ext(text, options()) {
         renderer.on_event(event);
     }
@@ -235,7 +235,7 @@ impl Renderer {
             let indent = StyledLine::plain("  ");
             let line = StyledLine::of(CYAN, line);
             for line in line.wrap_behind(&indent, &indent, self.room()) {
-                self.write(line);
+                self.write(line.trim_end());
             }
         }
         self.gap = true;

@@ -62,7 +62,7 @@ fn row_lines(row: &[StyledLine], widths: &[usize], alignments: &[Alignment]) -> 
                 line.push(crate::style::PLAIN, &" ".repeat(space - left));
             }
         }
-        line
+        line.trim_end()
     };
     (0..height).map(line).collect()
 }

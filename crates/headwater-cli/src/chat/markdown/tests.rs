@@ -35,12 +35,7 @@ fn tables_are_aligned_and_wrap_in_a_narrow_terminal() {
     assert_eq!(shown(text), ["name │ size", "─────┼─────", "Nile │ 6650", "Po   │  652"]);
     let narrow = MarkdownLook { width: 16, ..LOOK };
     let lines = render("| a | b |\n|---|---|\n| alpha beta gamma | x |", narrow);
-    assert_eq!(
-        texts(&lines),
-        ["a            │ b", "─────────────┼──", "alpha beta   │ x", "gamma        │"]
-            .map(|line| line.trim_end().to_owned())
-            .map(|line| line)
-    );
+    assert_eq!(texts(&lines), ["a            │ b", "─────────────┼──", "alpha beta   │ x", "gamma        │"]);
 }
 
 #[test]
