@@ -64,7 +64,8 @@ async function record() {
     clock += 1500;
     await type('y');
     await until('deleted: notes.txt');
-    await until('gone', 150).catch(() => {});
+    await until('I deleted notes.txt.');
+    clock += 500;
     capture(3000);
   } finally {
     tmux('kill-server');

@@ -305,7 +305,7 @@ impl ChatApp {
             return Vec::new();
         };
         self.end_requests();
-        self.note(DIM, "◦", &format!("detached: the run continues; `/attach {}` follows it again", run.id));
+        self.note(DIM, "◦", &format!("detached: `/attach {}` follows the run again", run.id));
         vec![ChatAction::Detach]
     }
 

@@ -28,6 +28,9 @@ pub(super) fn summary(value: &Value) -> String {
 
 fn inner(value: &Value) -> String {
     match value {
+        Value::Array(items) if !items.iter().any(|item| item.is_array() || item.is_object()) => {
+            items.iter().map(summary).collect::<Vec<_>>().join(" · ")
+        }
         Value::Object(_) | Value::Array(_) => value.to_string(),
         scalar => summary(scalar),
     }
@@ -158,7 +161,7 @@ mod tests {
     fn summaries_take_one_line() {
         assert_eq!(
             summary(&json!({ "city": "Paris", "days": [1, 2], "none": null })),
-            "city: Paris, days: [1,2]"
+            "city: Paris, days: 1 · 2"
         );
         assert_eq!(summary(&json!("two\nlines")), "two lines");
     }

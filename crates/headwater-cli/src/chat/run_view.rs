@@ -51,7 +51,12 @@ impl RunView {
         look: MarkdownLook,
     ) -> Vec<StyledLine> {
         let mut lines = Vec::new();
-        for (key, message, part) in self.parts(state) {
+        // Data may be replaced until the end, so it is printed last.
+        let is_data = |part: &Part| matches!(part, Part::Data(_));
+        let (data, parts): (Vec<_>, Vec<_>) =
+            self.parts(state).into_iter().partition(|(.., part)| is_data(part));
+        let last = data.into_iter().filter(|_| over);
+        for (key, message, part) in parts.into_iter().chain(last) {
             if self.printed.contains(&key) {
                 continue;
             }
@@ -68,11 +73,6 @@ impl RunView {
                 if !complete {
                     break;
                 }
-            } else if let Part::Data(_) = part
-                && !over
-            {
-                // It may be replaced until the end, and nothing waits for it.
-                continue;
             } else if over || is_finished(part, state) {
                 let finished = part_lines(part, state, "·", look);
                 if !finished.is_empty() {

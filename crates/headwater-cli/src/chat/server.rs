@@ -47,8 +47,10 @@ async fn reply(
         }
         ChatAction::Attach(id) => {
             let run = client.run(id.as_str());
-            let session = run.show().await?.run.session;
-            ChatReply::Run { run, session, attached: true }
+            match run.show().await?.run.session {
+                Some(session) => attach(client, run, session).await?,
+                None => ChatReply::Run { run, session: None, attached: true },
+            }
         }
         ChatAction::Undo => {
             let session = session();
@@ -95,6 +97,23 @@ pub(super) async fn answer(run: &RunHandle, request: &PendingRequest, answer: &A
     }
 }
 
+/// The session of a run, with the messages that the run answers if it is the newest one.
+async fn attach(client: &Client, run: RunHandle, session: String) -> Result<ChatReply> {
+    let summary = client.session(&session).show().await?;
+    let is_newest = [&summary.active_run, &summary.waiting_run, &summary.last_run]
+        .into_iter()
+        .find_map(Option::as_deref)
+        .is_some_and(|newest| run.id().as_str() == newest);
+    if !is_newest {
+        return Ok(ChatReply::Run { run, session: Some(session), attached: true });
+    }
+    let mut messages = client.session(&session).messages().await?;
+    let last = messages.iter().rposition(|message| message.role == Role::User);
+    messages.truncate(last.map_or(0, |last| last + 1));
+    let messages = messages.split_off(messages.len().saturating_sub(1));
+    Ok(ChatReply::Opened { session, messages, run: Some(run) })
+}
+
 /// A session with its messages up to the run that is active.
 pub(super) async fn open(client: &Client, id: &str) -> Result<ChatReply> {
     let session = client.session(id);
@@ -106,11 +125,11 @@ pub(super) async fn open(client: &Client, id: &str) -> Result<ChatReply> {
         summary => summary?,
     };
     let run = summary.active_run.or(summary.waiting_run).map(|run| client.run(run));
-    let messages = match (&run, summary.turns) {
-        (None, _) => session.messages().await?,
-        // The stream of the run has the rest.
-        (Some(_), 0) => Vec::new(),
-        (Some(_), _) => session.checkpoint("latest").await?.messages,
-    };
+    let mut messages = session.messages().await?;
+    if run.is_some() {
+        // The stream of the run has its answer.
+        let last = messages.iter().rposition(|message| message.role == Role::User);
+        messages.truncate(last.map_or(0, |last| last + 1));
+    }
     Ok(ChatReply::Opened { session: summary.id, messages, run })
 }
