@@ -110,11 +110,13 @@ function drawRow(row, index) {
       `y="${pad + 30 + index * line}"`,
       `textLength="${([...shown].length * cell).toFixed(1)}"`,
     ];
-    if (style.colour) marks.push(`fill="${style.colour}"`);
-    if (style.bold) marks.push('font-weight="700"');
-    if (style.italic) marks.push('font-style="italic"');
-    if (style.underline) marks.push('text-decoration="underline"');
-    if (style.dim) marks.push('opacity=".6"');
+    const css = [];
+    if (style.colour) css.push(`fill:${style.colour}`);
+    if (style.bold) css.push('font-weight:700');
+    if (style.italic) css.push('font-style:italic');
+    if (style.underline) css.push('text-decoration:underline');
+    if (style.dim) css.push('opacity:.6');
+    if (css.length > 0) marks.push(`style="${css.join(';')}"`);
     return `<text ${marks.join(' ')}>${escape(shown)}</text>`;
   });
 }

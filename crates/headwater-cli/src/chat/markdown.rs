@@ -36,7 +36,7 @@ impl MarkdownProgress {
     pub(super) fn take_closed(&mut self, text: &str, complete: bool, look: MarkdownLook) -> Vec<StyledLine> {
         // A text that is rebuilt after a reconnect is shorter for a moment.
         let Some(rest) = text.get(self.closed..) else { return Vec::new() };
-        let end = if complete { rest.len() } else { last_block(rest) };
+        let end = if complete { rest.len() } else { last_block(decided(rest)) };
         let Some(blocks) = rest.get(..end).filter(|blocks| !blocks.trim().is_empty()) else {
             return Vec::new();
         };
@@ -75,6 +75,13 @@ fn spaced(mut lines: Vec<StyledLine>, blank: bool) -> Vec<StyledLine> {
 
 fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+/// The text without the begin of a line that is still marks only: `|` may become a row of the table above it.
+fn decided(text: &str) -> &str {
+    let start = text.rfind('\n').map_or(0, |newline| newline + 1);
+    let (before, line) = text.split_at(start);
+    if line.contains(char::is_alphabetic) { text } else { before }
 }
 
 /// Where the last block at the top level begins.
