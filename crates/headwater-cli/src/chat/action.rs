@@ -25,7 +25,7 @@ pub(super) enum ChatAction {
 /// The outcome of an action.
 #[derive(Debug)]
 pub(super) enum ChatReply {
-    /// A run to follow. A message that was sent creates the session if there was none.
+    /// A run to follow. A message creates its session if that does not exist.
     Run {
         run: RunHandle,
         session: Option<String>,

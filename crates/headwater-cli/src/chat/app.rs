@@ -44,7 +44,7 @@ pub(super) struct ChatApp {
     width: usize,
     height: usize,
     editor: LineEditor,
-    /// What was typed when a request of the run came.
+    /// The text at the prompt when a request of the run came.
     draft: Option<String>,
     run: Option<FollowedRun>,
     prompt: Option<RequestPrompt>,

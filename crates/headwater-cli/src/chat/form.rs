@@ -1,4 +1,4 @@
-//! The fields of a form, from the JSON Schema of its answer, and what is typed for them.
+//! The fields of a form, from the JSON Schema of its answer, and the values that a person types.
 
 use serde_json::{Map, Value, json};
 
@@ -120,7 +120,7 @@ impl FieldKind {
         }
     }
 
-    /// The value of what was typed.
+    /// The value of a typed text.
     pub(super) fn read(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();
         let wrong = || format!("`{trimmed}` does not fit: type {}", self.hint());
@@ -173,7 +173,7 @@ impl FormProgress {
         &self.values
     }
 
-    /// Takes what was typed for the current field. Gives the answer once all fields were asked for.
+    /// Takes the text for the current field. Gives the answer once all fields were asked for.
     pub(super) fn submit(&mut self, typed: &str) -> Result<Option<Value>, String> {
         let Some(field) = self.fields.get(self.at) else { return Ok(None) };
         let value = match (&field.default, typed.trim().is_empty()) {

@@ -7,7 +7,7 @@ mod heal;
 mod render;
 mod table;
 
-use pulldown_cmark::{Options, Parser};
+use pulldown_cmark::{Event, Options, Parser};
 
 pub(super) use table::table;
 
@@ -86,13 +86,16 @@ fn decided(text: &str) -> &str {
 
 /// Where the last block at the top level begins.
 fn last_block(text: &str) -> usize {
-    let mut end = 0;
-    let mut start = 0;
-    for (_, range) in Parser::new_ext(text, options()).into_offset_iter() {
-        if range.start >= end {
+    let (mut start, mut depth) = (0, 0usize);
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        if depth == 0 {
             start = range.start;
         }
-        end = end.max(range.end);
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
     }
     // The indentation is part of the block.
     text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::style::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW};
 
-/// A tool call: what is called with what, and its result in one line.
+/// A tool call with its input, and its result in one line.
 pub(super) fn tool(tool: &ToolPart, spinner: &str, look: MarkdownLook) -> Vec<StyledLine> {
     let (mark, style) = match tool.state {
         _ if tool.executor == Executor::Client && !tool.state.is_settled() => ("◦", YELLOW),

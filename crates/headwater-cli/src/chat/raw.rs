@@ -30,7 +30,7 @@ impl RawTerminal {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // What was typed before stays.
+        // Text that was typed before stays.
         tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
         let terminal = Self { before };
         // Pasted text arrives as a whole.

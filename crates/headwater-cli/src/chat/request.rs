@@ -105,7 +105,7 @@ impl RequestPrompt {
         self.problem = Some(problem);
     }
 
-    /// The answer to what was typed. A form gives it once all of its fields were asked for.
+    /// The answer that a typed text gives. A form gives it once all of its fields were asked for.
     pub(super) fn submit(&mut self, typed: &str) -> Option<Answer> {
         match self.read(typed) {
             Ok(answer) => {

@@ -27,7 +27,7 @@ enum PartSpacing {
     Reference,
 }
 
-/// What was printed of a run.
+/// The parts of a run that were printed.
 #[derive(Debug, Default)]
 pub(super) struct RunView {
     printed: HashSet<PartKey>,

@@ -76,7 +76,7 @@ async fn reply(
     Ok(Some(reply))
 }
 
-/// Sends a message to the session, which is created if there is none. Gives the session too.
+/// Sends a message to the session, which is created if it does not exist. Gives the session too.
 pub(super) async fn send(client: &Client, target: &ChatTarget, text: &str) -> Result<(RunHandle, String)> {
     let session = match &target.session {
         Some(session) => session.clone(),

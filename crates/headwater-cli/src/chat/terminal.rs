@@ -147,7 +147,7 @@ impl TerminalChat {
         if bytes.is_empty() { Ok(()) } else { write_all(&bytes) }
     }
 
-    /// Prints what is finished, and removes the prompt.
+    /// Prints the finished lines, and removes the prompt.
     fn leave(&mut self) -> io::Result<()> {
         if let Some(stream) = self.stream.take() {
             self.app.end_run(stream.state());

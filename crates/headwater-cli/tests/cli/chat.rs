@@ -194,7 +194,7 @@ fn a_resized_terminal_has_one_prompt_and_no_remains() {
         let before = seconds(&chat.text());
         chat.wait("a later second", |shown| seconds(shown) != before);
         chat.resize(width, height);
-        // The frame of the new size has what was typed since.
+        // The frame of the new size has the text that was typed since.
         chat.write("x");
         chat.wait("one prompt", |shown| shown.contains("› x") && shown.matches("/help").count() == 1);
         chat.keys(&["BSpace"]);

@@ -10,7 +10,7 @@ use crate::style::{CYAN, DIM, PLAIN, YELLOW};
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl ChatApp {
-    /// What is finished since the last frame, and what is live now. `state` is that of the run that is followed.
+    /// The lines that are finished since the last frame, and the live ones. `state` is that of the run that is followed.
     pub(in crate::chat) fn frame(&mut self, state: Option<&RunState>) -> ScreenFrame {
         let look = self.look();
         let spinner = SPINNER.get(self.spinner % SPINNER.len()).copied().unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::style::{BOLD, CYAN, DIM, PLAIN};
 const SESSIONS: usize = 20;
 
 impl ChatApp {
-    /// Prints what is talked to, and what to try.
+    /// Prints the server, the agent and things to try.
     pub(in crate::chat) fn greet(&mut self) {
         let version = env!("CARGO_PKG_VERSION");
         let head = StyledLine::of(BOLD, &format!("headwater {version}"))
