@@ -36,6 +36,9 @@ impl RequiredTool {
 /// What runs the lines of the README.
 pub(crate) const CURL: &[RequiredTool] = &[RequiredTool::new("curl", "curl")];
 
+/// The terminal in which the chat is tested. Its version has a flag of its own.
+const TMUX: &[RequiredTool] = &[RequiredTool { probe: &["-V"], ..RequiredTool::new("tmux", "tmux") }];
+
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[RequiredTool] = &[
     RequiredTool { oldest: Some(20), part: Some("vendors,browser"), ..RequiredTool::new("node", "nodejs") },
@@ -87,6 +90,7 @@ pub(crate) fn ensure(tools: &[RequiredTool]) -> Result<(), Failure> {
 pub(crate) fn ensure_all(without: &[Optional]) -> Result<(), Failure> {
     let wanted = |part| !without.contains(&part);
     ensure(CURL)?;
+    ensure(TMUX)?;
     if wanted(Optional::Vendors) {
         ensure(NODE)?;
         ensure(PYTHON)?;

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod chat;
 mod check;
 mod completions;
 mod config;
@@ -34,6 +35,7 @@ use crate::{
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(serve::ServeCommand),
+    Chat(chat::ChatCommand),
     Inspect(inspect::InspectCommand),
     Convert(convert::ConvertCommand),
     Reduce(reduce::ReduceCommand),
@@ -60,6 +62,7 @@ impl Command {
     pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match self {
             Self::Serve(command) => command.run(agents),
+            Self::Chat(command) => command.run(agents),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),

@@ -22,6 +22,7 @@
 
 mod agents;
 mod args;
+mod chat;
 mod commands;
 mod config;
 mod decode_walk;

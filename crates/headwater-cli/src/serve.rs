@@ -15,7 +15,11 @@ mod tests;
 mod tokens;
 mod webhooks;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions, FileVisibility};
@@ -23,8 +27,8 @@ use headwater_server::{
     Agents, ApiKeys, AuthenticatorChain, ClientPolicy, Connections, DurableStreams, Limits, Metrics,
     OpenAccess, Options, Server, StreamOptions, Visibility,
 };
-use headwater_store::Store;
-use tokio::{sync::watch, task::JoinSet};
+use headwater_store::{Memory, Store};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
 use crate::{
     config::{OnFailure, ServerSettings, StoreUrl},
@@ -65,26 +69,9 @@ pub(crate) async fn serve(
         options = options.durable_streams(durable_streams(settings, store.clone()));
     }
     let noted = store::Serving::note(settings, address.to_string());
-    let ServedAgents { agents, files, default } = agents(settings, models, program, &store)?;
+    let (server, files) = build(settings, options, models, program, &store)?;
     let is_demo = files.is_none() && program.names().next().is_none();
-    let served = Agents::new();
-    for (name, agent, visibility) in agents {
-        served.set(name, agent, visibility);
-    }
-    if let Some(default) = &default {
-        served.set_default(default);
-    }
-    let default = served.default_name().unwrap_or_default();
-    for loaded in files.iter().flat_map(AgentFiles::loaded) {
-        served.set_client_policy(loaded.file.name(), client_policy(loaded));
-    }
-    if is_demo {
-        // Clients of the demo agents may use every feature.
-        for name in served.names() {
-            served.set_client_policy(&name, ClientPolicy::open());
-        }
-    }
-    let server = Server::new(served, options);
+    let default = server.agents().default_name().unwrap_or_default();
 
     let mut signals = StopSignals::watch()?;
     // Recover runs of dead processes before any client asks for them.
@@ -168,6 +155,57 @@ pub(crate) async fn serve(
     drop(noted);
     flushed.map_err(|error| CommandFailure::temporary(format!("cannot flush the store: {error}")))
 }
+
+/// The server with its agents, and the files that they came from.
+fn build(
+    settings: &ServerSettings,
+    options: Options,
+    models: Models,
+    program: &crate::ProgramAgents,
+    store: &Arc<dyn Store>,
+) -> Result<(Server, Option<AgentFiles>), CommandFailure> {
+    let ServedAgents { agents, files, default } = agents(settings, models, program, store)?;
+    let is_demo = files.is_none() && program.names().next().is_none();
+    let served = Agents::new();
+    for (name, agent, visibility) in agents {
+        served.set(name, agent, visibility);
+    }
+    if let Some(default) = &default {
+        served.set_default(default);
+    }
+    for loaded in files.iter().flat_map(AgentFiles::loaded) {
+        served.set_client_policy(loaded.file.name(), client_policy(loaded));
+    }
+    if is_demo {
+        // Clients of the demo agents may use every feature.
+        for name in served.names() {
+            served.set_client_policy(&name, ClientPolicy::open());
+        }
+    }
+    Ok((Server::new(served, options), files))
+}
+
+/// Serves without a word on a loopback port that the system picks, for this process alone: with a store in memory, and
+/// the only key is the caller's. Gives the address; the server ends with the runtime.
+pub(crate) async fn in_process(
+    settings: &ServerSettings,
+    program: &crate::ProgramAgents,
+    key: &str,
+) -> Result<SocketAddr, CommandFailure> {
+    let mut options = server_options(settings).await?;
+    options = options.authenticator(ApiKeys::new().add(IN_PROCESS, key));
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let (server, _) = build(settings, options, Models::new(), program, &store)?;
+    let failed = |error| CommandFailure::new(format!("cannot listen on 127.0.0.1: {error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let routes = server.application(axum::Router::new());
+    tokio::spawn(Connections::default().serve(listener, routes, std::future::pending()));
+    Ok(address)
+}
+
+/// The principal of a server within another command.
+const IN_PROCESS: &str = "chat";
 
 /// The agents to serve.
 pub(crate) struct ServedAgents {

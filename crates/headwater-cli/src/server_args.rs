@@ -16,6 +16,21 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "URL", env = "HEADWATER_SERVER", default_value = "http://127.0.0.1:8787")]
     pub(crate) server: String,
 
+    #[command(flatten)]
+    caller: CallerArgs,
+}
+
+impl ServerArgs {
+    /// A client of this server.
+    pub(crate) fn client(&self) -> Client {
+        self.caller.client(&self.server)
+    }
+}
+
+/// As whom to ask a server.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct CallerArgs {
     /// The API key or token to send.
     #[arg(long, value_name = "KEY", env = "HEADWATER_KEY", hide_env_values = true)]
     key: Option<String>,
@@ -25,10 +40,10 @@ pub(crate) struct ServerArgs {
     owner: Option<String>,
 }
 
-impl ServerArgs {
-    /// A client of this server.
-    pub(crate) fn client(&self) -> Client {
-        let mut client = Client::new(&self.server);
+impl CallerArgs {
+    /// A client of the server at this URL.
+    pub(crate) fn client(&self, url: &str) -> Client {
+        let mut client = Client::new(url);
         if let Some(key) = &self.key {
             client = client.key(key);
         }

@@ -7,6 +7,7 @@
     reason = "all of this is test code"
 )]
 
+mod chat;
 mod check;
 mod convert;
 #[cfg(target_os = "linux")]
