@@ -10,6 +10,7 @@ mod inspect;
 mod lint;
 mod models;
 mod new;
+mod proxy;
 mod reason;
 mod reduce;
 mod replay;
@@ -29,6 +30,8 @@ use crate::{
 pub(crate) enum Command {
     /// Serve agents to chat pages, in every dialect.
     Serve(serve::ServeCommand),
+    /// Put Headwater before a server that you have.
+    Proxy(Box<proxy::ProxyCommand>),
     /// Show a stream in readable form.
     Inspect(inspect::InspectCommand),
     /// Convert a stream to another dialect.
@@ -65,6 +68,7 @@ impl Command {
     pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match self {
             Self::Serve(command) => command.run(agents),
+            Self::Proxy(command) => command.run(),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),

@@ -17,5 +17,6 @@ mod value;
 
 pub(crate) use keys::{KEYS, SettingKey};
 pub(crate) use layers::Layers;
+pub(crate) use parse::length as duration;
 pub(crate) use settings::{JwtSettings, LogFormat, OnFailure, ServerSettings, StoreUrl};
 pub(crate) use value::SettingValue;

@@ -29,6 +29,7 @@ use crate::{
     config::{OnFailure, ServerSettings, StoreUrl},
     demo,
     failure::CommandFailure,
+    proxy::ProxySettings,
 };
 use agents::{AgentFileChange, AgentFiles, LoadedAgent};
 
@@ -41,13 +42,17 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// How often `watch` checks files for changes.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Serves until a signal or a stopped store ends it. The program's agents are served if no files are given.
+/// Serves until a signal or a stopped store ends it: the proxy, or else the agents of files, or else the program's.
 pub(crate) async fn serve(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
+    proxy: Option<&ProxySettings>,
 ) -> Result<(), CommandFailure> {
     let mut options = server_options(settings).await?;
+    if let Some(proxy) = proxy {
+        options = proxy.server_options(options);
+    }
     let (listener, address) = listen::listen(settings).await?;
     descriptors::raise();
     let opened = store::open(settings).await?;
@@ -56,8 +61,8 @@ pub(crate) async fn serve(
         options = options.durable_streams(durable_streams(settings, store.clone()));
     }
     let noted = store::Serving::note(settings, address.to_string());
-    let ServedAgents { agents, files, default } = agents(settings, models, program, &store)?;
-    let is_demo = files.is_none() && program.names().next().is_none();
+    let ServedAgents { agents, files, default } = agents(settings, models, program, proxy, &store)?;
+    let is_demo = proxy.is_none() && files.is_none() && program.names().next().is_none();
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
@@ -80,7 +85,7 @@ pub(crate) async fn serve(
     let mut signals = StopSignals::watch()?;
     // Recover runs of dead processes before any client asks for them.
     server.recover().await;
-    greeting::print(settings, address, &server.agents().names(), &default)?;
+    greeting::print(settings, address, &server, &default)?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -170,6 +175,7 @@ fn agents(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
+    proxy: Option<&ProxySettings>,
     store: &Arc<dyn Store>,
 ) -> Result<ServedAgents, CommandFailure> {
     let mut options = AgentOptions::default();
@@ -180,7 +186,9 @@ fn agents(
     options.prices = settings.prices.clone();
     options.notices = !settings.webhooks.is_empty();
     let mut default = None;
-    let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
+    let (agents, files): (Vec<Named>, _) = if let Some(proxy) = proxy {
+        (vec![proxy.agent(store, options, listen::has_keys(settings))?], None)
+    } else if !settings.agents.is_empty() {
         let files = AgentFiles::load(&settings.agents, store, models, options)?;
         let named =
             |loaded: &LoadedAgent| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));

@@ -11,8 +11,8 @@ use crate::{
     Error, ModelRef, Result,
     error::ErrorKind,
     hooks::{
-        CallDecision, Emit, InterruptHook, Question, ReasonHook, RelayHook, StateHook, StructuredHook, approve,
-        call_client,
+        CallDecision, Emit, InterruptHook, Question, ReasonHook, RelayHook, StateHook, StructuredHook,
+        approve, call_client,
     },
     node::NodeVisit,
 };

@@ -47,7 +47,7 @@ impl ServeCommand {
             .map_err(|error| CommandFailure::new(format!("cannot begin: {error}")))?;
         runtime.block_on(async {
             let exporting = serve::logs::begin(&settings)?;
-            let served = serve::serve(&settings, self.models(&settings)?, agents).await;
+            let served = serve::serve(&settings, self.models(&settings)?, agents, None).await;
             exporting.close().await;
             served
         })?;

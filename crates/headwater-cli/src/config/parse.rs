@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A duration with its unit: `500ms`, `30s`, `5m`, `2h`, `7d`.
-pub(super) fn length(text: &str) -> Result<Duration, String> {
+pub(crate) fn length(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
     let scale = match unit {
         "ms" => 1,

@@ -23,6 +23,7 @@ mod lint;
 mod logs;
 mod memory;
 mod otel;
+mod proxy;
 mod reason;
 mod reduce;
 mod replay;

@@ -237,7 +237,8 @@ impl Relay {
         if self.0.bytes.fetch_add(size, Ordering::Relaxed) + size <= limit {
             return Ok(());
         }
-        let message = format!("`{}` exceeded {limit} bytes in one answer (`max_answer_bytes`)", self.0.source);
+        let message =
+            format!("`{}` exceeded {limit} bytes in one answer (`max_answer_bytes`)", self.0.source);
         Err(Error::new(ErrorKind::TooLarge, message).with_code("relay.too-large"))
     }
 
@@ -259,7 +260,10 @@ impl Relay {
             open.map(|open| open.streams.clone()).unwrap_or_default()
         };
         for stream in streams {
-            self.append(Event::StructuredInvalidated(StructuredInvalidated { stream, ..Default::default() }))?;
+            self.append(Event::StructuredInvalidated(StructuredInvalidated {
+                stream,
+                ..Default::default()
+            }))?;
         }
         let reason = Some(reason.to_owned());
         self.append(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))
