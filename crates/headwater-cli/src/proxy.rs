@@ -6,6 +6,7 @@ mod answer;
 mod failure;
 mod forward;
 mod shown;
+mod steps;
 mod upstream;
 
 use std::{sync::Arc, time::Duration};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     failure::{failed, of_answer, of_client},
     shown::{AnswerDiffers, ShownEvents},
+    steps::StepMarks,
     upstream::Upstream,
 };
 
@@ -30,6 +31,7 @@ struct AnswerReader<'a> {
     upstream: &'a Upstream,
     relay: Relay,
     shown: ShownEvents,
+    steps: StepMarks,
     error: Option<ErrorInfo>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
@@ -47,6 +49,7 @@ pub(super) async fn read(
         upstream,
         relay,
         shown: ShownEvents::default(),
+        steps: StepMarks::default(),
         error: None,
         finish: None,
         usage: None,
@@ -131,7 +134,12 @@ impl AnswerReader<'_> {
                 Ok(())
             }
             event => match self.shown.unseen(event) {
-                Ok(Some(event)) => self.relay.event(event).await,
+                Ok(Some(event)) => {
+                    for mark in self.steps.before(&event) {
+                        self.relay.event(mark).await?;
+                    }
+                    self.relay.event(event).await
+                }
                 Ok(None) => Ok(()),
                 Err(AnswerDiffers) => {
                     let text = "the answer was cut, and what the server sent again is another one";
@@ -145,6 +153,7 @@ impl AnswerReader<'_> {
     async fn show_again(&mut self, answer: ShownAnswer) -> Result<()> {
         self.relay.restart("the server behind retracted a part of its answer")?;
         self.shown.clear();
+        self.steps = StepMarks::default();
         self.show_state(answer).await
     }
 
@@ -161,6 +170,9 @@ impl AnswerReader<'_> {
         if self.has_snapshot && !self.shown.has_text() {
             // It streams nothing: the answer is in the messages at its end.
             self.show_state(answer).await?;
+        }
+        if let Some(mark) = self.steps.end() {
+            self.relay.event(mark).await?;
         }
         for call in denied {
             if !self.relay.is_settled(call) {
