@@ -65,6 +65,8 @@ pub struct DialectChat {
     /// The questions of the response that were not answered.
     questions: Vec<Interrupt>,
     answers: Vec<InterruptAnswer>,
+    /// The calls that these answers are about.
+    answered_calls: HashSet<String>,
     /// Something was answered since the last request.
     has_answers: bool,
     tools: ToolSet,
@@ -132,6 +134,7 @@ impl DialectChat {
             notices: VecDeque::new(),
             questions: Vec::new(),
             answers: Vec::new(),
+            answered_calls: HashSet::new(),
             has_answers: false,
             tools: ToolSet::new(),
             specs: Vec::new(),
@@ -218,7 +221,8 @@ impl DialectChat {
         for tool in self.last_parts().filter_map(Part::as_tool) {
             let (call, name, input) = (tool.call.to_string(), tool.name.clone(), tool.input.clone());
             let approval = tool.approval.as_ref().and_then(|approval| approval.id.as_ref());
-            if self.questions.iter().any(|question| question.call.as_ref() == Some(&tool.call)) {
+            let is_asked = self.questions.iter().any(|question| question.call.as_ref() == Some(&tool.call));
+            if is_asked || self.answered_calls.contains(&call) {
                 continue;
             }
             if let (ToolState::ApprovalRequested, Some(id)) = (tool.state, approval) {
@@ -306,6 +310,7 @@ impl DialectChat {
         let found = self.questions.iter().position(|question| question.request == *request);
         let Some(found) = found else { return Err(unknown(request)) };
         let question = self.questions.remove(found);
+        self.answered_calls.extend(question.call.as_ref().map(ToString::to_string));
         let cancelled = answer.is_none();
         self.answers.push(InterruptAnswer {
             request: question.request,
@@ -430,6 +435,7 @@ impl DialectChat {
         (self.resume, self.is_answered) = (None, false);
         self.questions.clear();
         self.answers.clear();
+        self.answered_calls.clear();
         self.has_answers = false;
     }
 

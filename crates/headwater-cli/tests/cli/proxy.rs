@@ -155,7 +155,10 @@ fn say(server: &Server, session: &str, text: &str) -> String {
 /// How a run ends, or that it waits: its summary follows its last event.
 fn status(server: &Server, run: &str) -> String {
     for _ in 0..6_000 {
-        let status = server.get(&format!("/v1/runs/{run}")).json()["status"].as_str().unwrap().to_owned();
+        let details = server.get(&format!("/v1/runs/{run}")).json();
+        let status =
+            details.pointer("/run/status").or(details.get("status")).unwrap_or_else(|| panic!("{details}"));
+        let status = status.as_str().unwrap().to_owned();
         if status != "running" {
             return status;
         }
