@@ -251,7 +251,7 @@ fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
             ),
         ),
         ("upstream.wrong-type", Step::Send(response("200 OK", "text/event-stream", "<html>sign in</html>"))),
-        ("upstream.wrong-type", Step::Send(response("200 OK", "application/json", "{\"error\":\"no\"}"))),
+        ("upstream.invalid", Step::Send(response("200 OK", "application/json", "{\"error\":\"no\"}"))),
         ("upstream.cut", Step::Send(half.clone())),
         ("upstream.stalled", Step::Stall(half)),
         ("upstream.too-large", Step::Send(stream(&[text(&[]), vec![big]].concat()))),
