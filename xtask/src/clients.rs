@@ -9,7 +9,7 @@ use crate::report::{Counts, SuiteOutcome};
 use crate::{root, vendors};
 
 /// Where the judges of a running server live.
-const FOLDER: &str = "conformance/clients";
+pub(crate) const FOLDER: &str = "conformance/clients";
 
 /// The npm workspace of our own packages.
 pub(crate) const WEB_FOLDER: &str = "web";

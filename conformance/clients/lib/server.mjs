@@ -26,11 +26,12 @@ export class Server {
   /**
    * `begun` gets the id of each process. A server that `keepsPort` has the same address after a kill; one
    * behind a proxy need not be. The `pace` is slow enough that a cut meets an active run, and fast enough for
-   * hundreds of them. `agents` are files of agents to serve in place of the demo's; `settings` are further arguments.
+   * hundreds of them. `agents` are files of agents to serve in place of the demo's; `settings` are further arguments;
+   * `command` is `serve` or `proxy`.
    */
-  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [] } = {}) {
+  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [], command = 'serve' } = {}) {
     const folder = await mkdtemp(join(tmpdir(), 'headwater-judges-'));
-    const server = new Server(binary, folder, { begun, keepsPort, pace, agents, settings });
+    const server = new Server(binary, folder, { begun, keepsPort, pace, agents, settings, command });
     try {
       await server.#spawn();
     } catch (error) {
@@ -42,9 +43,9 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    const { agents, pace, settings } = this.#options;
+    const { agents, pace, settings, command } = this.#options;
     const what = [...(agents.length > 0 ? agents : ['--set', `demo.pace=${pace}`]), ...settings];
-    const child = spawn(this.#binary, ['serve', '--listen', this.#listen, '--data', this.#folder, ...what], {
+    const child = spawn(this.#binary, [command, '--listen', this.#listen, '--data', this.#folder, ...what], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },
     });

@@ -14,6 +14,7 @@ mod interrupts;
 mod lint;
 mod models;
 mod new;
+mod proxy;
 mod reason;
 mod reduce;
 mod remote;
@@ -36,6 +37,7 @@ use crate::{
 pub(crate) enum Command {
     Serve(serve::ServeCommand),
     Chat(chat::ChatCommand),
+    Proxy(Box<proxy::ProxyCommand>),
     Inspect(inspect::InspectCommand),
     Convert(convert::ConvertCommand),
     Reduce(reduce::ReduceCommand),
@@ -63,6 +65,7 @@ impl Command {
         match self {
             Self::Serve(command) => command.run(agents),
             Self::Chat(command) => command.run(agents),
+            Self::Proxy(command) => command.run(),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),

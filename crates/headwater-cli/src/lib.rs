@@ -32,6 +32,7 @@ mod dialect_detection;
 mod docs_tests;
 mod failure;
 mod input;
+mod proxy;
 mod serve;
 mod server_args;
 mod style;

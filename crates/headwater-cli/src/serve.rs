@@ -34,6 +34,7 @@ use crate::{
     config::{OnFailure, ServerSettings, StoreUrl},
     demo,
     failure::CommandFailure,
+    proxy::ProxySettings,
 };
 use agents::{AgentFileChange, AgentFiles, LoadedAgent};
 
@@ -53,14 +54,18 @@ pub(crate) enum StudioPage {
 /// How often `watch` checks files for changes.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Serves until a signal or a stopped store ends it. The program's agents are served if no files are given.
+/// Serves until a signal or a stopped store ends it: the proxy, or else the agents of files, or else the program's.
 pub(crate) async fn serve(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
+    proxy: Option<&ProxySettings>,
     page: StudioPage,
 ) -> Result<(), CommandFailure> {
     let mut options = server_options(settings).await?;
+    if let Some(proxy) = proxy {
+        options = proxy.server_options(options);
+    }
     let (listener, address) = listen::listen(settings).await?;
     descriptors::raise();
     let opened = store::open(settings).await?;
@@ -69,14 +74,14 @@ pub(crate) async fn serve(
         options = options.durable_streams(durable_streams(settings, store.clone()));
     }
     let noted = store::Serving::note(settings, address.to_string());
-    let (server, files) = build(settings, options, models, program, &store)?;
-    let is_demo = files.is_none() && program.names().next().is_none();
+    let (server, files) = build(settings, options, models, program, proxy, &store)?;
+    let is_demo = proxy.is_none() && files.is_none() && program.names().next().is_none();
     let default = server.agents().default_name().unwrap_or_default();
 
     let mut signals = StopSignals::watch()?;
     // Recover runs of dead processes before any client asks for them.
     server.recover().await;
-    greeting::print(settings, address, &server.agents().names(), &default)?;
+    greeting::print(settings, address, &server, &default)?;
     if page == StudioPage::Open {
         browser::open(address);
     }
@@ -162,10 +167,11 @@ fn build(
     options: Options,
     models: Models,
     program: &crate::ProgramAgents,
+    proxy: Option<&ProxySettings>,
     store: &Arc<dyn Store>,
 ) -> Result<(Server, Option<AgentFiles>), CommandFailure> {
-    let ServedAgents { agents, files, default } = agents(settings, models, program, store)?;
-    let is_demo = files.is_none() && program.names().next().is_none();
+    let ServedAgents { agents, files, default } = agents(settings, models, program, proxy, store)?;
+    let is_demo = proxy.is_none() && files.is_none() && program.names().next().is_none();
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
@@ -195,7 +201,7 @@ pub(crate) async fn in_process(
     let mut options = server_options(settings).await?;
     options = options.authenticator(ApiKeys::new().add(IN_PROCESS, key));
     let store: Arc<dyn Store> = Arc::new(Memory::default());
-    let (server, _) = build(settings, options, Models::new(), program, &store)?;
+    let (server, _) = build(settings, options, Models::new(), program, None, &store)?;
     let failed = |error| CommandFailure::new(format!("cannot listen on 127.0.0.1: {error}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
@@ -220,6 +226,7 @@ pub(crate) fn agents(
     settings: &ServerSettings,
     models: Models,
     program: &crate::ProgramAgents,
+    proxy: Option<&ProxySettings>,
     store: &Arc<dyn Store>,
 ) -> Result<ServedAgents, CommandFailure> {
     let mut options = AgentOptions::default();
@@ -230,7 +237,9 @@ pub(crate) fn agents(
     options.prices = settings.prices.clone();
     options.notices = !settings.webhooks.is_empty();
     let mut default = None;
-    let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
+    let (agents, files): (Vec<Named>, _) = if let Some(proxy) = proxy {
+        (vec![proxy.agent(store, options, listen::has_keys(settings))?], None)
+    } else if !settings.agents.is_empty() {
         let files = AgentFiles::load(&settings.agents, store, models, options)?;
         let named =
             |loaded: &LoadedAgent| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));

@@ -65,16 +65,21 @@ pub struct DialectChat {
     /// The questions of the response that were not answered.
     questions: Vec<Interrupt>,
     answers: Vec<InterruptAnswer>,
+    /// The calls that these answers are about.
+    answered_calls: HashSet<String>,
     /// Something was answered since the last request.
     has_answers: bool,
     tools: ToolSet,
     specs: Vec<ClientTool>,
+    shared: Option<Value>,
     jobs: Jobs,
     /// The calls that were executed: a server that asks for one again is not obeyed forever.
     executed: HashSet<String>,
     /// The response is complete, and its calls were not looked at yet.
     is_unchecked: bool,
     failure: Option<Error>,
+    /// A response to the last request has begun.
+    is_answered: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,13 +134,16 @@ impl DialectChat {
             notices: VecDeque::new(),
             questions: Vec::new(),
             answers: Vec::new(),
+            answered_calls: HashSet::new(),
             has_answers: false,
             tools: ToolSet::new(),
             specs: Vec::new(),
+            shared: None,
             jobs: Jobs::default(),
             executed: HashSet::new(),
             is_unchecked: false,
             failure: None,
+            is_answered: false,
         }
     }
 
@@ -159,6 +167,32 @@ impl DialectChat {
     pub fn tools(mut self, tools: ToolSet, specs: Vec<ClientTool>) -> Self {
         (self.tools, self.specs) = (tools, specs);
         self
+    }
+
+    /// Starts with the questions that an earlier response left open, so that they can be answered.
+    #[must_use]
+    pub fn questions(mut self, questions: Vec<Interrupt>) -> Self {
+        self.questions = questions;
+        self
+    }
+
+    /// Sends this state along, in dialects whose clients share a state with the agent.
+    #[must_use]
+    pub fn shared_state(mut self, state: Value) -> Self {
+        self.shared = Some(state);
+        self
+    }
+
+    /// The questions of the response that were not answered.
+    #[must_use]
+    pub fn open_questions(&self) -> &[Interrupt] {
+        &self.questions
+    }
+
+    /// Whether the server has begun to answer the last request.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.is_answered
     }
 
     /// The conversation, with the response so far.
@@ -187,7 +221,8 @@ impl DialectChat {
         for tool in self.last_parts().filter_map(Part::as_tool) {
             let (call, name, input) = (tool.call.to_string(), tool.name.clone(), tool.input.clone());
             let approval = tool.approval.as_ref().and_then(|approval| approval.id.as_ref());
-            if self.questions.iter().any(|question| question.call.as_ref() == Some(&tool.call)) {
+            let is_asked = self.questions.iter().any(|question| question.call.as_ref() == Some(&tool.call));
+            if is_asked || self.answered_calls.contains(&call) {
                 continue;
             }
             if let (ToolState::ApprovalRequested, Some(id)) = (tool.state, approval) {
@@ -232,7 +267,11 @@ impl DialectChat {
 
     /// Adds a message of the user. [`next`](Self::next) sends it and reads the response.
     pub fn send(&mut self, text: impl Into<String>) {
-        let message = Message::text(format!("msg_{}", new_key()), Role::User, text.into());
+        self.send_message(Message::text(format!("msg_{}", new_key()), Role::User, text.into()));
+    }
+
+    /// As [`send`](Self::send), with a message that has an id, and may have files.
+    pub fn send_message(&mut self, message: Message) {
         let mut messages = self.state().messages().to_vec();
         messages.push(message);
         // A server may use the id of a call again in another turn.
@@ -271,6 +310,7 @@ impl DialectChat {
         let found = self.questions.iter().position(|question| question.request == *request);
         let Some(found) = found else { return Err(unknown(request)) };
         let question = self.questions.remove(found);
+        self.answered_calls.extend(question.call.as_ref().map(ToString::to_string));
         let cancelled = answer.is_none();
         self.answers.push(InterruptAnswer {
             request: question.request,
@@ -383,6 +423,7 @@ impl DialectChat {
             messages: self.reader.state().messages(),
             answers: &self.answers,
             tools: &self.specs,
+            state: self.shared.as_ref(),
         };
         match self.dialect.client_request(&request) {
             Ok(body) => {
@@ -391,9 +432,10 @@ impl DialectChat {
             }
             Err(error) => self.failure = Some(Error::new("request.invalid", error.to_string())),
         }
-        self.resume = None;
+        (self.resume, self.is_answered) = (None, false);
         self.questions.clear();
         self.answers.clear();
+        self.answered_calls.clear();
         self.has_answers = false;
     }
 
@@ -410,6 +452,7 @@ impl DialectChat {
     fn on_connection(&mut self, event: ConnectionEvent) -> Result<()> {
         match event {
             ConnectionEvent::Open(head) => {
+                self.is_answered = true;
                 if self.resume.is_some() && head.status == 204 {
                     return Err(cut(
                         "the response ended before it was complete, and the server has no more of it",

@@ -31,6 +31,8 @@ pub(crate) struct DialectReader {
     max_event: usize,
     max_bytes: usize,
     read_bytes: usize,
+    /// Whether the end was seen: of the run, or the marker of the AI SDK.
+    ended: bool,
 }
 
 impl DialectReader {
@@ -50,6 +52,7 @@ impl DialectReader {
             max_event: limits.0,
             max_bytes: limits.1,
             read_bytes: 0,
+            ended: false,
         }
     }
 
@@ -79,7 +82,7 @@ impl DialectReader {
     pub(crate) fn restarted(&mut self) {
         self.continued();
         self.pending.clear();
-        self.cursor = None;
+        (self.cursor, self.ended) = (None, false);
         self.decoder = new_decoder(self.reader, &self.history);
         self.resets = true;
     }
@@ -107,13 +110,14 @@ impl DialectReader {
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<()> {
-        let Self { frames: Some(frames), decoder, cursor, .. } = self else { return Ok(()) };
+        let Self { frames: Some(frames), decoder, cursor, ended, .. } = self else { return Ok(()) };
         let (mut decoded, mut failure) = (DecodeOutput::default(), None);
         frames.push(bytes, |frame| match frame {
             Ok(frame) => {
                 if let Some(id) = frame.id.filter(|id| !id.is_empty()) {
                     id.clone_into(cursor.get_or_insert_default());
                 }
+                *ended |= frame.data == "[DONE]";
                 decoder.frame(&frame, &mut decoded);
             }
             Err(error) => failure = failure.take().or_else(|| Some(too_large(error))),
@@ -143,11 +147,14 @@ impl DialectReader {
         let is_cut = decoded.errors.iter().any(|error| error.kind() == ErrorKind::Cut);
         decoded.errors.retain(|error| error.kind() != ErrorKind::Cut);
         self.take(decoded)?;
-        Ok(!is_cut)
+        // The decoder takes any end, as the AI SDK's own client does.
+        let lacks_end = self.reader.name() == "ai-sdk" && !self.ended;
+        Ok(!is_cut && !lacks_end)
     }
 
     fn take(&mut self, mut decoded: DecodeOutput) -> Result<()> {
         let fatal = decoded.fatal().map(ToString::to_string);
+        self.ended |= decoded.records.iter().any(|record| record.event.kind().ends_run());
         self.pending.extend(decoded.records.drain(..));
         self.problems.append(&mut decoded.errors);
         match fatal {

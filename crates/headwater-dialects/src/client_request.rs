@@ -1,6 +1,7 @@
 //! What a dialect's own client sends.
 
 use headwater_protocol::{ClientTool, Error, ErrorKind, Message};
+use serde_json::Value;
 
 use crate::request::InterruptAnswer;
 
@@ -17,6 +18,8 @@ pub struct ClientRequest<'a> {
     pub answers: &'a [InterruptAnswer],
     /// The tools that the client executes.
     pub tools: &'a [ClientTool],
+    /// The state that the client shares with the agent, in dialects that have one.
+    pub state: Option<&'a Value>,
 }
 
 impl ClientRequest<'_> {

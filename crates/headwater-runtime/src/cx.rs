@@ -3,14 +3,17 @@
 use std::{future::Future, sync::Arc};
 
 use headwater_models::{ModelMessage, PromptOptions, to_model_messages};
-use headwater_protocol::{Message, RunId, SessionId, Usage};
+use headwater_protocol::{ClientTool, Message, Role, RunId, SessionId, ToolCall, Usage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
     Error, ModelRef, Result,
     error::ErrorKind,
-    hooks::{Emit, InterruptHook, Question, ReasonHook, StateHook, StructuredHook},
+    hooks::{
+        CallDecision, Emit, InterruptHook, Question, ReasonHook, RelayHook, StateHook, StructuredHook,
+        approve, call_client,
+    },
     node::NodeVisit,
 };
 
@@ -55,6 +58,31 @@ impl Cx {
         &self.node.run.spec.messages
     }
 
+    /// The message of the person as the page has it, with its files.
+    #[must_use]
+    pub fn user_message(&self) -> Message {
+        let spec = &self.node.run.spec;
+        let text = |id: &str| Message::text(id, Role::User, self.input());
+        match &spec.user_message {
+            // The text of a plain message is the input.
+            Some(message) if message.parts.is_empty() => text(message.id.as_str()),
+            Some(message) => message.clone(),
+            None => text(&format!("msg_user_{}", self.run())),
+        }
+    }
+
+    /// Whose run it is.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        self.node.run.spec.owner.as_deref()
+    }
+
+    /// The tools that the page can execute.
+    #[must_use]
+    pub fn client_tools(&self) -> &[ClientTool] {
+        &self.node.run.spec.client_tools
+    }
+
     /// The conversation before this run, in the form of a model's prompt: `cx.reason(model).messages(cx.conversation()?)`.
     ///
     /// # Errors
@@ -91,6 +119,36 @@ impl Cx {
     /// ```
     pub fn interrupt<Q: Question>(&self, question: Q) -> InterruptHook<Q> {
         InterruptHook::new(self.node.clone(), question)
+    }
+
+    /// Shows the answer of another server, which errors and readers know by this name: [`RelayHook`].
+    pub fn relay(&self, source: impl Into<String>) -> RelayHook {
+        RelayHook::new(self.node.clone(), source.into())
+    }
+
+    /// Asks a person whether a tool call of another server may be made. Readers must have seen the call.
+    ///
+    /// # Errors
+    /// When the question cannot be stored.
+    pub fn approve_call(
+        &self,
+        tool: ToolCall,
+        input: Value,
+    ) -> impl Future<Output = Result<CallDecision>> + Send + use<> {
+        approve(self.node.clone(), tool, input)
+    }
+
+    /// Waits for the output of a tool call of another server that the page makes, or the error that it failed with.
+    /// Readers must have seen the call.
+    ///
+    /// # Errors
+    /// When the request cannot be stored.
+    pub fn call_client(
+        &self,
+        tool: ToolCall,
+        input: Value,
+    ) -> impl Future<Output = Result<std::result::Result<Value, String>>> + Send + use<> {
+        call_client(self.node.clone(), tool, input)
     }
 
     /// State of this node, for its next visit in this run.

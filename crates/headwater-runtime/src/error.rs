@@ -175,6 +175,13 @@ impl Error {
         self
     }
 
+    /// Sets whether a retry may succeed.
+    #[must_use]
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
+        self.0.retryable = retryable;
+        self
+    }
+
     /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -47,9 +47,9 @@ pub use file::{
 };
 pub use headwater_models::ModelKey;
 pub use hooks::{
-    Ask, AskMode, Choice, Emit, Failover, FinishedToolCall, Form, InterruptHook, MultiChoice,
-    OptionalInterrupt, Question, ReasonFuture, ReasonHook, ReasonReply, StateHook, StructuredHook,
-    StructuredOutput, Text, ToolOptions,
+    Ask, AskMode, CallDecision, Choice, Emit, Failover, FinishedToolCall, Form, InterruptHook, MultiChoice,
+    OptionalInterrupt, Question, ReasonFuture, ReasonHook, ReasonReply, Relay, RelayHook, StateHook,
+    StructuredHook, StructuredOutput, Text, ToolOptions,
 };
 pub use id::fresh_id;
 pub use journal::{

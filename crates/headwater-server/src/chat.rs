@@ -60,6 +60,7 @@ pub(crate) async fn ask(
     agent: Option<&str>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    dialect::check_served(server.options(), dialect)?;
     let context = request::read(server, principal, dialect, agent, request).await?;
     // Before anything is begun that could not be followed then.
     let permit = || match context.streams_answers() {

@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use headwater_dialects::{Dialect, Profile};
 use headwater_protocol::Framing;
 
-use crate::ApiError;
+use crate::{ApiError, Options};
 
 /// A dialect with a chat route, by its name.
 pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
@@ -14,6 +14,18 @@ pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
 /// A wire that a run can be read in, by its name.
 pub(crate) fn find_wire(name: &str) -> Result<&'static dyn Dialect, ApiError> {
     find_among(&headwater_dialects::ALL, name)
+}
+
+/// Refuses a dialect that the server does not serve.
+pub(crate) fn check_served(options: &Options, dialect: &'static dyn Dialect) -> Result<(), ApiError> {
+    if options.serves(dialect) {
+        return Ok(());
+    }
+    let served = headwater_dialects::CHAT.iter().filter(|dialect| options.serves(**dialect));
+    let known: Vec<_> = served.map(|dialect| dialect.name()).collect();
+    let message =
+        format!("the dialect `{}` is not served here: use one of {}", dialect.name(), known.join(", "));
+    Err(ApiError::not_found("dialect.unknown", message).known(known))
 }
 
 fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static dyn Dialect, ApiError> {

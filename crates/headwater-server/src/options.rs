@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::request::Parts;
+use headwater_dialects::Dialect;
 use headwater_durable_streams::DurableStreams;
 use headwater_runtime::WhenBusy;
 use serde_json::{Map, Value};
@@ -41,6 +42,8 @@ pub struct Options {
     pub cors_credentials: bool,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
     pub paths: BTreeMap<String, Vec<ChatPath>>,
+    /// The dialects that are served; `None` is all of them. The native wire always is.
+    pub dialects: Option<Vec<String>>,
     /// What may be asked for.
     pub limits: Limits,
     /// How long a connection may be silent: 15 s.
@@ -167,6 +170,7 @@ impl Default for Options {
             cors_headers: Vec::new(),
             cors_credentials: false,
             paths: BTreeMap::new(),
+            dialects: None,
             limits: Limits::default(),
             heartbeat: Duration::from_secs(15),
             padding: 0,
@@ -273,6 +277,14 @@ impl Options {
     pub fn durable_streams(mut self, streams: DurableStreams) -> Self {
         self.durable_streams = Some(streams);
         self
+    }
+
+    /// Whether a dialect is served.
+    #[must_use]
+    pub fn serves(&self, dialect: &dyn Dialect) -> bool {
+        let name = dialect.name();
+        name == headwater_dialects::NATIVE.name()
+            || self.dialects.as_ref().is_none_or(|served| served.iter().any(|served| served == name))
     }
 
     /// Adds a name or address by which a request may call the server; `*` is any, and needs keys.

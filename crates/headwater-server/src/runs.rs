@@ -220,6 +220,7 @@ pub(crate) async fn events(
 ) -> Result<EventStream, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let wire = query.dialect.as_deref().map_or(Ok(headwater_dialects::NATIVE), dialect::find_wire)?;
+    dialect::check_served(server.options(), wire)?;
     let named = query.profile.as_deref().map(|name| dialect::profile(wire, name)).transpose()?;
     let profile = named.unwrap_or_else(|| wire.default_profile());
     let framing = dialect::framing(wire, profile, &headers, query.framing.as_deref())?;

@@ -17,7 +17,7 @@ pub(super) enum ChatAction {
     ListSessions,
     Open(String),
     ListAgents,
-    Answer(Box<PendingRequest>, Answer),
+    Answer(Box<(PendingRequest, Answer)>),
     Redraw,
     Quit,
 }

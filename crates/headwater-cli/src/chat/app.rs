@@ -234,7 +234,7 @@ impl ChatApp {
                 self.editor.clear();
             }
             let request = Box::new(prompt.request().clone());
-            return answer.map(|answer| self.answer(request, answer)).unwrap_or_default();
+            return answer.map(|answer| self.answer(*request, answer)).unwrap_or_default();
         }
         if typed.trim().is_empty() {
             return Vec::new();
@@ -247,9 +247,9 @@ impl ChatApp {
         self.send(typed)
     }
 
-    fn answer(&mut self, request: Box<PendingRequest>, answer: Answer) -> Vec<ChatAction> {
+    fn answer(&mut self, request: PendingRequest, answer: Answer) -> Vec<ChatAction> {
         self.is_answered = true;
-        vec![ChatAction::Answer(request, answer)]
+        vec![ChatAction::Answer(Box::new((request, answer)))]
     }
 
     fn send(&mut self, text: String) -> Vec<ChatAction> {
@@ -274,7 +274,7 @@ impl ChatApp {
             SlashCommand::Decline => match self.prompt.as_ref().filter(|_| !self.is_answered) {
                 Some(prompt) => {
                     let (request, answer) = (Box::new(prompt.request().clone()), prompt.decline());
-                    return self.answer(request, answer);
+                    return self.answer(*request, answer);
                 }
                 None => self.fail("nothing waits for an answer"),
             },
@@ -477,7 +477,7 @@ impl ChatApp {
                 open.push(one);
             } else if self.declined.insert(call.clone()) {
                 let answer = Answer::output_error(request::not_available(name));
-                actions.push(ChatAction::Answer(Box::new(one.clone()), answer));
+                actions.push(ChatAction::Answer(Box::new((one.clone(), answer))));
             }
         }
         let current = self

@@ -30,7 +30,7 @@ const LOOK: MarkdownLook = MarkdownLook { width: 10_000, colour: false };
 enum PlainStep {
     Done,
     Failed,
-    /// There is no more input, or `/quit`.
+    /// The input ended, or `/quit` was typed.
     Quit,
 }
 

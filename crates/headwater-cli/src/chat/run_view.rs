@@ -191,7 +191,8 @@ fn is_finished(part: &Part, state: &RunState) -> bool {
     match part {
         Part::Tool(tool) => tool.state.is_settled() && !tool.preliminary,
         Part::Structured(part) => {
-            let status = state.structured().get(&part.stream).map(|known| known.status());
+            let status =
+                state.structured().get(&part.stream).map(headwater_protocol::StructuredState::status);
             status.is_none_or(|status| status != StructuredStatus::Streaming)
         }
         Part::Question(question) => question.state != QuestionState::Open,

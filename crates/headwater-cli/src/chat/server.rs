@@ -39,7 +39,8 @@ async fn reply(
             }
             ChatReply::Stopped
         }
-        ChatAction::Answer(request, answer) => {
+        ChatAction::Answer(answered) => {
+            let (request, answer) = &**answered;
             if let Some(run) = run {
                 self::answer(&run, request, answer).await?;
             }
@@ -56,7 +57,7 @@ async fn reply(
             let session = session();
             let messages = session.messages().await?;
             let last = messages.iter().rfind(|message| message.role == Role::User);
-            let text = last.map(|message| message.plain_text());
+            let text = last.map(headwater_protocol::Message::plain_text);
             session.undo().await?;
             ChatReply::Undone(text)
         }

@@ -53,7 +53,7 @@ impl ServeCommand {
         let page = if self.open { StudioPage::Open } else { StudioPage::Closed };
         runtime.block_on(async {
             let exporting = serve::logs::begin(&settings)?;
-            let served = serve::serve(&settings, self.models(&settings)?, agents, page).await;
+            let served = serve::serve(&settings, self.models(&settings)?, agents, None, page).await;
             exporting.close().await;
             served
         })?;

@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
 };
 
-use headwater_server::ChatPath;
+use headwater_server::{ChatPath, Server};
 
 use super::listen::has_keys;
 use crate::{
@@ -18,11 +18,11 @@ use crate::{
 pub(crate) fn print(
     settings: &ServerSettings,
     address: SocketAddr,
-    agents: &[String],
+    server: &Server,
     default: &str,
 ) -> io::Result<()> {
     let mut text = String::new();
-    write(&mut text, settings, address, agents, default).map_err(io::Error::other)?;
+    write(&mut text, settings, address, server, default).map_err(io::Error::other)?;
     style::print_whole(&text)
 }
 
@@ -30,7 +30,7 @@ fn write(
     out: &mut String,
     settings: &ServerSettings,
     address: SocketAddr,
-    agents: &[String],
+    server: &Server,
     default: &str,
 ) -> fmt::Result {
     let base = format!("http://{address}");
@@ -44,10 +44,9 @@ fn write(
         writeln!(out, "{DIM}clients need an API key{DIM:#}")?;
     }
     writeln!(out)?;
-    let agents: Vec<_> = agents
-        .iter()
-        .map(|agent| if agent == default { format!("{agent} (default)") } else { agent.clone() })
-        .collect();
+    let agents = server.agents().names().into_iter();
+    let agents: Vec<_> =
+        agents.map(|agent| if agent == default { format!("{agent} (default)") } else { agent }).collect();
     writeln!(out, "  {BOLD}agents{BOLD:#}    {}", style::printable(&agents.join(", ")))?;
     let store = match &settings.store {
         StoreUrl::Memory(_) => "memory: runs are lost when the server stops".to_owned(),
@@ -57,7 +56,7 @@ fn write(
     writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
     writeln!(out, "  {BOLD}studio{BOLD:#}    {CYAN}{base}/{CYAN:#}")?;
     writeln!(out)?;
-    for &dialect in headwater_dialects::CHAT {
+    for &dialect in headwater_dialects::CHAT.iter().filter(|dialect| server.options().serves(**dialect)) {
         let name = dialect.name();
         let path = dialect.routes().first().map(|route| route.url(name)).unwrap_or_default();
         writeln!(out, "  {name:9} POST {CYAN}{base}{path}{CYAN:#}")?;

@@ -29,6 +29,7 @@ mod memory;
 mod open;
 mod operate;
 mod otel;
+mod proxy;
 mod reason;
 mod reduce;
 mod reference;

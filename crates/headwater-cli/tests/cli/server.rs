@@ -56,14 +56,19 @@ impl Server {
 
     /// Starts a server on a port, with its data in a folder and environment variables.
     pub(crate) fn start_with(listen: &str, data: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::start_command(command(), listen, data, args, variables)
+        Self::start_command(command(), "serve", listen, data, args, variables)
+    }
+
+    /// Starts a proxy on a free port, with its data in a folder and environment variables.
+    pub(crate) fn start_proxy(data: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start_command(command(), "proxy", "127.0.0.1:0", data, args, variables)
     }
 
     /// Starts a server whose files are limited to this many blocks of 512 bytes: then writing fails, as on a
     /// full disk.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_small(data: &Path, blocks: u32, args: &[&str]) -> Self {
-        Self::start_command(small(blocks), "127.0.0.1:0", data, args, &[])
+        Self::start_command(small(blocks), "serve", "127.0.0.1:0", data, args, &[])
     }
 
     /// Starts a server with this limit on open files, soft and hard.
@@ -72,11 +77,12 @@ impl Server {
         let mut limited = Command::new("sh");
         let script = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
         limited.args(["-c", &script]).arg(binary());
-        Self::start_command(limited, "127.0.0.1:0", data, args, &[])
+        Self::start_command(limited, "serve", "127.0.0.1:0", data, args, &[])
     }
 
     fn start_command(
         mut program: Command,
+        subcommand: &str,
         listen: &str,
         data: &Path,
         args: &[&str],
@@ -84,7 +90,7 @@ impl Server {
     ) -> Self {
         let mut child = program
             .envs(variables.iter().copied())
-            .args(["serve", "--listen", listen, "--data"])
+            .args([subcommand, "--listen", listen, "--data"])
             .arg(data)
             .args(["--set", "demo.pace=0ms"])
             .args(args)

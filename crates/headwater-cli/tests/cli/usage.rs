@@ -25,6 +25,7 @@ fn help_lists_every_command_and_exit_code() {
         "new",
         "schema",
         "serve",
+        "proxy",
         "config",
         "health",
         "runs",

@@ -17,7 +17,7 @@ pub(super) fn write(request: &ClientRequest<'_>) -> Value {
     let mut body = json!({
         "threadId": request.session,
         "runId": request.run,
-        "state": {},
+        "state": request.state.cloned().unwrap_or_else(|| json!({})),
         "messages": wires,
         "tools": tools.collect::<Vec<_>>(),
         "context": [],

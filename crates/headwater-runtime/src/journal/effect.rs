@@ -124,6 +124,9 @@ pub struct RunSpec {
     /// What the first node finds beside it.
     #[serde(skip_serializing_if = "RawJson::is_null")]
     pub data: RawJson,
+    /// The message of the person. The parts are left out where they are only the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message: Option<Message>,
     /// The conversation before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,

@@ -187,7 +187,7 @@ impl Fold {
             }
             Effect::Done { key, kind, fingerprint, outcome } => {
                 self.began.remove(&key);
-                if let ("pass", HookOutcome::Value(said)) = (&*kind, &outcome) {
+                if let ("pass" | "relay", HookOutcome::Value(said)) = (&*kind, &outcome) {
                     self.pass(said);
                 }
                 self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });

@@ -111,6 +111,7 @@ impl Sessions {
             agent: self.env.agent.clone(),
             workflow: workflow.id().to_owned(),
             version: workflow.version().to_owned(),
+            user_message: Some(said.without_input()),
             messages: self.budget.prior_messages(head).await?,
             created: self.env.now(),
             owner: head.owner.clone(),

@@ -1,6 +1,6 @@
 //! What a turn is given: a message of a person, or answers.
 
-use headwater_protocol::Message;
+use headwater_protocol::{Message, Part};
 use serde::{Deserialize, Serialize};
 
 use crate::{AnswerValue, journal::RunSpec};
@@ -18,6 +18,17 @@ pub(crate) struct TurnMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) workflow: Option<String>,
     pub(crate) spec: RunSpec,
+}
+
+impl TurnMessage {
+    /// The message for the spec of its run: the parts only if they are more than the input, which is there already.
+    pub(crate) fn without_input(&self) -> Message {
+        let mut message = self.message.clone();
+        if matches!(&*message.parts, [Part::Text(text)] if text.text == self.spec.input) {
+            message.parts.clear();
+        }
+        message
+    }
 }
 
 /// An answer, by the key of the hook that asked, which is the same in a copy of the run.

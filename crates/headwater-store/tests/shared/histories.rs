@@ -192,6 +192,9 @@ impl History {
             let (_, store) = self.process();
             self.oracle.began(&journal, Control::Delete);
             let deleted = soon("a delete", store.delete(&journal)).await;
+            // The other process may know the deleted one until it polls. That is why a run's id is never used again.
+            self.journals.retain(|known| *known != journal);
+            self.journals.push(JournalId::from(&*format!("{journal} again")));
             return self.controlled(&journal, &Control::Delete, deleted);
         };
         let store = self.stores[process].clone();

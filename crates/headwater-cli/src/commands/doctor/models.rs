@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn check(settings: &ServerSettings, program: &ProgramAgents) -> Vec<CheckResult> {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     // A missing key is reported for its model, with all the others.
-    let served = match serve::agents(settings, Models::new().without_keys(), program, &store) {
+    let served = match serve::agents(settings, Models::new().without_keys(), program, None, &store) {
         Ok(served) => served,
         Err(failure) => return vec![CheckResult::wrong("agents", failure.to_string())],
     };
@@ -30,7 +30,7 @@ pub(super) async fn check(settings: &ServerSettings, program: &ProgramAgents) ->
         models.extend(agent.models().into_iter().map(|model| (model.model.clone(), model)));
     }
     let lacks_key = models.values().any(|model| model.key == ModelKey::Missing);
-    let agents = match serve::agents(settings, Models::new(), program, &store) {
+    let agents = match serve::agents(settings, Models::new(), program, None, &store) {
         Err(failure) if !lacks_key => CheckResult::wrong("agents", failure.to_string()),
         _ => {
             let names: Vec<_> = served.agents.iter().map(|(name, ..)| name.as_str()).collect();
