@@ -10,6 +10,12 @@ use std::{
 
 use crate::server::binary;
 
+/// What stands before the exit code.
+const EXIT: &str = "exit code ";
+
+/// Runs the program and prints its exit code: tmux 3.3 sometimes does not notice that a program has exited.
+const SHELL: &str = r#""$0" "$@"; echo "exit code $?"; read _"#;
+
 /// How long something may take to be shown: a machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -36,9 +42,19 @@ impl Tmux {
         }
         start.env_remove("NO_COLOR").env_remove("TMUX").env("LC_ALL", "C.UTF-8");
         start.env("HEADWATER_DEMO_PACE", "0ms").envs(variables.iter().copied());
-        start.args(["-f", "/dev/null", "start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]);
-        start.args(["set-option", "-g", "history-limit", "5000", ";"]);
-        start.args(["new-session", "-d", "-x", "80", "-y", "24", "--"]).arg(binary()).arg("chat").args(args);
+        start.args([
+            "-f",
+            "/dev/null",
+            "start-server",
+            ";",
+            "set-option",
+            "-g",
+            "history-limit",
+            "5000",
+            ";",
+        ]);
+        start.args(["new-session", "-d", "-x", "80", "-y", "24", "--", "sh", "-c", SHELL]);
+        start.arg(binary()).arg("chat").args(args);
         let output = start.output().unwrap_or_else(|error| {
             panic!("tmux cannot be started ({error}): these tests need it, so install it (Debian: tmux)")
         });
@@ -121,20 +137,18 @@ impl Tmux {
 
     /// Waits until the program has exited, and gives its exit code.
     pub(crate) fn wait_exit(&self) -> i32 {
-        let begin = Instant::now();
-        loop {
-            let state = self.tmux(["display-message", "-p", "#{pane_dead} #{pane_dead_status}"]);
-            if let Some(status) = state.trim().strip_prefix("1 ") {
-                return status.parse().unwrap();
-            }
-            assert!(begin.elapsed() < PATIENCE, "the program does not exit:\n{}", self.text());
-            thread::sleep(Duration::from_millis(30));
-        }
+        let code = |shown: &str| -> Option<i32> {
+            Some(shown.rsplit_once(EXIT)?.1.split_whitespace().next()?.parse().unwrap())
+        };
+        code(&self.wait("the exit of the program", |shown| code(shown).is_some())).unwrap()
     }
 
-    /// The process in the terminal.
+    /// The process of the program.
     pub(crate) fn pid(&self) -> u32 {
-        self.tmux(["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap()
+        let shell = self.tmux(["display-message", "-p", "#{pane_pid}"]);
+        let shell = shell.trim();
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        children.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     /// Closes the terminal.
