@@ -257,16 +257,6 @@ fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
         ("upstream.cut", Step::Send(half.clone())),
         ("upstream.stalled", Step::Stall(half)),
         ("upstream.too-large", Step::Send(stream(&[text(&[]), vec![big]].concat()))),
-        (
-            "relay.too-large",
-            Step::Flood(
-                stream(&text(&[])),
-                format!(
-                    "data: {}\n\n",
-                    json!({"type": "text-delta", "id": "0", "delta": "x".repeat(1 << 16)})
-                ),
-            ),
-        ),
         ("upstream.failed", Step::Send(stream(&error) + "data: [DONE]\n\n")),
     ];
     for (code, step) in cases {
