@@ -88,8 +88,8 @@ fn options() -> Options {
     Options {
         first_delay: Duration::from_millis(1),
         longest_delay: Duration::from_millis(5),
-        stall_timeout: Duration::from_millis(60),
-        request_timeout: Duration::from_millis(500),
+        stall_timeout: Duration::from_secs(2),
+        request_timeout: Duration::from_secs(5),
         give_up_after: Duration::from_millis(200),
         max_event_bytes: 1 << 20,
         max_response_bytes: 16 << 20,
