@@ -77,6 +77,9 @@ pub struct DialectChat {
     executed: HashSet<String>,
     /// The response is complete, and its calls were not looked at yet.
     is_unchecked: bool,
+    /// How many events of the response were read since it began or was sent again, and the most of all times.
+    events: usize,
+    most_events: usize,
     failure: Option<Error>,
     /// A response to the last request has begun.
     is_answered: bool,
@@ -142,6 +145,8 @@ impl DialectChat {
             jobs: Jobs::default(),
             executed: HashSet::new(),
             is_unchecked: false,
+            events: 0,
+            most_events: 0,
             failure: None,
             is_answered: false,
         }
@@ -367,7 +372,7 @@ impl DialectChat {
         loop {
             if let Some(update) = self.notices.pop_front().or_else(|| self.reader.next_update()) {
                 if matches!(update, Update::Event(_)) {
-                    self.connection.progress();
+                    self.note_event();
                 }
                 return Poll::Ready(Some(Ok(update)));
             }
@@ -403,6 +408,15 @@ impl DialectChat {
         }
     }
 
+    /// An event arrived. One of a replay is no progress, or a server that stalls at the same place would be asked for ever.
+    fn note_event(&mut self) {
+        self.events += 1;
+        if self.events > self.most_events {
+            self.most_events = self.events;
+            self.connection.progress();
+        }
+    }
+
     fn new_reader(&self, messages: Vec<Message>) -> DialectReader {
         let options = &self.http.options;
         DialectReader::new(self.dialect, messages, (options.max_event_bytes, options.max_response_bytes))
@@ -433,6 +447,7 @@ impl DialectChat {
             Err(error) => self.failure = Some(Error::new("request.invalid", error.to_string())),
         }
         (self.resume, self.is_answered) = (None, false);
+        (self.events, self.most_events) = (0, 0);
         self.questions.clear();
         self.answers.clear();
         self.answered_calls.clear();
@@ -460,7 +475,10 @@ impl DialectChat {
                 }
                 match &self.resume {
                     None => self.resume = self.resume_request(head.run.as_deref()),
-                    Some(ResumeRequest { replays: true, .. }) => self.reader.restarted(),
+                    Some(ResumeRequest { replays: true, .. }) => {
+                        self.reader.restarted();
+                        self.events = 0;
+                    }
                     Some(_) => self.reader.continued(),
                 }
                 self.notices.push_back(Update::Connection(ConnectionStatus::Open));
