@@ -26,7 +26,7 @@ export interface ReadOptions {
   onActivity?: (() => void) | undefined;
 }
 
-const MAX_EVENT_LENGTH = 2 ** 23;
+const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 
 /**
  * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it.
@@ -71,7 +71,7 @@ export async function* readBatches(
   const reader = body.getReader();
   // Ends a `read()` that waits for a server that sends nothing.
   const stop = () => void reader.cancel().catch(() => {});
-  signal?.addEventListener('abort', stop);
+  signal?.addEventListener('abort', stop, { once: true });
   const parser = createParser(maxEventLength, framing);
   const decoder = new TextDecoder();
   try {

@@ -13,9 +13,6 @@ import type { ChatCallbacks, ChatOptions, ChatSnapshot, ChatStatus } from './typ
 import { backoff, onWake, pause } from './wait.js';
 import { waitingOf } from './waiting.js';
 
-/** How long a person's message is held back before it is sent again. */
-const LONGEST_WAIT = 60_000;
-
 /**
  * A conversation with an agent.
  *
@@ -365,16 +362,15 @@ export class Chat {
     });
   }
 
-  /** Sends what counts once, however often it is sent: again if the network lost it, or if the server asks for that soon. */
+  /** Sends what counts once, however often it is sent: again if the network lost it. */
   async #post<T>(path: string[], body: unknown = {}, key = newId()): Promise<T> {
     const { retryDelay = backoff } = this.options;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#http.json<T>(path, { method: 'POST', body, headers: { 'idempotency-key': key } });
       } catch (error) {
-        const { code, retryAfter = code === 'network' ? retryDelay(attempt) : NaN } = asError(error);
-        if (attempt > 3 || !(retryAfter <= LONGEST_WAIT)) throw error;
-        await pause(retryAfter, AbortSignal.timeout(LONGEST_WAIT));
+        if (asError(error).code !== 'network' || attempt > 3) throw error;
+        await pause(retryDelay(attempt), AbortSignal.timeout(60_000));
       }
     }
   }

@@ -7,7 +7,7 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
     if (globalThis.navigator?.onLine !== false) timer = setTimeout(resolve, milliseconds);
     unwake = onWake(resolve);
     const stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop);
+    signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
   });
   return waited.finally(() => {
@@ -19,11 +19,13 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
 /** Calls `listener` when the network is back and when the page becomes visible. Does nothing outside of a browser. */
 export function onWake(listener: () => void): () => void {
   const { document } = globalThis;
-  const stop = new AbortController();
   const visible = () => document.visibilityState === 'visible' && listener();
-  globalThis.addEventListener?.('online', listener, stop);
-  document?.addEventListener('visibilitychange', visible, stop);
-  return () => stop.abort();
+  globalThis.addEventListener?.('online', listener);
+  document?.addEventListener('visibilitychange', visible);
+  return () => {
+    globalThis.removeEventListener?.('online', listener);
+    document?.removeEventListener('visibilitychange', visible);
+  };
 }
 
 /** Doubles from a quarter of a second up to ten seconds; half of it by chance, so that pages do not come in step. */
