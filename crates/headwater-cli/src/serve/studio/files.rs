@@ -26,9 +26,9 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/index-CFOdlvXZ.css"),
     },
     StudioFile {
-        path: "/assets/index-DI0JsLek.js",
+        path: "/assets/index-DMXuOvFd.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-DI0JsLek.js"),
+        bytes: include_bytes!("assets/index-DMXuOvFd.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
