@@ -4,10 +4,8 @@
 //! |---|---|
 //! | event | JSON: the event, its origin, and its data for replay |
 //! | effect | JSON: the effect |
-//! | answer | the same, for an effect that ends a wait: readers must recognize it without decoding the others
-//! |
-//! | snapshot | a checksum (8 bytes) of its sequence number and of the rest; JSON: the fold of the records
-//! before it |
+//! | answer | as effect, for one that ends a wait: recognized without decoding the content |
+//! | snapshot | checksum (8 bytes) of sequence number and content; JSON: the fold of earlier records |
 //! | continuation | the sequence number of the delta that it continues (LEB128), then the text, as UTF-8 |
 //!
 //! Nearly all records of a run are deltas of one text, from one origin. Only the first of them, the *base*,
