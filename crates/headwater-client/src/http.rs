@@ -66,7 +66,7 @@ impl Request {
         Self { method: Method::POST, body: Some(body), ..Self::get(path) }
     }
 
-    /// A `POST` request without a body.
+    /// A `POST` request with an empty object as its body.
     pub(crate) fn post_empty(path: impl Into<String>) -> Self {
         Self { method: Method::POST, body: Some("{}".to_owned()), ..Self::get(path) }
     }
