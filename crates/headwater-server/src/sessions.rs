@@ -99,7 +99,7 @@ pub(crate) struct SessionQuery {
     agent: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
-    /// Maximum number of sessions: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
     /// Whether archived sessions are listed too; otherwise they are left out.
     archived: Option<bool>,
@@ -343,7 +343,7 @@ pub(crate) async fn export(
 pub(crate) struct CheckpointQuery {
     /// The `before` of the page before.
     before: Option<u64>,
-    /// Maximum number of checkpoints: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
 }
 

@@ -113,7 +113,7 @@ impl RecordReader {
         })
     }
 
-    /// Reads the effect of the next record, alone or beside an event, as JSON; `None` if there is none.
+    /// Reads the effect of the next record, alone or beside an event, as JSON, if there is one.
     ///
     /// # Errors
     /// When it is not a record of a run.

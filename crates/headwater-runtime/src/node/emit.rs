@@ -39,7 +39,7 @@ impl NodeVisit {
             _ => {}
         }
         if let Some(rehearsal) = &self.run.rehearsal {
-            // Output of a failed try cannot be told from that of this one.
+            // Output of a failed try cannot be distinguished from that of this one.
             return match rehearsal.was_left(&self.name) && !self.retried {
                 true => Err(self.differs(DivergenceKind::Shown, &self.name, None, as_json(&now), "")),
                 false => Ok(()),

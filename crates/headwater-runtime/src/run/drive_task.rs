@@ -50,7 +50,7 @@ impl Runs {
         let span = telemetry::run_span(shared.labels(), resumed);
         let weak = Arc::downgrade(&shared);
         let (runs, store) = (self.clone(), self.env.store.clone());
-        // Boxed: a future passed by value takes up space once for each level.
+        // Boxed: a future passed by value occupies space once for each level.
         let work = Box::pin(runs.work(seat, shared, walk, recorded, resumed));
         // Consecutive writes of a run share one commit, above all its end and the writes that follow from it.
         let work = async move { together(&*store, work).await };

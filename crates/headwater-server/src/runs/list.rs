@@ -32,7 +32,7 @@ pub(crate) struct RunQuery {
     since: Option<Timestamp>,
     /// The `next` of the page before.
     after: Option<String>,
-    /// Maximum number of runs: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
 }
 

@@ -140,7 +140,7 @@ impl ReasonCall {
     ) -> Result<AttemptOutcome> {
         let mut seen = ModelCall::new(model.name(), self.node.run.spec.session.as_ref());
         let span = seen.span.clone();
-        // Boxed: a large future passed by value takes up space once for each level.
+        // Boxed: a large future passed by value occupies space once for each level.
         let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
         let services = &self.node.run.services;
         match &attempted {
