@@ -24,7 +24,7 @@ pub(crate) struct StreamMeta {
     pub(crate) deleted: bool,
 }
 
-/// When a stream goes.
+/// When a stream expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Expiry {

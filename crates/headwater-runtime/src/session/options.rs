@@ -50,7 +50,7 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Sets what happens to a message that arrives while a run is active.
+    /// Sets the policy for messages that arrive while a run is active.
     #[must_use]
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
         self.when_busy = Some(when);

@@ -154,7 +154,7 @@ impl MemoryJournal {
         }
     }
 
-    /// When it goes, if it is closed and not kept forever.
+    /// When it expires, if it is closed and not kept forever.
     pub(super) fn goes(&self) -> Option<Time> {
         if let LeaseHold::Closed { goes } = self.hold { goes } else { None }
     }

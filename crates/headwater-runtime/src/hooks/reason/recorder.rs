@@ -33,7 +33,7 @@ pub(super) enum AttemptOutcome {
     },
 }
 
-/// The reason of a retraction: the code first, so that readers can be shown just that.
+/// The reason of a retraction: the code first, so that it can be sent to readers alone.
 pub(super) fn retraction(error: &ModelError) -> String {
     coded(error.kind().code(), &error.to_string())
 }
