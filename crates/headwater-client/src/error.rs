@@ -75,7 +75,7 @@ impl Error {
         let mut error = Self::new(code.unwrap_or_else(|| format!("http.{status}")), message);
         error.0.status = Some(status);
         error.0.retryable = status == 408 || status == 429 || status >= 500;
-        // Headwater sends seconds. A date, which a proxy may send, is ignored in favor of the usual delays.
+        // Headwater sends seconds. A date, which a proxy may send, is ignored in favour of the usual delays.
         error.0.retry_after = retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
         error
     }

@@ -154,7 +154,7 @@ impl Cx {
     /// State of this node, for its next visit in this run.
     ///
     /// # Errors
-    /// When the stored value is of another type, or `initial` does not serialize.
+    /// When the stored value is of another type, or `initial` does not serialise.
     pub fn node_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<StateHook<T>> {
         StateHook::of_node(self.node.clone(), key, initial)
     }
@@ -163,7 +163,7 @@ impl Cx {
     /// nodes entered after it was left; of parallel branches the one left last wins.
     ///
     /// # Errors
-    /// When the stored value is of another type, or `initial` does not serialize.
+    /// When the stored value is of another type, or `initial` does not serialise.
     pub fn workflow_state<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -186,7 +186,7 @@ impl Cx {
     /// ```
     ///
     /// # Errors
-    /// When the stored value is too large, or `initial` does not serialize.
+    /// When the stored value is too large, or `initial` does not serialise.
     pub fn shared_state<T: Serialize + DeserializeOwned>(&self, initial: T) -> Result<StateHook<T>> {
         StateHook::of_shared(self.node.clone(), initial)
     }

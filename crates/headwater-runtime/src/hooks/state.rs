@@ -98,7 +98,7 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
     /// Replaces the value as a whole: keys missing from a new object are removed.
     ///
     /// # Errors
-    /// When it does not serialize, is nested too deeply, or exceeds the limit of a run's state.
+    /// When it does not serialise, is nested too deeply, or exceeds the limit of a run's state.
     pub fn set(&self, value: T) -> Result<()> {
         let value = self.checked(value)?;
         match self.scope {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | event | JSON: the event, its origin, and its data for replay |
 //! | effect | JSON: the effect |
-//! | answer | as effect, for one that ends a wait: recognized without decoding the content |
+//! | answer | as effect, for one that ends a wait: recognised without decoding the content |
 //! | snapshot | checksum (8 bytes) of sequence number and content; JSON: the fold of earlier records |
 //! | continuation | the sequence number of the delta that it continues (LEB128), then the text, as UTF-8 |
 //!

@@ -30,7 +30,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) lease: &'a Lease,
 }
 
-/// An accepted answer, with enough data to recognize a repetition.
+/// An accepted answer, with enough data to recognise a repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AcceptedAnswer {
     /// The hash of its content.

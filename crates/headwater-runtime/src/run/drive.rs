@@ -375,7 +375,7 @@ impl RunDriver {
         Ok(None)
     }
 
-    /// Runs the parked nodes again whose questions have an answer.
+    /// Runs parked nodes again if their questions have answers.
     fn unpark(&mut self) -> Result<bool> {
         let (go, stay): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.parked).into_iter().partition(|(_, requests)| {

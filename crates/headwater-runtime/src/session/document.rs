@@ -38,7 +38,7 @@ const MAX_TURN: u64 = 1_000_000;
 /// A session as one document: its turns with messages, structured streams and state, and its variants. It
 /// contains no tokens and no server-side data about the author.
 ///
-/// Serialize it to JSON; [`Agent::import_session`](crate::Agent::import_session) creates a session from that.
+/// Serialise it to JSON; [`Agent::import_session`](crate::Agent::import_session) creates a session from that.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDocument {

@@ -71,7 +71,7 @@ impl SessionOptions {
         self
     }
 
-    /// Summarizes the messages beyond the run's limits, with a model or otherwise. It is called when the
+    /// Summarises the messages beyond the run's limits, with a model or otherwise. It is called when the
     /// messages since the last summary no longer fit, for the older half of them. The result is stored and
     /// survives restart, rollback and fork. The run receives it as a system message before the others; if the
     /// call fails, the run starts without it.
@@ -143,7 +143,7 @@ impl FromStr for WhenBusy {
     }
 }
 
-/// Messages to summarize, because they no longer fit into the context of a run.
+/// Messages to summarise, because they no longer fit into the context of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SummaryRequest {
@@ -159,7 +159,7 @@ pub struct SummaryRequest {
 
 pub(super) type Summing = Pin<Box<dyn Future<Output = Result<String>> + Send>>;
 
-/// The function that summarizes dropped messages.
+/// The function that summarises dropped messages.
 #[derive(Clone)]
 pub(crate) struct Summarise(pub(super) Arc<dyn Fn(SummaryRequest) -> Summing + Send + Sync>);
 

@@ -4,7 +4,7 @@ use axum::http::request::Parts;
 
 use super::{AuthFuture, Authenticator, unauthorized};
 
-/// Several authenticators: the first one that recognizes the request decides.
+/// Several authenticators: the first one that recognises the request decides.
 ///
 /// Principal names share one namespace. Those of tokens start with `jwt:` unless
 /// [`Jwt::prefix`](super::Jwt::prefix) changes that, so `ann` of the API keys and `ann` of the tokens are two
