@@ -106,9 +106,8 @@ impl Connection {
         self.attempt += 1;
         let now = platform::now();
         let since = *self.last_progress.get_or_insert(now);
-        let delay =
-            error.retry_after().or(self.server_delay).unwrap_or_else(|| self.options.delay(self.attempt));
-        if (now + delay).saturating_sub(since) > self.options.give_up_after {
+        let delay = self.options.delay_after(self.attempt, error.retry_after().or(self.server_delay));
+        if now.saturating_add(delay).saturating_sub(since) > self.options.give_up_after {
             return Err(Error::lost(error, self.options.give_up_after));
         }
         self.pause(delay);

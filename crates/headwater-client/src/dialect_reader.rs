@@ -13,6 +13,9 @@ use crate::{
     update::{Change, EventUpdate, Update},
 };
 
+/// How many problems of a response are kept: a server whose every event is wrong must not fill the memory.
+const MAX_PROBLEMS: usize = 100;
+
 /// One response, over any number of connections.
 #[derive(Debug)]
 pub(crate) struct DialectReader {
@@ -156,7 +159,8 @@ impl DialectReader {
         let fatal = decoded.fatal().map(ToString::to_string);
         self.ended |= decoded.records.iter().any(|record| record.event.kind().ends_run());
         self.pending.extend(decoded.records.drain(..));
-        self.problems.append(&mut decoded.errors);
+        let room = MAX_PROBLEMS.saturating_sub(self.problems.len());
+        self.problems.extend(decoded.errors.drain(..).take(room));
         match fatal {
             None => Ok(()),
             Some(problem) => {

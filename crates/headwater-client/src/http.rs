@@ -183,11 +183,11 @@ impl Http {
                 done => return done,
             };
             let delay = match error.retry_after() {
-                Some(delay) if delay <= self.options.request_timeout => delay,
-                None if error.code() == "network" => self.options.delay(attempt),
+                Some(delay) if delay <= self.options.request_timeout => Some(delay),
+                None if error.code() == "network" => None,
                 _ => return Err(error),
             };
-            platform::sleep(delay).await;
+            platform::sleep(self.options.delay_after(attempt, delay)).await;
             attempt += 1;
         }
     }

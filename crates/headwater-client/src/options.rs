@@ -25,7 +25,7 @@ pub struct Options {
     /// The wait before the first attempt to reconnect: a quarter of a second. It doubles with each further one, and half
     /// of it is random, so that clients of a restarted server do not return all at once.
     pub first_delay: Duration,
-    /// The longest wait between two attempts: 10 seconds. A `Retry-After` of the server is honoured instead.
+    /// The longest wait between two attempts: 10 seconds. A longer `Retry-After` of the server is honoured.
     pub longest_delay: Duration,
     /// The largest event that is accepted: 8 MiB. A larger one is `stream.too-large`.
     pub max_event_bytes: usize,
@@ -48,6 +48,13 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The wait before the n-th attempt, from 1, where the server may ask for a longer one.
+    ///
+    /// A shorter one does not count: a server that asks for none would be called in a loop.
+    pub(crate) fn delay_after(&self, attempt: u32, asked: Option<Duration>) -> Duration {
+        self.delay(attempt).max(asked.unwrap_or_default())
+    }
+
     /// The wait before the n-th attempt, from 1.
     pub(crate) fn delay(&self, attempt: u32) -> Duration {
         let doubled = self.first_delay.saturating_mul(1 << attempt.saturating_sub(1).min(20));

@@ -16,6 +16,8 @@ pub struct WireStream {
     bytes: ByteStream,
     /// Maximum silence. Headwater sends heartbeats; other streams may be silent without a limit.
     stall: Option<Duration>,
+    /// How many more bytes are accepted.
+    room: usize,
 }
 
 impl fmt::Debug for WireStream {
@@ -28,15 +30,23 @@ impl WireStream {
     /// The next bytes; `None` at the end.
     ///
     /// # Errors
-    /// If the connection is lost, or silent for [`stall_timeout`](crate::Options::stall_timeout), if that
-    /// applies.
+    /// If the connection is lost; for a run, if it is silent for
+    /// [`stall_timeout`](crate::Options::stall_timeout); for another stream, if it has more than
+    /// [`max_response_bytes`](crate::Options::max_response_bytes).
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let next = self.bytes.next();
         let next = match self.stall {
             Some(stall) => within(stall, next).await?,
             None => next.await,
         };
-        next.transpose().map_err(Error::of_network)
+        let next = next.transpose().map_err(Error::of_network)?;
+        if let Some(bytes) = &next {
+            let left = self.room.checked_sub(bytes.len());
+            self.room = left.ok_or_else(|| {
+                Error::new("stream.too-large", "the stream is too long: raise `max_response_bytes`")
+            })?;
+        }
+        Ok(next)
     }
 }
 
@@ -46,12 +56,13 @@ impl Client {
     /// # Errors
     /// If the server refuses or cannot be reached.
     pub async fn read_url(&self) -> Result<WireStream> {
-        self.read(accept_events(Request::get_url(self.url().to_owned())), None).await
+        let room = self.http.options.max_response_bytes;
+        self.read(accept_events(Request::get_url(self.url().to_owned())), None, room).await
     }
 
-    async fn read(&self, request: Request, stall: Option<Duration>) -> Result<WireStream> {
+    async fn read(&self, request: Request, stall: Option<Duration>, room: usize) -> Result<WireStream> {
         let response = within(self.http.options.request_timeout, self.http.open(request)).await??;
-        Ok(WireStream { bytes: Box::pin(response.bytes_stream()), stall })
+        Ok(WireStream { bytes: Box::pin(response.bytes_stream()), stall, room })
     }
 }
 
@@ -77,6 +88,7 @@ impl RunHandle {
         let parameters = [("dialect", dialect), ("framing", &framing), ("until", "wait")];
         let query = query(parameters.map(|(name, value)| (name, Some(value.to_owned()))));
         let request = Request::get(path(["runs", self.id().as_str(), "events"]) + &query);
-        self.client().read(request, Some(self.client().http.options.stall_timeout)).await
+        let stall = self.client().http.options.stall_timeout;
+        self.client().read(request, Some(stall), usize::MAX).await
     }
 }

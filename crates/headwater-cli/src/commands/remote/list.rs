@@ -85,7 +85,11 @@ pub(in super::super) async fn gather<P: ListPage>(
     while list.len() < limit
         && let Some(next) = list.next()
     {
-        let next = request(Some(next.to_owned()), (limit - list.len()).min(PAGE)).await?;
+        let this = next.to_owned();
+        let next = request(Some(this.clone()), (limit - list.len()).min(PAGE)).await?;
+        if next.next() == Some(&this) {
+            return Err(CommandFailure::new("the server sent the same page of a list twice"));
+        }
         list.append(next);
     }
     Ok(list)
