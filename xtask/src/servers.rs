@@ -6,7 +6,7 @@ use std::process::{Child, ExitCode, Stdio};
 
 use crate::command::{Failure, cargo, command, run};
 use crate::report::{Counts, SuiteOutcome};
-use crate::{root, suite, vendors};
+use crate::{clients, root, suite, vendors};
 
 /// Where the vendors' servers live.
 pub(crate) const FOLDER: &str = "conformance/servers";
@@ -57,6 +57,21 @@ pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
     tests.env("HEADWATER_VENDOR_SERVERS", &servers.url);
     let finished = run(tests)?;
     let mut counts = suite::count(&finished.output);
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    let behind = behind_the_proxy(root, &servers)?;
+    counts.add(behind.counts);
+    Ok(SuiteOutcome { counts, notes: Vec::new(), output: finished.output + &behind.output })
+}
+
+/// The servers behind `headwater proxy`, with other vendors' clients in front.
+fn behind_the_proxy(root: &Path, servers: &VendorServers) -> Result<SuiteOutcome, Failure> {
+    clients::install(root)?;
+    let mut pairs = command(&root.join(clients::FOLDER), "node", &["upstreams.mjs", "--binary"]);
+    pairs.arg(clients::build(root)?).args(["--servers", &servers.url]);
+    let finished = run(pairs)?;
+    let mut counts = vendors::count(&finished.output);
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }

@@ -55,6 +55,7 @@ pub(super) async fn read(
         usage: None,
         has_snapshot: false,
     };
+    let mut loss = None;
     loop {
         match chat.next().await {
             Ok(Some(Update::Event(update))) => match update.record.event {
@@ -67,10 +68,13 @@ pub(super) async fn read(
             Ok(Some(Update::Reset)) => reader.shown.begin_again(),
             Ok(Some(Update::Connection(ConnectionStatus::Lost { error, retry_in }))) => {
                 tracing::info!(upstream = upstream.name, %error, ?retry_in, "the answer of the upstream was cut and is continued");
+                loss = Some(error);
             }
             Ok(Some(_)) => {}
             Ok(None) => break,
-            Err(error) => return Err(of_client(&upstream.name, &error, chat.is_answered())),
+            Err(error) => {
+                return Err(of_client(&upstream.name, &error, loss.as_ref(), chat.is_answered()));
+            }
         }
     }
     if let Some(problem) = chat.problems().first() {

@@ -3,16 +3,26 @@
 use headwater_protocol::ErrorInfo;
 use headwater_runtime::{Error, ErrorKind};
 
-/// An error of the server behind, or of the way to it. `answered` is whether it had begun to answer.
-pub(super) fn of_client(name: &str, error: &headwater_client::Error, answered: bool) -> Error {
+/// An error of the server behind, or of the way to it. `answered` is whether it had begun to answer, and `loss` why the
+/// answer was last lost.
+pub(super) fn of_client(
+    name: &str,
+    error: &headwater_client::Error,
+    loss: Option<&headwater_client::Error>,
+    answered: bool,
+) -> Error {
     let code = match (error.code(), error.status()) {
         ("stream.stalled" | "timeout", _) => "upstream.stalled",
         ("stream.too-large", _) => "upstream.too-large",
         ("stream.html" | "stream.json" | "stream.empty", _) => "upstream.wrong-type",
         ("stream.invalid", _) => "upstream.invalid",
         ("request.invalid" | "header.invalid" | "url.invalid", _) => "upstream.request",
-        // Whatever keeps a cut answer from being continued: it is cut.
-        _ if answered => "upstream.cut",
+        // The answer could not be continued. What the person can act on is why it was lost, not what the attempt to
+        // continue it met.
+        _ if answered => match loss.map(headwater_client::Error::code) {
+            Some("stream.stalled" | "timeout") => "upstream.stalled",
+            _ => "upstream.cut",
+        },
         (_, Some(status)) => of_status(status),
         _ => "upstream.unreachable",
     };

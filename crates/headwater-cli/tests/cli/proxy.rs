@@ -227,6 +227,13 @@ fn texts_of(message: &Value) -> String {
 fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
     const SECRET: &str = "sk-behind-0123456789abcdef";
     let half = stream(&text(&["Hal", "f"]));
+    let error = vec![
+        json!({"type": "start"}),
+        json!({"type": "error", "errorText": SECRET}),
+        json!({"type": "finish"}),
+    ];
+    let big = json!({"type": "text-delta", "id": "0", "delta": "x".repeat(10 << 20)});
+    let piece = json!({"type": "text-delta", "id": "0", "delta": "x".repeat(1 << 16)});
     let cases = [
         (
             "upstream.auth",
@@ -239,6 +246,8 @@ fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
         ("upstream.not-found", Step::Send(response("404 Not Found", "text/plain", SECRET))),
         ("upstream.rate-limit", Step::Send(response("429 Too Many Requests", "text/plain", SECRET))),
         ("upstream.unavailable", Step::Send(response("503 Service Unavailable", "text/html", SECRET))),
+        ("upstream.unavailable", Step::Send(response("500 Internal Server Error", "text/plain", SECRET))),
+        ("upstream.refused", Step::Send(response("409 Conflict", "text/plain", SECRET))),
         (
             "upstream.redirect",
             Step::Send(
@@ -248,13 +257,17 @@ fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
         ),
         ("upstream.wrong-type", Step::Send(response("200 OK", "text/event-stream", "<html>sign in</html>"))),
         ("upstream.invalid", Step::Send(response("200 OK", "application/json", "{\"error\":\"no\"}"))),
-        ("upstream.cut", Step::Send(half)),
+        ("upstream.cut", Step::Send(half.clone())),
+        ("upstream.stalled", Step::Stall(half)),
+        ("upstream.too-large", Step::Send(stream(&[text(&[]), vec![big]].concat()))),
+        ("relay.too-large", Step::Flood(stream(&text(&[])), format!("data: {piece}\n\n"))),
+        ("upstream.failed", Step::Send(stream(&error) + "data: [DONE]\n\n")),
     ];
     for (code, step) in cases {
         let missing = Step::Send(response("404 Not Found", "text/plain", ""));
         // Nothing is resumed: an upstream that has no such route answers 404.
         let steps = match code {
-            "upstream.cut" => vec![step, missing],
+            "upstream.cut" | "upstream.stalled" => vec![step, missing],
             _ => vec![step],
         };
         let (data, upstream) = (folder(), Upstream::start(steps));
