@@ -78,7 +78,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
-            Self::Runs(command) => command.run(),
+            Self::Runs(command) => command.run(agents),
             Self::Sessions(command) => command.run(),
             Self::Interrupts(command) => command.run(),
             Self::Store(command) => command.run(),

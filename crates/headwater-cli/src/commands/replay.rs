@@ -7,9 +7,10 @@ use std::{io::Write, path::PathBuf, sync::Arc};
 use clap::Args;
 use headwater_protocol::RunId;
 use headwater_runtime::{Agent, AgentFile, Divergence, JournalEntry, RecordReader, ReplayReport, replay};
-use headwater_store::{Store, embedded::Embedded};
+use headwater_store::Store;
 use serde_json::{Value, json};
 
+use super::store::StoreLocation;
 use crate::{
     ProgramAgents, agents, demo,
     failure::{CommandFailure, ExitVerdict},
@@ -18,7 +19,8 @@ use crate::{
 
 /// Replay a recorded run with today's code and report the first difference.
 ///
-/// Results of models, tools and people come from the run's journal, which is only read. With --golden the
+/// Results of models, tools and people come from the run's journal, which is only read; its server may run
+/// meanwhile. With --golden the
 /// run's events are also written in every dialect, as files in DIR, or compared with the files that exist
 /// there. Without a RUN, --golden checks every run in DIR.
 #[derive(Debug, Args)]
@@ -31,9 +33,9 @@ pub(crate) struct ReplayCommand {
     #[arg(value_name = "AGENT.yaml")]
     files: Vec<PathBuf>,
 
-    /// The data folder of the server that ran it, or the folder of its store.
-    #[arg(long, value_name = "DIR", default_value = ".headwater")]
-    data: PathBuf,
+    /// The store with the run: a folder or a URL; default: the store of the settings.
+    #[arg(long)]
+    store: Option<StoreLocation>,
 
     /// Write or compare the bytes that clients get in each dialect.
     #[arg(long, value_name = "DIR")]
@@ -72,8 +74,9 @@ impl ReplayCommand {
             .build()
             .map_err(|error| CommandFailure::new(format!("cannot start: {error}")))?;
         runtime.block_on(async {
-            let store = self.open()?;
-            let agent = self.agent_of(run, &store, agents).await?;
+            let read = StoreLocation::or_settings(self.store.as_ref())?.open_to_read().await?;
+            let store = &read.store;
+            let agent = self.agent_of(run, store, agents).await?;
             let replayed =
                 replay(&agent, run).await.map_err(|error| CommandFailure::new(error.to_string()))?;
             let bytes = match &self.golden {
@@ -104,20 +107,6 @@ impl ReplayCommand {
             let bytes_differ = bytes.is_some_and(|bytes| !bytes.differences.is_empty());
             Ok(ExitVerdict::at_fault_if(!is_same || bytes_differ))
         })
-    }
-
-    fn open(&self) -> Result<Arc<dyn Store>, CommandFailure> {
-        let shown = self.data.display();
-        if !self.data.is_dir() {
-            return Err(CommandFailure::new(format!(
-                "there is no store in {shown}: give its folder with --data"
-            )));
-        }
-        let within = self.data.join("store");
-        let folder = if within.is_dir() { &within } else { &self.data };
-        let store = Embedded::open(folder)
-            .map_err(|error| CommandFailure::new(format!("cannot open the store in {shown}: {error}")))?;
-        Ok(Arc::new(store))
     }
 
     /// Builds the agent that started a run.

@@ -9,12 +9,13 @@ mod tail;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::{CommandFailure, ExitVerdict};
+use super::replay::ReplayCommand;
+use crate::{
+    ProgramAgents,
+    failure::{CommandFailure, ExitVerdict},
+};
 
-/// List, show, follow, stop, fork, answer and export the runs of a server.
-///
-/// A run is repeated with today's code by `headwater replay`, which reads the store of the server: the results of
-/// models and tools that it needs are not part of the HTTP API.
+/// List, show, follow, stop, fork, answer and export the runs of a server, or replay one from its store.
 #[derive(Debug, Args)]
 pub(crate) struct RunsCommand {
     #[command(subcommand)]
@@ -30,10 +31,13 @@ enum RunsAction {
     Fork(fork::ForkRun),
     Answer(Box<control::AnswerRun>),
     Export(export::ExportRun),
+    /// The same as `headwater replay`. It reads the store, which has the results of models and tools; the HTTP API has
+    /// not.
+    Replay(ReplayCommand),
 }
 
 impl RunsCommand {
-    pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
+    pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match &self.action {
             RunsAction::List(list) => list.run(),
             RunsAction::Show(show) => show.run(),
@@ -42,6 +46,7 @@ impl RunsCommand {
             RunsAction::Fork(fork) => fork.run(),
             RunsAction::Answer(answer) => answer.run(),
             RunsAction::Export(export) => export.run(),
+            RunsAction::Replay(replay) => replay.run(agents),
         }
     }
 }

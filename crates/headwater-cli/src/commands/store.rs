@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::failure::{CommandFailure, ExitVerdict};
-use location::StoreLocation;
+pub(super) use location::StoreLocation;
 
 /// Check a store, count its contents, copy or back it up, free its space, or delete a run.
 ///

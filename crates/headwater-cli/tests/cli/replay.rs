@@ -72,19 +72,19 @@ fn text(path: &Path) -> String {
 fn run_is_replayed_with_the_file_of_its_agent() {
     let kept = Kept::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
-    let ran = headwater(&["replay", &kept.run, &file, "--data", &data], "");
+    let ran = headwater(&["replay", &kept.run, &file, "--store", &data], "");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("today's code does the same: 2 visits"), "{}", ran.stdout);
 
     let changed = kept.changed("Be kind.", "Be brief.");
-    let ran = headwater(&["replay", &kept.run, &changed, "--data", &data, "--json"], "");
+    let ran = headwater(&["replay", &kept.run, &changed, "--store", &data, "--json"], "");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let told = ran.json();
     assert_eq!((&told["same"], &told["divergence"]["kind"]), (&json!(false), &json!("input")), "{told}");
     assert_eq!(told["divergence"]["asked"]["messages"][0]["content"], "Be brief.");
 
     let changed = kept.changed("That was it.", "Good bye.");
-    let ran = headwater(&["replay", &kept.run, &changed, "--data", &data], "");
+    let ran = headwater(&["replay", &kept.run, &changed, "--store", &data], "");
     assert_eq!(ran.code, Some(1));
     assert!(ran.stdout.contains("That was it.") && ran.stdout.contains("Good bye."), "{}", ran.stdout);
 }
@@ -94,7 +94,7 @@ fn golden_files_of_every_dialect_are_written_and_compared() {
     let kept = Kept::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
     let golden = text(&kept.path("golden"));
-    let args = ["replay", &kept.run, &file, "--data", &data, "--golden", &golden, "--json"];
+    let args = ["replay", &kept.run, &file, "--store", &data, "--golden", &golden, "--json"];
     let first = headwater(&args, "").json();
     let written = first["golden"]["written"].as_u64().unwrap();
     assert!(written > 6, "{first}");
@@ -137,10 +137,10 @@ fn unreplayable_runs_are_reported() {
     let data = text(&kept.path("data"));
     let nowhere = text(&kept.path("nowhere"));
     for (args, says) in [
-        (vec!["replay", "run_x", "--data", &data], "there is no run run_x in this store"),
-        (vec!["replay", "run_x", "--data", &nowhere], "there is no store in"),
+        (vec!["replay", "run_x", "--store", &data], "there is no run run_x in this store"),
+        (vec!["replay", "run_x", "--store", &nowhere], "there is no such folder"),
         (
-            vec!["replay", &kept.run, "--data", &data],
+            vec!["replay", &kept.run, "--store", &data],
             "belongs to agent `greeter`, which is not known here (known: none)",
         ),
         (vec!["replay", "--golden", &nowhere], "there is no such file"),

@@ -409,16 +409,20 @@ fn recorded_provider_responses_are_replayed_without_the_provider() {
 }
 
 #[test]
-fn served_run_can_be_replayed() {
+fn served_run_is_replayed_while_its_server_runs_and_after_it() {
     let folder = folder();
     let data = folder.path().join("data");
     let server = Server::start(&data, &[]);
     let run = server.post("/v1/runs", &json!({ "agent": "tools", "input": "weather in Paris" })).json();
     let run = run["run"].as_str().unwrap();
     server.get(&format!("/v1/runs/{run}/events"));
+    let replay = |name: &[&str]| {
+        let output = command().args(name).args([run, "--store", data.to_str().unwrap()]).output().unwrap();
+        assert!(output.status.success(), "{name:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    replay(&["runs", "replay"]);
     assert_eq!(server.terminate(), Some(0));
-    let output = command().args(["replay", run, "--data", data.to_str().unwrap()]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    replay(&["replay"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl ForkRun {
     async fn checkpoint(&self, session: &SessionHandle) -> Result<Option<String>, CommandFailure> {
         let mut before = None;
         loop {
-            let page = match session.checkpoints(before).await {
+            let page = match session.checkpoints(before.clone()).await {
                 Err(error) if matches!(error.code(), "session.unknown" | "operator.needed") => {
                     return Ok(None);
                 }
@@ -67,6 +67,7 @@ impl ForkRun {
                 return Ok(Some(checkpoint.id.clone()));
             }
             match page.before {
+                Some(_) if page.before == before => return Ok(None),
                 Some(next) => before = Some(next),
                 None => return Ok(None),
             }

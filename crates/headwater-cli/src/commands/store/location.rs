@@ -18,7 +18,7 @@ use crate::{
 
 /// A persistent store: a folder, or a URL as in the setting `store`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StoreLocation(StoreUrl);
+pub(in super::super) struct StoreLocation(StoreUrl);
 
 impl FromStr for StoreLocation {
     type Err = String;
@@ -53,7 +53,7 @@ impl StoreLocation {
     }
 
     /// The store given as argument, or the one of the settings.
-    pub(super) fn or_settings(named: Option<&Self>) -> Result<Self, CommandFailure> {
+    pub(in super::super) fn or_settings(named: Option<&Self>) -> Result<Self, CommandFailure> {
         if let Some(named) = named {
             return Ok(named.clone());
         }
@@ -99,7 +99,7 @@ impl StoreLocation {
 
     /// Opens an existing store to read it. A folder in use by a server is read from a backup, which is made here
     /// and removed when it is no longer read.
-    pub(super) async fn open_to_read(&self) -> Result<ReadableStore, CommandFailure> {
+    pub(in super::super) async fn open_to_read(&self) -> Result<ReadableStore, CommandFailure> {
         let StoreUrl::File(_) = &self.0 else {
             return Ok(ReadableStore { store: self.open().await?, backup: None });
         };
@@ -132,14 +132,14 @@ impl StoreLocation {
 }
 
 /// A store that is only read, itself or as a backup of it.
-pub(super) struct ReadableStore {
+pub(in super::super) struct ReadableStore {
     // Closed before its folder is removed.
-    pub(super) store: Arc<dyn Store>,
-    pub(super) backup: Option<TemporaryBackup>,
+    pub(in super::super) store: Arc<dyn Store>,
+    pub(in super::super) backup: Option<TemporaryBackup>,
 }
 
 /// A backup in a temporary folder, which is removed when this is dropped.
-pub(super) struct TemporaryBackup {
+pub(in super::super) struct TemporaryBackup {
     pub(super) folder: PathBuf,
 }
 
