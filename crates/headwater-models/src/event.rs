@@ -19,6 +19,12 @@ pub enum ModelEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
+    /// The provider keeps the answer, so that another process can continue it with
+    /// [`Model::resume`](crate::Model::resume).
+    Resumable {
+        /// The provider's id of the answer.
+        answer: String,
+    },
     /// A text part begins.
     TextStart {
         /// Part number.

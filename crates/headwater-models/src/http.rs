@@ -9,11 +9,14 @@ mod provider;
 mod reply;
 mod transport;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use headwater_protocol::Secrets;
 
-use crate::{Model, ModelErrorKind, ModelKey, ModelRequest, ModelStream, wire::Settings};
+use crate::{
+    Model, ModelErrorKind, ModelKey, ModelRequest, ModelStream,
+    wire::{AnswerPosition, Settings},
+};
 use answer::AnswerStream;
 
 pub use cassette::{Player, Recorder};
@@ -71,6 +74,29 @@ impl Model for HttpModel {
             }
             Err(error) => Box::pin(AnswerStream::failed(error, Arc::clone(&self.secrets))),
         }
+    }
+
+    fn resume(&self, answer: &str) -> Option<ModelStream> {
+        if !self.transport.can_resume() {
+            return None;
+        }
+        let start = AnswerPosition { answer: answer.to_owned(), sequence: None };
+        let encoded = self.provider.wire().resume(&start)?;
+        let decoder = self.provider.wire().decoder(&self.settings);
+        let (provider, secrets) = (Arc::clone(&self.provider), Arc::clone(&self.secrets));
+        let transport = self.transport.clone();
+        Some(Box::pin(AnswerStream::new(provider, secrets, transport, encoded, decoder, false)))
+    }
+
+    fn cancel(&self, answer: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let encoded = self.provider.wire().cancel(answer).filter(|_| self.transport.can_resume());
+        let (provider, transport) = (Arc::clone(&self.provider), self.transport.clone());
+        Box::pin(async move {
+            if let Some(encoded) = encoded {
+                // The provider ends the answer by itself if this fails.
+                let _ = transport.open(&provider, &encoded, false).await;
+            }
+        })
     }
 
     fn key(&self) -> ModelKey {

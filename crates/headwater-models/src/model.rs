@@ -19,6 +19,17 @@ pub trait Model: fmt::Debug + Send + Sync + 'static {
     /// call.
     fn ask(&self, request: ModelRequest) -> ModelStream;
 
+    /// Reads an answer from its beginning that another process asked for and announced as
+    /// [`ModelEvent::Resumable`]; `None` if the model cannot.
+    fn resume(&self, _answer: &str) -> Option<ModelStream> {
+        None
+    }
+
+    /// Stops an answer that the provider would complete without a reader. Best effort: errors are dropped.
+    fn cancel(&self, _answer: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Whether it has the key that it needs.
     fn key(&self) -> ModelKey {
         ModelKey::NotNeeded
@@ -48,6 +59,14 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn ask(&self, request: ModelRequest) -> ModelStream {
         (**self).ask(request)
+    }
+
+    fn resume(&self, answer: &str) -> Option<ModelStream> {
+        (**self).resume(answer)
+    }
+
+    fn cancel(&self, answer: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        (**self).cancel(answer)
     }
 
     fn key(&self) -> ModelKey {

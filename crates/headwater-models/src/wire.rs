@@ -16,7 +16,7 @@ mod prompt;
 mod raw_answer;
 mod sink;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{ModelError, ModelRequest, Warning};
 use decoder::AnswerBody;
@@ -55,10 +55,21 @@ impl Settings {
     }
 }
 
-/// A request in a provider's format: a POST with a JSON body. The transport adds key and address.
+/// The HTTP method of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpMethod {
+    /// POST, with the body as JSON.
+    Post,
+    /// GET, without a body.
+    Get,
+}
+
+/// A request in a provider's format. The transport adds key and address.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct EncodedRequest {
+    /// The method: POST, except to continue an answer.
+    pub method: HttpMethod,
     /// Path below the base URL, with query.
     pub path: String,
     /// Headers other than content type and key.
@@ -67,6 +78,25 @@ pub struct EncodedRequest {
     pub body: Value,
     /// Options that were ignored or changed.
     pub warnings: Vec<Warning>,
+    /// Whether the provider keeps the answer, so that a stream that was cut can be continued.
+    pub is_resumable: bool,
+}
+
+impl EncodedRequest {
+    /// A request about an answer that the provider keeps.
+    fn of_answer(method: HttpMethod, path: String) -> Self {
+        let (headers, warnings) = (Vec::new(), Vec::new());
+        Self { method, path, headers, body: Value::Object(Map::new()), warnings, is_resumable: true }
+    }
+}
+
+/// A position in an answer that the provider keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerPosition {
+    /// The provider's id of the answer.
+    pub answer: String,
+    /// The number of the last event that was read; without one, the answer is read from its beginning.
+    pub sequence: Option<u64>,
 }
 
 impl Wire {
@@ -115,6 +145,24 @@ impl Wire {
             WireKind::Chat(dialect) => openai_chat::encode(dialect, request, settings),
             WireKind::Anthropic => anthropic::encode(request, settings),
             WireKind::Google => google::encode(request, settings),
+        }
+    }
+
+    /// The request for the rest of an answer; `None` if the API has none.
+    #[must_use]
+    pub fn resume(self, position: &AnswerPosition) -> Option<EncodedRequest> {
+        match self.0 {
+            WireKind::Responses => openai_responses::resume(position),
+            WireKind::Chat(_) | WireKind::Anthropic | WireKind::Google => None,
+        }
+    }
+
+    /// The request that stops an answer which the provider would complete without a reader; `None` if the API has none.
+    #[must_use]
+    pub fn cancel(self, answer: &str) -> Option<EncodedRequest> {
+        match self.0 {
+            WireKind::Responses => openai_responses::cancel(answer),
+            WireKind::Chat(_) | WireKind::Anthropic | WireKind::Google => None,
         }
     }
 

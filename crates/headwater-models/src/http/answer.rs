@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     ModelError, ModelErrorKind, ModelEvent,
-    wire::{AnswerDecoder, EncodedRequest},
+    wire::{AnswerDecoder, AnswerPosition, EncodedRequest},
 };
 
 /// How long the end of the body may take after the answer is complete.
@@ -31,6 +31,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Maximum size of an answer without streaming.
 const LARGEST_WHOLE: usize = 64 * 1024 * 1024;
+
+/// How often an answer is continued without a new event in between.
+const RESUMES: u32 = 5;
 
 type OpenFuture = Pin<Box<dyn Future<Output = Result<AnswerStart, ModelError>> + Send>>;
 
@@ -53,6 +56,18 @@ struct AnswerSetup {
     is_whole: bool,
     provider: Arc<Provider>,
     transport: Transport,
+    resumption: Option<Resumption>,
+    /// Why the stream was lost that this one continues. If it cannot be continued, this is the error of the call:
+    /// it says that the call may be made again.
+    loss: Option<ModelError>,
+}
+
+/// How an answer is continued that the provider keeps.
+#[derive(Default)]
+struct Resumption {
+    /// How often it was continued since its last event.
+    attempts: u32,
+    is_announced: bool,
 }
 
 struct BodyReader {
@@ -66,6 +81,7 @@ struct BodyReader {
     stalled: Deadline,
     provider: Arc<Provider>,
     transport: Transport,
+    resumption: Option<Resumption>,
 }
 
 impl AnswerStream {
@@ -79,8 +95,16 @@ impl AnswerStream {
     ) -> Self {
         let warnings = std::mem::take(&mut encoded.warnings);
         let ready = warnings.into_iter().map(|warning| Ok(ModelEvent::Warning(warning))).collect();
-        let reading =
-            AnswerSetup { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
+        let resumption = (encoded.is_resumable && transport.can_resume()).then(Resumption::default);
+        let (provider_of_setup, transport_of_setup) = (Arc::clone(&provider), transport.clone());
+        let reading = AnswerSetup {
+            decoder,
+            is_whole,
+            provider: provider_of_setup,
+            transport: transport_of_setup,
+            resumption,
+            loss: None,
+        };
         let opening = Box::pin(async move { transport.open(&provider, &encoded, is_whole).await });
         Self { secrets, ready, phase: AnswerPhase::OpenFuture { opening, reading: Some(Box::new(reading)) } }
     }
@@ -122,7 +146,9 @@ impl Stream for AnswerStream {
                                 self.fail(error);
                             }
                         }
-                        (Err(error), _) => self.fail(error),
+                        (Err(error), setup) => {
+                            self.fail(setup.and_then(|setup| setup.loss).unwrap_or(error));
+                        }
                         (Ok(_), None) => this.phase = AnswerPhase::Over,
                     }
                 }
@@ -134,11 +160,44 @@ impl Stream for AnswerStream {
                     match std::task::ready!(reading.poll(cx, &mut this.ready)) {
                         Ok(IsLast(false)) => {}
                         Ok(IsLast(true)) => this.phase = AnswerPhase::Over,
+                        Err(error) if reading.can_resume(&error) => {
+                            this.phase = this.phase.take().resumed(error)
+                        }
                         Err(error) => self.fail(error),
                     }
                 }
             }
         }
+    }
+}
+
+impl AnswerPhase {
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Over)
+    }
+
+    /// Asks for the rest of the answer.
+    fn resumed(self, loss: ModelError) -> Self {
+        let Self::BodyReader(reading) = self else { return Self::Over };
+        let BodyReader { mut decoder, provider, transport, resumption, .. } = *reading;
+        let encoded = decoder.position().and_then(|position| provider.wire().resume(&position));
+        let (Some(encoded), Some(mut resumption)) = (encoded, resumption) else { return Self::Over };
+        resumption.attempts += 1;
+        decoder.continued();
+        let pause = transport.backoff(resumption.attempts);
+        let setup = AnswerSetup {
+            decoder,
+            is_whole: false,
+            provider: Arc::clone(&provider),
+            transport: transport.clone(),
+            resumption: Some(resumption),
+            loss: Some(loss),
+        };
+        let opening = Box::pin(async move {
+            sleep(pause).await;
+            transport.open(&provider, &encoded, false).await
+        });
+        Self::OpenFuture { opening, reading: Some(Box::new(setup)) }
     }
 }
 
@@ -150,8 +209,8 @@ impl AnswerSetup {
         let timeouts = self.transport.timeouts();
         let (idle, stalled) = (Deadline::new(timeouts.silence), Deadline::new(timeouts.progress));
         let whole = (self.is_whole || is_json).then(Vec::new);
-        let Self { decoder, provider, transport, .. } = *self;
-        BodyReader { decoder, body, whole, idle, stalled, provider, transport }
+        let Self { decoder, provider, transport, resumption, .. } = *self;
+        BodyReader { decoder, body, whole, idle, stalled, provider, transport, resumption }
     }
 }
 
@@ -199,12 +258,20 @@ impl BodyReader {
                 self.take(&bytes, ready)?;
                 if ready.len() > before || self.whole.is_some() {
                     self.stalled.reset(progress);
+                    if let Some(resumption) = &mut self.resumption {
+                        resumption.attempts = 0;
+                    }
                 }
                 self.idle.reset(if self.decoder.is_finished() { LAST_WAIT } else { silence });
                 Poll::Ready(Ok(IsLast(false)))
             }
             // Errors of the connection do not matter once the answer is complete.
             Poll::Ready(Some(Err(error))) if !self.decoder.is_finished() => Poll::Ready(Err(error)),
+            Poll::Ready(None) if !self.decoder.is_finished() && self.has_resumes() => {
+                let message = "the answer ended before it was complete";
+                let cut = ModelError::new(ModelErrorKind::Cut, message).provider(self.provider.name());
+                Poll::Ready(Err(cut))
+            }
             Poll::Ready(_) => Poll::Ready(Ok(self.end(ready))),
             Poll::Pending if self.decoder.is_finished() => {
                 self.idle.sleep.as_mut().poll(cx).map(|()| Ok(self.end(ready)))
@@ -221,6 +288,21 @@ impl BodyReader {
             ))),
             Poll::Pending => Poll::Pending,
         }
+    }
+
+    /// Whether the rest of the answer can be asked for.
+    fn has_resumes(&self) -> bool {
+        self.whole.is_none()
+            && self.resumption.as_ref().is_some_and(|resumption| resumption.attempts < RESUMES)
+            && self
+                .decoder
+                .position()
+                .is_some_and(|position| self.provider.wire().resume(&position).is_some())
+    }
+
+    /// Whether the error is one of the connection, after which the rest of the answer can be asked for.
+    fn can_resume(&self, error: &ModelError) -> bool {
+        matches!(error.kind(), ModelErrorKind::Cut | ModelErrorKind::Timeout) && self.has_resumes()
     }
 
     /// Ends the answer: no more bytes, or no need to wait for them.
@@ -242,6 +324,17 @@ impl BodyReader {
         }
     }
 
+    /// Announces the id of an answer that the provider keeps, once.
+    fn announce(&mut self, ready: &mut VecDeque<Result<ModelEvent, ModelError>>) {
+        let Some(resumption) = self.resumption.as_mut().filter(|resumption| !resumption.is_announced) else {
+            return;
+        };
+        if let Some(AnswerPosition { answer, .. }) = self.decoder.position() {
+            resumption.is_announced = true;
+            ready.push_back(Ok(ModelEvent::Resumable { answer }));
+        }
+    }
+
     fn take(
         &mut self,
         bytes: &[u8],
@@ -258,6 +351,7 @@ impl BodyReader {
             }
             None => {
                 self.decoder.push(bytes, |item| ready.push_back(item));
+                self.announce(ready);
                 Ok(())
             }
         }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ModelError, ModelErrorKind,
-    wire::{self, EncodedRequest},
+    wire::{self, EncodedRequest, HttpMethod},
 };
 
 /// Maximum size of an error body.
@@ -123,6 +123,11 @@ impl Transport {
         matches!(self.tape, Tape::Play(_))
     }
 
+    /// Whether an answer can be continued. A cassette has one exchange for an answer.
+    pub(super) fn can_resume(&self) -> bool {
+        matches!(self.tape, Tape::None)
+    }
+
     pub(super) fn timeouts(&self) -> &Timeouts {
         &self.timeouts
     }
@@ -180,8 +185,14 @@ impl Transport {
                 Some(recorder.begin(OutgoingRequest { provider, key, encoded })?)
             }
         };
-        let mut request = self.client.post(provider.address(&encoded.path)?);
-        request = request.header(CONTENT_TYPE, "application/json").body(encoded.body.to_string());
+        let address = provider.address(&encoded.path)?;
+        let mut request = match encoded.method {
+            HttpMethod::Get => self.client.get(address),
+            HttpMethod::Post => {
+                let request = self.client.post(address).header(CONTENT_TYPE, "application/json");
+                request.body(encoded.body.to_string())
+            }
+        };
         for (name, value) in &encoded.headers {
             request = request.header(*name, value);
         }
@@ -197,7 +208,7 @@ impl Transport {
     }
 
     /// Half of the delay is random, so that callers that failed together do not retry together.
-    fn backoff(&self, attempt: u32) -> Duration {
+    pub(super) fn backoff(&self, attempt: u32) -> Duration {
         let wait = self.retries.first_wait.saturating_mul(1 << attempt.saturating_sub(1).min(16));
         let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
         wait.mul_f64(0.5 + chance / 2.0)

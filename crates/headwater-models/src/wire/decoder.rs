@@ -5,7 +5,8 @@ use headwater_protocol::{Framing, SseReader, Tail};
 use serde_json::Value;
 
 use super::{
-    anthropic, failure, google, openai_chat, openai_responses, raw_answer::RawFormat, sink::EventSink,
+    AnswerPosition, anthropic, failure, google, openai_chat, openai_responses, raw_answer::RawFormat,
+    sink::EventSink,
 };
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
@@ -213,6 +214,24 @@ impl AnswerDecoder {
             Err(error) => Err(not_an_answer(&self.sink, bytes, &error)),
         };
         self.close(read, give);
+    }
+
+    /// The position after the newest event, if the answer can be continued from there.
+    #[must_use]
+    pub fn position(&self) -> Option<AnswerPosition> {
+        match &self.body {
+            AnswerBody::Responses(answer) if !self.is_over => answer.answer_position(),
+            _ => None,
+        }
+    }
+
+    /// Continues with another stream of the same answer: what was read of an incomplete event is dropped.
+    pub fn continued(&mut self) {
+        self.reader = SseReader::new().with_tail(Tail::Deliver);
+        self.half = None;
+        if let AnswerBody::Responses(answer) = &mut self.body {
+            answer.continued();
+        }
     }
 
     /// Whether everything was emitted: the end of the answer or an error.

@@ -4,6 +4,8 @@ mod decode;
 mod detail;
 mod encode;
 mod hosted;
+mod resume;
 
 pub(super) use decode::ResponsesAnswer;
 pub(super) use encode::encode;
+pub(super) use resume::{cancel, resume};

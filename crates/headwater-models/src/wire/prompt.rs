@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-use super::{EncodedRequest, Settings};
+use super::{EncodedRequest, HttpMethod, Settings};
 use crate::{FileData, ModelError, ModelErrorKind, ModelRequest, ToolResultOutput, Warning};
 
 /// A request under construction.
@@ -69,10 +69,12 @@ impl<'s> Draft<'s> {
             }
         }
         EncodedRequest {
+            method: HttpMethod::Post,
             path: path.into(),
             headers: self.headers,
             body: Value::Object(self.body),
             warnings: self.warnings,
+            is_resumable: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Whole answers over a real loopback connection: splits, truncation, errors, timeouts and dropped streams.
 
 mod cassettes;
+mod resume;
 mod server;
 
 use std::time::Duration;

@@ -39,6 +39,9 @@ pub(crate) enum Effect {
     },
     /// Work with an external effect has started.
     Began { key: String },
+    /// The provider keeps the answer to a model call, so that the next process can read it from there instead of
+    /// asking again.
+    AnswerKept { key: String, model: String, answer: String },
     /// A request to a person or the page.
     Asked { key: String, wait: Box<Wait> },
     /// The answer was accepted.

@@ -43,6 +43,8 @@ pub(crate) struct Fold {
     pub(crate) hooks: HashMap<String, HookRecord>,
     /// Keys of work that was started and not finished.
     pub(crate) began: BTreeSet<String>,
+    /// The answers to unfinished model calls that a provider keeps.
+    pub(crate) kept_answers: BTreeMap<String, KeptAnswer>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, AnswerValue>,
     /// The answered requests, in order.
@@ -86,6 +88,14 @@ pub(crate) struct Fold {
     /// Whether to keep data of completed visits: only to replay a whole run.
     #[serde(skip)]
     pub(super) keeps_all: bool,
+}
+
+/// An answer that a provider keeps.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct KeptAnswer {
+    pub(crate) model: String,
+    /// The provider's id.
+    pub(crate) answer: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -171,6 +181,7 @@ impl Fold {
             }
             Effect::Failed { visit, .. } => {
                 let prefix = format!("{visit}/");
+                self.kept_answers.retain(|key, _| !key.starts_with(&prefix));
                 self.hooks.retain(|key, hook| {
                     matches!(hook.outcome, HookOutcome::Value(_)) || !key.starts_with(&prefix)
                 });
@@ -188,12 +199,16 @@ impl Fold {
             }
             Effect::Done { key, kind, fingerprint, outcome } => {
                 self.began.remove(&key);
+                self.kept_answers.remove(&key);
                 if let ("pass" | "relay", HookOutcome::Value(said)) = (&*kind, &outcome) {
                     self.pass(said);
                 }
                 self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });
             }
             Effect::Began { key } => drop(self.began.insert(key)),
+            Effect::AnswerKept { key, model, answer } => {
+                self.kept_answers.insert(key, KeptAnswer { model, answer });
+            }
             Effect::Asked { key, wait } => drop(self.asked.insert(key, *wait)),
             Effect::Answered { request, answer } => {
                 if self.answers.insert(request.clone(), answer).is_none() {
@@ -226,6 +241,7 @@ impl Fold {
         let prefix = format!("{name}/");
         self.hooks.retain(|key, _| !key.starts_with(&prefix));
         self.began.retain(|key| !key.starts_with(&prefix));
+        self.kept_answers.retain(|key, _| !key.starts_with(&prefix));
         self.emits.remove(&name);
         self.parks.remove(&name);
     }

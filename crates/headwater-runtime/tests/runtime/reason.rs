@@ -1,6 +1,7 @@
 //! Model calls: the request, the streamed output, and the result.
 
 mod failover;
+mod kept_answers;
 
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     ModelError, ModelEvent,
     wire::{
+        AnswerPosition,
         json_access::{given, items, metadata, number, owned, text},
         sink::{AnswerEnd, EventSink, OpenToolCall},
     },
@@ -27,6 +28,11 @@ pub(in crate::wire) struct ResponsesAnswer {
     wants_tools: bool,
     is_refusal: bool,
     logprobs: Vec<Value>,
+    id: Option<String>,
+    /// The number of the newest event.
+    sequence: Option<u64>,
+    /// Whether the stream is another one than that in which the answer began.
+    is_continued: bool,
 }
 
 /// An open item.
@@ -60,9 +66,16 @@ enum ItemKind {
 impl ResponsesAnswer {
     pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut EventSink) -> Result<(), ModelError> {
         let kind = text(event, "type").unwrap_or_default();
+        let sequence = number(event, "/sequence_number");
+        // A server that ignores `starting_after` begins again.
+        if self.is_continued && sequence.is_some() && sequence <= self.sequence {
+            return Ok(());
+        }
+        self.sequence = sequence.or(self.sequence);
         match kind {
             "response.created" => {
                 let response = event.get("response").unwrap_or(&Value::Null);
+                self.id = owned(response, "id");
                 sink.started(owned(response, "id"), owned(response, "model"));
             }
             "response.output_item.added" => self.added(event, sink)?,
@@ -111,6 +124,16 @@ impl ResponsesAnswer {
             other => sink.unknown(other, event.clone()),
         }
         Ok(())
+    }
+
+    /// The position after the newest event.
+    pub(in crate::wire) fn answer_position(&self) -> Option<AnswerPosition> {
+        Some(AnswerPosition { answer: self.id.clone()?, sequence: Some(self.sequence?) })
+    }
+
+    /// Continues with another stream of the same answer.
+    pub(in crate::wire) fn continued(&mut self) {
+        self.is_continued = true;
     }
 
     /// Begins another response after a finished one. Calls that OpenAI runs may continue in it.

@@ -3,6 +3,7 @@
 use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
+use super::resume;
 use crate::{
     ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningOptions, ResponseFormat, ToolChoice,
     wire::{
@@ -93,7 +94,9 @@ pub(in crate::wire) fn encode(
     if !whole {
         draft.set("stream", true);
     }
-    Ok(draft.finish("/responses", request))
+    let mut encoded = draft.finish("/responses", request);
+    resume::prepare(&mut encoded);
+    Ok(encoded)
 }
 
 fn write_turn(

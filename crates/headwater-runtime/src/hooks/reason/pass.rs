@@ -8,7 +8,9 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, StreamExt as _};
-use headwater_models::{ContentPart, Model, ModelError, ModelErrorKind, ModelMessage, ModelRequest};
+use headwater_models::{
+    ContentPart, Model, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest, ModelStream,
+};
 use headwater_protocol::{AttemptId, AttemptRetracted, Event};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, Sleep};
@@ -64,55 +66,75 @@ impl ReasonCall {
         shown: PassVisibility,
     ) -> Result<(Result<ModelReply>, AttemptId)> {
         self.begin_step(key)?;
-        let mut asked = 0;
-        let mut kept = String::new();
-        let mut kept_attempts = Vec::new();
-        let mut last = None;
-        'models: for model in &self.models {
+        let mut attempts = Attempts::default();
+        if let Some((model, stream)) = self.kept_answer(key) {
+            let outcome = self.attempt(key, &model, stream, shown).await?;
+            if let Some(replied) = self.counted(&mut attempts, &model, outcome) {
+                return Ok(replied);
+            }
+        }
+        if let Some(replied) = self.ask_models(key, request, shown, &mut attempts).await? {
+            return Ok(replied);
+        }
+        // No attempt continues the text that was kept.
+        for attempt in attempts.kept_attempts {
+            let reason = attempts.last.as_ref().map(retraction);
+            self.append(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))?;
+        }
+        let error =
+            attempts.last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
+        Err(error)
+    }
+
+    /// The answer that an earlier process asked for and that the provider keeps, with its model. Reading it from there costs
+    /// nothing.
+    fn kept_answer(&self, key: &str) -> Option<(Arc<dyn Model>, ModelStream)> {
+        let kept = self.node.run.fold().kept_answers.get(key).cloned()?;
+        let model = self.models.iter().find(|model| model.name() == kept.model)?;
+        Some((Arc::clone(model), model.resume(&kept.answer)?))
+    }
+
+    /// Asks one model after the other, each as often as it may be asked.
+    async fn ask_models(
+        &self,
+        key: &str,
+        request: ModelRequest,
+        shown: PassVisibility,
+        attempts: &mut Attempts,
+    ) -> Result<Option<(Result<ModelReply>, AttemptId)>> {
+        for model in &self.models {
             for nth in 0..self.options.attempts {
-                let mut request = request.clone();
-                request.attempt = asked;
-                asked += 1;
-                if !kept.is_empty() {
-                    let content = vec![ContentPart::Text { text: kept.clone(), provider_options: None }];
-                    request.messages.push(ModelMessage::Assistant { content });
+                if attempts.is_aborted() {
+                    return Ok(None);
                 }
-                let error = match self.attempt(model, request, shown).await? {
-                    AttemptOutcome::Answered(mut said, attempt) => {
-                        if !kept.is_empty() {
-                            said.parts.insert(0, ReplyPart::Text { text: kept, metadata: None });
-                        }
-                        return Ok((Ok(*said), attempt));
-                    }
-                    AttemptOutcome::Refused(error, attempt) => return Ok((Err(error), attempt)),
-                    AttemptOutcome::Died { error, kept: None } => error,
-                    AttemptOutcome::Died { error, kept: Some((attempt, said)) } => {
-                        kept.push_str(&said);
-                        kept_attempts.push(attempt);
-                        error
-                    }
-                };
-                telemetry::model_failed(self.node.run.labels(), model.name(), &error);
-                if error.kind() == ModelErrorKind::Aborted {
-                    last = Some(error);
-                    break 'models;
+                let stream = model.ask(attempts.next_request(&request));
+                let outcome = self.attempt(key, model, stream, shown).await?;
+                if let Some(replied) = self.counted(attempts, model, outcome) {
+                    return Ok(Some(replied));
                 }
-                let again = error.is_retryable() && nth + 1 < self.options.attempts;
-                let pause = error.wait().unwrap_or_else(|| Duration::from_millis(100 << nth.min(10)));
-                last = Some(error);
-                if !again {
+                let Some(error) = &attempts.last else { break };
+                if !error.is_retryable() || nth + 1 >= self.options.attempts {
                     break;
                 }
+                let pause = error.wait().unwrap_or_else(|| Duration::from_millis(100 << nth.min(10)));
                 self.pause(pause.min(LONGEST_PAUSE)).await?;
             }
         }
-        // No attempt continues the text that was kept.
-        for attempt in kept_attempts {
-            let reason = last.as_ref().map(retraction);
-            self.append(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))?;
+        Ok(None)
+    }
+
+    /// Adds the outcome of an attempt to the others. Returns the reply or the refusal of the pass, if it is one.
+    fn counted(
+        &self,
+        attempts: &mut Attempts,
+        model: &Arc<dyn Model>,
+        outcome: AttemptOutcome,
+    ) -> Option<(Result<ModelReply>, AttemptId)> {
+        let replied = attempts.add(outcome);
+        if let (None, Some(error)) = (&replied, &attempts.last) {
+            telemetry::model_failed(self.node.run.labels(), model.name(), error);
         }
-        let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
-        Err(error)
+        replied
     }
 
     async fn pause(&self, pause: Duration) -> Result<()> {
@@ -134,14 +156,15 @@ impl ReasonCall {
 
     async fn attempt(
         &self,
+        key: &str,
         model: &Arc<dyn Model>,
-        request: ModelRequest,
+        stream: ModelStream,
         shown: PassVisibility,
     ) -> Result<AttemptOutcome> {
         let mut seen = ModelCall::new(model.name(), self.node.run.spec.session.as_ref());
         let span = seen.span.clone();
         // Boxed: a large future passed by value occupies space once for each level.
-        let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
+        let attempted = Box::pin(self.listen(key, model, stream, shown, &mut seen)).instrument(span).await;
         let services = &self.node.run.services;
         match &attempted {
             Ok(AttemptOutcome::Answered(said, _)) => {
@@ -162,8 +185,9 @@ impl ReasonCall {
 
     async fn listen(
         &self,
+        key: &str,
         model: &Arc<dyn Model>,
-        request: ModelRequest,
+        mut stream: ModelStream,
         shown: PassVisibility,
         seen: &mut ModelCall,
     ) -> Result<AttemptOutcome> {
@@ -176,7 +200,7 @@ impl ReasonCall {
             return Ok(AttemptOutcome::Died { error: aborted(), kept: None });
         }
         let mut recorder = AttemptRecorder::new(self, model.name(), shown)?;
-        let mut stream = model.ask(request);
+        let mut provider = KeptByProvider { model, answer: None };
         let mut cancelled = std::pin::pin!(cancel.cancelled());
         let mut timeout = self.options.timeout.map(|limit| Box::pin(tokio::time::sleep(limit)));
         let mut abort = std::pin::pin!(self.aborted());
@@ -219,14 +243,22 @@ impl ReasonCall {
                 },
             };
             let Some(item) = item else {
+                provider.cancel();
                 // Output emitted so far is kept.
                 recorder.close()?;
                 return Err(stopped());
             };
             match item {
+                Some(Ok(ModelEvent::Resumable { answer })) => {
+                    let (key, model) = (key.to_owned(), model.name().to_owned());
+                    provider.answer = Some(answer.clone());
+                    // Not awaited: a process that dies before it is durable asks again.
+                    drop(journal.effect(Effect::AnswerKept { key, model, answer })?);
+                }
                 Some(Ok(event)) => {
                     seen.heard(&event);
                     if let Err(error) = recorder.measure(&event) {
+                        provider.cancel();
                         recorder.close_parts()?;
                         return Ok(AttemptOutcome::Refused(error, recorder.attempt));
                     }
@@ -235,7 +267,12 @@ impl ReasonCall {
                         return Ok(AttemptOutcome::Answered(Box::new(said), attempt));
                     }
                 }
-                Some(Err(error)) => return recorder.die(error),
+                Some(Err(error)) => {
+                    if matches!(error.kind(), ModelErrorKind::Aborted | ModelErrorKind::Timeout) {
+                        provider.cancel();
+                    }
+                    return recorder.die(error);
+                }
                 None => {
                     let message = "the answer ended before it was complete";
                     return recorder.die(ModelError::new(ModelErrorKind::Cut, message));
@@ -268,6 +305,71 @@ impl ReasonCall {
             drop(self.node.keep(self.node.run.journal.fact(&self.origin, event))?);
         }
         Ok(())
+    }
+}
+
+/// The attempts of a pass so far.
+#[derive(Default)]
+struct Attempts {
+    asked: u32,
+    /// The text of failed attempts that the next one continues.
+    kept: String,
+    kept_attempts: Vec<AttemptId>,
+    /// The error of the last one.
+    last: Option<ModelError>,
+}
+
+impl Attempts {
+    fn next_request(&mut self, request: &ModelRequest) -> ModelRequest {
+        let mut request = request.clone();
+        request.attempt = self.asked;
+        self.asked += 1;
+        if !self.kept.is_empty() {
+            let content = vec![ContentPart::Text { text: self.kept.clone(), provider_options: None }];
+            request.messages.push(ModelMessage::Assistant { content });
+        }
+        request
+    }
+
+    /// Adds an outcome. Returns the reply or the refusal, if it is one.
+    fn add(&mut self, outcome: AttemptOutcome) -> Option<(Result<ModelReply>, AttemptId)> {
+        match outcome {
+            AttemptOutcome::Answered(mut reply, attempt) => {
+                if !self.kept.is_empty() {
+                    let text = std::mem::take(&mut self.kept);
+                    reply.parts.insert(0, ReplyPart::Text { text, metadata: None });
+                }
+                Some((Ok(*reply), attempt))
+            }
+            AttemptOutcome::Refused(error, attempt) => Some((Err(error), attempt)),
+            AttemptOutcome::Died { error, kept } => {
+                if let Some((attempt, text)) = kept {
+                    self.kept.push_str(&text);
+                    self.kept_attempts.push(attempt);
+                }
+                self.last = Some(error);
+                None
+            }
+        }
+    }
+
+    fn is_aborted(&self) -> bool {
+        self.last.as_ref().is_some_and(|error| error.kind() == ModelErrorKind::Aborted)
+    }
+}
+
+/// An answer that the provider would complete without a reader.
+struct KeptByProvider<'a> {
+    model: &'a Arc<dyn Model>,
+    answer: Option<String>,
+}
+
+impl KeptByProvider<'_> {
+    /// Stops it, if there is one: closing the connection does not.
+    fn cancel(&self) {
+        if let Some(answer) = &self.answer {
+            tokio::spawn(self.model.cancel(answer));
+        }
     }
 }
 
