@@ -1,7 +1,7 @@
 //! One stream over as many connections as it takes.
 //!
 //! Everything that waits is kept in [`Connection`], so a caller may drop the future that polls it at any time and poll
-//! again: a pause goes on, and a request that is under way is not sent a second time.
+//! again: a pause continues, and a request that is under way is not sent a second time.
 
 use std::{
     fmt,

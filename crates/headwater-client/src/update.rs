@@ -38,7 +38,7 @@ pub struct EventUpdate {
     pub change: Change,
     /// Whether it rebuilds a state that was there before: nothing new happened.
     pub replay: bool,
-    /// Why the record could not be applied, if it could not. The stream goes on.
+    /// Why the record could not be applied, if it could not. The stream continues.
     pub problem: Option<headwater_protocol::Error>,
 }
 

@@ -251,7 +251,7 @@ impl Session {
     }
 
     /// Where a run began that goes on now, and the message that it answers, if it is one that answers a message.
-    pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
+    pub(crate) async fn active_turn(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
         let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
         Ok(match going.map(|active| active.work) {

@@ -40,7 +40,7 @@ mod writer;
 
 pub use check::{Report, check};
 pub use damage::Damage;
-pub use files::{File, Files, Guard, is_out_of_descriptors};
+pub use files::{Files, Guard, StoreFile, is_out_of_descriptors};
 pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
@@ -88,7 +88,7 @@ struct EmbeddedState {
     wake: Condvar,
     /// How many callers are gathering changes for one commit.
     gathering: AtomicUsize,
-    /// Whether the writer waits for them, and what tells it that they have gathered.
+    /// Whether the writer waits for them, and the signal that they have gathered.
     writer_waits: AtomicBool,
     gathered: Condvar,
     quit: AtomicBool,

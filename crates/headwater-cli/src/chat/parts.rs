@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_takes_a_line_and_its_result_another() {
+    fn tool_takes_a_line_and_its_result_another() {
         let mut part = ToolPart::new("c", "get_weather");
         part.input_text = r#"{"city":"Par"#.to_owned();
         assert_eq!(texts(&tool(&part, "⠋", LOOK)), ["⠋ get_weather  city: Par"]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_shown_by_its_label() {
+    fn answer_is_shown_by_its_label() {
         let options =
             vec![headwater_protocol::Choice { id: "s".into(), label: "Send".into(), description: None }];
         let interrupt = Interrupt::choice("r", "Send it?", options);

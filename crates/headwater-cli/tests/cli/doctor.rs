@@ -61,7 +61,7 @@ fn running_server_is_good() {
 }
 
 #[test]
-fn mistakes_are_wrong_and_say_what_to_do() {
+fn mistakes_are_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

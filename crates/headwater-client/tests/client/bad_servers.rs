@@ -255,7 +255,7 @@ async fn replay_after_a_lost_cursor_replaces_the_state() {
 }
 
 #[tokio::test]
-async fn stream_continues_after_an_error_when_told_to() {
+async fn stream_continues_after_an_error_when_requested() {
     let steps = vec![
         Step::Send(stream(&(text_event("c1", 1, "Hel") + "data: nonsense\n\n"))),
         Step::Send(stream(&(text_event("c2", 2, "lo") + &event("c3", 3, FINISHED)))),

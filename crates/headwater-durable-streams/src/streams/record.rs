@@ -18,7 +18,7 @@ pub(crate) struct AppendRecord {
     pub(crate) data: Bytes,
 }
 
-/// What is kept beside the data.
+/// The fields stored beside the data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct AppendHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]

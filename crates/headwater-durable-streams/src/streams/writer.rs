@@ -239,7 +239,7 @@ fn record_of(meta: &StreamMeta, request: &AppendRequest) -> Result<AppendRecord,
 
 /// Why an append did not happen.
 enum AppendFault {
-    /// The lease was lost: what is known of the stream may be old.
+    /// The lease was lost: the cached state of the stream may be old.
     Fenced,
     Refused(StreamError),
 }

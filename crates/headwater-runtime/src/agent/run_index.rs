@@ -160,7 +160,7 @@ impl RunTable {
     /// Reads the runs that were begun since.
     async fn read_new(&mut self, agent: &Agent) -> Result<()> {
         let newest = self.runs.first_key_value().map_or(0, |((created, _), _)| created.0);
-        let prefix = keys::runs_of(&OwnerTag::everyone());
+        let prefix = keys::runs_of(&OwnerTag::all());
         let mut after = None::<String>;
         loop {
             let page = agent.store().list(&prefix, after.as_deref(), PAGE).await?;

@@ -187,7 +187,7 @@ impl ActiveRun {
     }
 
     /// Keeps why the run failed until its end is logged.
-    pub(crate) fn note_failure(&self, error: Error) {
+    pub(crate) fn record_failure(&self, error: Error) {
         let _ = self.failure.set(error);
     }
 

@@ -88,7 +88,7 @@ impl Runs {
         }
         // All of it in one commit.
         let last = async { last.await.map_err(Error::from) };
-        futures_util::try_join!(self.summaries.note_running(shared), last).map(drop)
+        futures_util::try_join!(self.summaries.record_running(shared), last).map(drop)
     }
 
     /// The name of the model that answers in a workflow, as far as it is known before the workflow asks one: the one that

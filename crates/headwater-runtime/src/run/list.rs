@@ -53,7 +53,7 @@ impl Owners<'_> {
     fn tag(self) -> OwnerTag {
         match self {
             Self::One(owner) => OwnerTag::new(owner),
-            Self::All => OwnerTag::everyone(),
+            Self::All => OwnerTag::all(),
         }
     }
 }

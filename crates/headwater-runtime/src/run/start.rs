@@ -69,7 +69,7 @@ impl Start {
 
     /// What a run is asked for that was asked for before: what is said now counts, and what is not said is as it was. What
     /// a page says of itself is one thing: a tool that it does not name any more is gone.
-    pub(crate) fn instead_of(self, workflow: Option<String>, before: RunSpec) -> (Option<String>, RunSpec) {
+    pub(crate) fn replacing(self, workflow: Option<String>, before: RunSpec) -> (Option<String>, RunSpec) {
         let now = self.spec;
         let mut spec = before;
         spec.input = now.input;
@@ -124,7 +124,7 @@ impl Start {
         }
         if let Some(schema) = spec.answer_format.as_ref().and_then(|format| format.schema.as_ref()) {
             Schema::new(schema.clone()).map_err(|error| {
-                let message = format!("the schema of the answer is not one: {error}");
+                let message = format!("invalid answer schema: {error}");
                 Error::new(ErrorKind::Input, message).with_code("answer-format.invalid")
             })?;
         }

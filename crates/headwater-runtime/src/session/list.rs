@@ -89,7 +89,7 @@ impl Sessions {
                     },
                     _ if created + FORGOTTEN < self.env.now() => {
                         let gone = self.env.store.remove(&key, Expect::Version(value.version)).await;
-                        tracing::debug!(%id, ?gone, "a session that never came to be is no longer listed");
+                        tracing::debug!(%id, ?gone, "removed the list entry of a session that was never created");
                     }
                     // It is being begun.
                     _ => {}
@@ -115,7 +115,7 @@ impl Sessions {
         limit: usize,
         archived: bool,
     ) -> Result<SessionPage> {
-        let prefix = keys::sessions_of(&OwnerTag::everyone_of_agent(&self.env.agent));
+        let prefix = keys::sessions_of(&OwnerTag::all_of_agent(&self.env.agent));
         let secret = self.env.secret().await?;
         let mut after = match after {
             // The place is the end of a key: no name alone says which session is meant.
@@ -128,7 +128,7 @@ impl Sessions {
             let entries = self.env.store.list(&prefix, after.as_deref(), wanted + 1).await?;
             let more = entries.len() > wanted;
             for (key, _) in entries.into_iter().take(wanted) {
-                if let Some((created, session)) = keys::read_listed_of_everyone(&prefix, &key) {
+                if let Some((created, session)) = keys::read_listed_of_all(&prefix, &key) {
                     self.add_listed(&mut page, created, &session, archived).await?;
                 }
                 after = Some(key);

@@ -21,7 +21,7 @@ pub(super) enum Position {
     /// At an earlier checkpoint, or at the beginning.
     Earlier(Option<Node>),
     /// After a checkpoint or the beginning, with messages of its own from there on.
-    Apart(Option<Node>, Vec<Message>),
+    Diverged(Option<Node>, Vec<Message>),
     /// At a turn that was done again since.
     Variant(CheckpointId),
 }
@@ -79,14 +79,14 @@ impl Session {
                 return Ok(Position::Earlier(Some(node)));
             }
             if let Some((_, at)) = before.iter().find(|(before, _)| *before == node.history) {
-                return Ok(Position::Apart(Some(node), shown.get(*at..).unwrap_or_default().to_vec()));
+                return Ok(Position::Diverged(Some(node), shown.get(*at..).unwrap_or_default().to_vec()));
             }
             next = match &node.checkpoint.parent {
                 Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,
             };
         }
-        Ok(Position::Apart(None, shown.to_vec()))
+        Ok(Position::Diverged(None, shown.to_vec()))
     }
 
     /// The turn that a page shows in the place of the newest one, if that was done again since.

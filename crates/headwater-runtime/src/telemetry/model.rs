@@ -44,7 +44,7 @@ impl ModelCall {
     }
 
     /// Takes note of what the model says: who speaks, of the first word the time, why it ends. Never of what it says.
-    pub(crate) fn heard(&mut self, event: &ModelEvent) {
+    pub(crate) fn on_event(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Started { id, model } => {
                 self.span.record("gen_ai.response.id", id.as_deref());

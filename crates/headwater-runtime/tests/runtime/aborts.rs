@@ -41,7 +41,7 @@ async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
     assert_eq!(ran.status(), RunStatus::Waiting, "{:?}", ran.outcome.state.run().error);
     assert_eq!(reasons(&ran), ["model.aborted: the call was aborted"]);
     assert_eq!(ran.count("attempt-finished"), 0);
-    assert!(!ran.text().contains("half"), "what was said is retracted: {}", ran.text());
+    assert!(!ran.text().contains("half"), "its output is retracted: {}", ran.text());
     assert_eq!(model.asked(), 1);
     world.agent.abandon();
     let next = node();
@@ -58,7 +58,7 @@ async fn call_aborted_by_a_signal_is_not_paid_for_again() {
         let enough = tokio::time::sleep(Duration::from_secs(1));
         let error =
             cx.reason("slow").input("").fallback("slow").attempts(5).abort_when(enough).await.unwrap_err();
-        let choice = Choice::new("Go on?").option("yes", "Yes");
+        let choice = Choice::new("Continue?").option("yes", "Yes");
         cx.interrupt(choice).await?;
         Ok(Next::go().with_result(&error.code())?)
     }
@@ -76,7 +76,7 @@ async fn call_dropped_by_the_node_is_not_paid_for_again() {
             reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
             () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
         };
-        let choice = Choice::new("Go on?").option("yes", "Yes");
+        let choice = Choice::new("Continue?").option("yes", "Yes");
         cx.interrupt(choice).await?;
         Ok(Next::go().with_result(&code)?)
     }
@@ -130,7 +130,7 @@ async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
             reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
             () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
         };
-        cx.interrupt(Choice::new("Go on?").option("yes", "Yes")).await?;
+        cx.interrupt(Choice::new("Continue?").option("yes", "Yes")).await?;
         Ok(Next::go().with_result(&code)?)
     }
     let model = scripted([

@@ -197,7 +197,7 @@ async fn stop_aborts_the_model_and_keeps_text_and_usage() {
     let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.text(), "One.Half a sen");
-    assert_eq!(ran.count("attempt-retracted"), 0, "what was said stays said");
+    assert_eq!(ran.count("attempt-retracted"), 0, "earlier output stays");
     assert_eq!(
         ran.count_blocks(BlockKind::Text, EventKind::BlockStarted),
         ran.count_blocks(BlockKind::Text, EventKind::BlockEnded)

@@ -56,7 +56,7 @@ fn outputs(ran: &Ran) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_model_looks_issues_up_and_answers() {
+async fn model_looks_issues_up_and_answers() {
     if !has_node() {
         return;
     }

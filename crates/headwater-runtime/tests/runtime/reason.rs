@@ -83,7 +83,7 @@ async fn every_option_reaches_the_model() {
         cx.reason("writer")
             .system("Be brief.")
             .messages(earlier)
-            .input("Go on")
+            .input("Continue")
             .temperature(0.2)
             .max_output_tokens(600)
             .stop_sequences(["</final>"])
@@ -108,7 +108,7 @@ async fn every_option_reaches_the_model() {
             { "role": "system", "content": "Be brief." },
             { "role": "user", "content": [{ "type": "text", "text": "Hi" }] },
             { "role": "assistant", "content": [{ "type": "text", "text": "Hello" }] },
-            { "role": "user", "content": [{ "type": "text", "text": "Go on" }] },
+            { "role": "user", "content": [{ "type": "text", "text": "Continue" }] },
         ])
     );
     assert_eq!((request.temperature, request.max_output_tokens), (Some(0.2), Some(600)));
@@ -344,7 +344,7 @@ async fn output_schema_can_be_json() {
 async fn usage_is_the_sum_of_all_passes_of_all_nodes_also_after_an_answer() {
     async fn first(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("one").await?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go())
     }
     async fn second(cx: Cx, _: ()) -> NodeResult {
@@ -379,7 +379,7 @@ async fn concurrent_calls_need_ids_and_keep_them() {
         };
         let (one, two) = tokio::join!(ask("one"), ask("two"));
         let (one, two) = (one?.text, two?.text);
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::message(format!("{one} {two}")))
     }
     let model = scripted([Rule::always().text("<{input}>")]);
@@ -399,7 +399,7 @@ async fn call_with_the_same_id_in_a_loop_is_another_call() {
         for nth in 0..3 {
             said += &cx.reason("writer").id("same").input(format!("{nth}")).emit(false).await?.text;
         }
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::message(said))
     }
     let model = scripted([Rule::always().text("<{input}>")]);
@@ -494,10 +494,10 @@ async fn raw_reply_of_the_provider_is_returned_live_and_after_a_resume() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let raw = cx.reason("m").input("hi").await?.raw;
         cx.emit().data("raw", None, json!(raw))?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go().with_result(&raw)?)
     }
-    let talker = crate::talker::Talker::new("word ", 3);
+    let talker = crate::streaming_model::StreamingModel::new("word ", 3);
     let build = |agent: AgentBuilder| agent.workflow(one(node)).model("m", talker.clone());
     let world = World::build(build);
     let ran = world.run("").await;

@@ -9,7 +9,7 @@ use headwater_store::{Class, Expect, JournalId};
 
 use crate::{
     harness::{Ran, World, memory, one, token},
-    talker::Talker,
+    streaming_model::StreamingModel,
 };
 
 async fn chat(cx: Cx, input: String) -> NodeResult {
@@ -42,7 +42,7 @@ async fn leave_run(world: &World, run: &str, record: &'static [u8]) {
 #[tokio::test]
 async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     let (store, clock) = memory();
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let build = |agent: AgentBuilder| agent.workflow(one(chat)).model("m", talker.clone());
     let before = World::on(store, clock.clone(), build);
     // Two sessions with an active and a queued turn, and two runs without a session.
@@ -107,7 +107,7 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
 
 #[tokio::test]
 async fn unreadable_run_is_an_error_and_can_be_stopped() {
-    let world = World::with(one(chat), |agent| agent.model("m", Talker::new("word ", 1)));
+    let world = World::with(one(chat), |agent| agent.model("m", StreamingModel::new("word ", 1)));
     let ran = world.run("ask").await;
     world.idle().await;
     let journal = JournalId::from(ran.id().as_str());

@@ -39,7 +39,7 @@ pub(super) struct IndexPart {
 }
 
 impl IndexPart {
-    /// Whether it shows how far the journal reached. A trim does not: it only tells where the journal begins.
+    /// Whether it shows how far the journal reached. A trim does not: it only shows where the journal begins.
     pub(super) fn shows_extent(&self) -> bool {
         *self != Self { trimmed: self.trimmed, ..Self::default() }
     }
@@ -230,7 +230,7 @@ impl SegmentIndex {
 
     /// Whether the records of a damaged frame are the next ones of the journal that it names: then the name
     /// is right, because no other journal has that epoch.
-    pub(super) fn goes_on_with(&self, records: &RecordsFrame<'_>) -> bool {
+    pub(super) fn continues_with(&self, records: &RecordsFrame<'_>) -> bool {
         self.journals.get(&records.journal).is_some_and(|part| {
             let has_epoch = part.epochs.last().is_some_and(|start| start.epoch == records.epoch);
             has_epoch && (part.list.frames == 0 || part.list.last + 1 == records.first)

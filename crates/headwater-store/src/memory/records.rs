@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// What a block takes, about, beside its records.
 const BLOCK_COST: u64 = 128;
 
-/// A record without what its place tells: its sequence and its epoch.
+/// A record without its sequence and epoch, which follow from its place.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryRecord {
     pub(super) time: Time,

@@ -48,7 +48,7 @@ impl MemoryValues {
         if let Some(old) = self.values.insert(key.into(), value) {
             used.give_back(cost(key, &old.bytes));
         }
-        self.tell(key);
+        self.notify(key);
         Ok(self.version)
     }
 
@@ -60,7 +60,7 @@ impl MemoryValues {
         used.give_back(cost(key, &old.bytes));
         let was_live = is_live(&old, now);
         if was_live {
-            self.tell(key);
+            self.notify(key);
         }
         Ok(was_live)
     }
@@ -116,7 +116,7 @@ impl MemoryValues {
         if expected { Ok(()) } else { Err(Error::conflict(key, current)) }
     }
 
-    fn tell(&mut self, key: &str) {
+    fn notify(&mut self, key: &str) {
         self.watches.retain(|(prefix, watch)| {
             let Some(notify) = watch.upgrade() else { return false };
             if key.starts_with(&**prefix) {

@@ -38,7 +38,7 @@ fn acknowledged_records_survive_a_kill_in_order_and_once() {
         acknowledged.verify(folder.path());
     }
     assert!(acknowledged.facts.values().map(BTreeMap::len).sum::<usize>() > kills);
-    println!("told: {kills} kills: {acknowledged}");
+    println!("figure: {kills} kills: {acknowledged}");
 }
 
 /// Begins the process again, and kills it when so much was acknowledged.
@@ -64,7 +64,8 @@ fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Ac
         if line.last() != Some(&b'\n') {
             break;
         }
-        heard += usize::from(acknowledged.hear(std::str::from_utf8(&line).unwrap().trim_end_matches('\n')));
+        heard +=
+            usize::from(acknowledged.acknowledge(std::str::from_utf8(&line).unwrap().trim_end_matches('\n')));
     }
     assert!(killed, "the process ended by itself: {:?}", process.wait().unwrap());
     process.wait().unwrap();
@@ -78,7 +79,7 @@ struct Acknowledged {
 }
 
 impl Acknowledged {
-    fn hear(&mut self, line: &str) -> bool {
+    fn acknowledge(&mut self, line: &str) -> bool {
         match *line.split('|').collect::<Vec<_>>() {
             ["fact", run, seq, body] => {
                 let before =
@@ -183,13 +184,13 @@ async fn drive(store: Arc<Embedded>, run: JournalId, mut random: Random) -> ! {
                 let first = receipt.first();
                 receipt.await.unwrap();
                 for (seq, body) in (first..).zip(bodies) {
-                    say(&format!("fact|{run}|{seq}|{body}"));
+                    print_line(&format!("fact|{run}|{seq}|{body}"));
                 }
             }
             8 => {
                 let key = format!("{run}/{}", random.below(3));
                 let version = store.put(&key, body(2).into(), Expect::Any, None).await.unwrap();
-                say(&format!("value|{key}|{version}|{}", body(2)));
+                print_line(&format!("value|{key}|{version}|{}", body(2)));
             }
             _ => drop(store.sweep().await.unwrap()),
         }
@@ -198,7 +199,7 @@ async fn drive(store: Arc<Embedded>, run: JournalId, mut random: Random) -> ! {
 }
 
 /// In one piece, and at once.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
 }

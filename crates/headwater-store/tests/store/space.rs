@@ -18,7 +18,7 @@ fn fill(store: &Stepped, journal: &str, records: usize) {
 }
 
 #[test]
-fn a_journal_whose_time_is_over_goes_with_its_segments() {
+fn journal_whose_time_is_over_goes_with_its_segments() {
     let place = Place::new();
     let store = place.open_small();
     for run in 0..20 {
@@ -40,7 +40,7 @@ fn a_journal_whose_time_is_over_goes_with_its_segments() {
 }
 
 #[test]
-fn what_lives_in_a_rewritten_segment_is_all_there() {
+fn live_records_of_a_rewritten_segment_are_all_there() {
     let place = Place::new();
     let store = place.open_small();
     let keeper = store.claim("keeper");
@@ -153,7 +153,7 @@ fn readers_of_a_segment_continue_while_it_is_rewritten() {
 }
 
 #[test]
-fn what_lives_long_does_not_leave_a_file_for_each_segment_that_ever_was() {
+fn long_lived_records_do_not_keep_a_file_for_each_old_segment() {
     let place = Place::new();
     let mut options = place.options();
     options.segment_bytes = 8_000;

@@ -1,4 +1,4 @@
-//! Reads that go on, as server-sent events: data, and after each of them where the reader is.
+//! Live reads as server-sent events: data, and after each of them where the reader is.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 

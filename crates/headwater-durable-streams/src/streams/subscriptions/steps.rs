@@ -164,7 +164,7 @@ impl StreamEngine {
         });
     }
 
-    /// Tells workers through the wake stream.
+    /// Wakes workers through the wake stream.
     async fn write_wake(&self, subscription: &Subscription, stream: &str) -> Result<(), StreamError> {
         let Some(path) = subscription.settings.wake_stream.clone() else { return Ok(()) };
         let event = json!({

@@ -130,7 +130,7 @@ impl ResponsesAnswer {
         sink: &mut EventSink,
     ) -> Result<(), ModelError> {
         if response.get("output").is_none() {
-            return Err(sink.malformed("the answer is not a response: it has no output"));
+            return Err(sink.malformed("missing `output` in the answer"));
         }
         sink.started(owned(response, "id"), owned(response, "model"));
         if text(response, "status") == Some("failed") {

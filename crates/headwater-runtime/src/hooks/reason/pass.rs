@@ -225,7 +225,7 @@ impl ReasonCall {
             };
             match item {
                 Some(Ok(event)) => {
-                    seen.heard(&event);
+                    seen.on_event(&event);
                     if let Err(error) = recorder.measure(&event) {
                         recorder.close_parts()?;
                         return Ok(AttemptOutcome::Refused(error, recorder.attempt));

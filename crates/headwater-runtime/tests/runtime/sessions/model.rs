@@ -51,7 +51,7 @@ struct Node {
     said: Vec<String>,
     /// The answers so far, while it waits for another one.
     waits: Option<Vec<&'static str>>,
-    given: Given,
+    given: TurnInput,
     /// Replaced turns at the same position, each with its successors.
     left: Vec<Vec<Node>>,
 }
@@ -65,7 +65,7 @@ impl Node {
 }
 
 #[derive(Debug, Clone)]
-enum Given {
+enum TurnInput {
     Text(String),
     Answer(&'static str),
 }
@@ -80,17 +80,17 @@ impl Path {
     }
 
     /// The result of a turn by the rules of the workflow.
-    fn then(&self, id: CheckpointId, given: Given) -> Node {
+    fn then(&self, id: CheckpointId, given: TurnInput) -> Node {
         let mut said = self.said();
         let waits = match &given {
-            Given::Text(text) => {
+            TurnInput::Text(text) => {
                 let reply = format!("{}: {text}", said.len());
                 said.push(text.clone());
                 let asks = text == "report";
                 said.push(if asks { String::new() } else { reply });
                 asks.then(Vec::new)
             }
-            Given::Answer(with) => {
+            TurnInput::Answer(with) => {
                 let mut answers = self.0.last().and_then(|node| node.waits.clone()).unwrap_or_default();
                 answers.push(*with);
                 if answers.len() == 2 {
@@ -104,7 +104,7 @@ impl Path {
     }
 
     /// Repeats a turn: the old one becomes a variant.
-    fn again(&mut self, at: usize, id: CheckpointId, given: Given) {
+    fn again(&mut self, at: usize, id: CheckpointId, given: TurnInput) {
         let mut old = self.0.split_off(at);
         let mut left = std::mem::take(&mut old[0].left);
         left.push(old);
@@ -251,11 +251,11 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
         Step::Say(number) => {
             let text = format!("text {number}");
             let id = send(session, &text).await;
-            path.0.push(path.then(id, Given::Text(text)));
+            path.0.push(path.then(id, TurnInput::Text(text)));
         }
         Step::Report => {
             let id = send(session, "report").await;
-            path.0.push(path.then(id, Given::Text("report".into())));
+            path.0.push(path.then(id, TurnInput::Text("report".into())));
         }
         Step::Answer(first) if waits => {
             let second =
@@ -267,7 +267,7 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
                 (true, false) => "l",
             };
             let id = answer(agent, session, with).await;
-            path.0.push(path.then(id, Given::Answer(with)));
+            path.0.push(path.then(id, TurnInput::Answer(with)));
         }
         Step::RollBack(number) if turns > 0 => {
             let at = chosen(number);
@@ -299,12 +299,12 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
             let at = chosen(number);
             let edited = session.edit(&path.0[at].id, format!("edit {text}")).await;
             match &path.0[at].given {
-                Given::Text(_) => {
+                TurnInput::Text(_) => {
                     let id = edited.unwrap().checkpoint;
                     session.settled().await.unwrap();
-                    path.again(at, id, Given::Text(format!("edit {text}")));
+                    path.again(at, id, TurnInput::Text(format!("edit {text}")));
                 }
-                Given::Answer(_) => assert_eq!(edited.unwrap_err().code(), "turn.answer"),
+                TurnInput::Answer(_) => assert_eq!(edited.unwrap_err().code(), "turn.answer"),
             }
         }
         Step::Select(number, which) if turns > 0 => {
