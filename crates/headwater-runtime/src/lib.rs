@@ -1,8 +1,8 @@
-//! Runs agents: workflows of plain async functions, whose every effect is recorded in a journal.
+//! Runs agents: workflows of plain async functions, whose effects are recorded in a journal.
 //!
-//! Node code calls hooks on its [`Cx`]: it asks models, calls tools, asks people, keeps state and sends events to
-//! readers. The result of a hook is in the journal before the hook returns. A node that runs again, after a crash or an
-//! answer, starts from the top and gets the recorded result of each hook, so no effect happens twice.
+//! Node code calls hooks on its [`Cx`] to call models and tools, ask people, keep small state and emit
+//! output. The result of a hook is recorded before it is returned; so a node that is run again, after a crash
+//! or an answer, starts from the top and gets the same results from its hooks, without repeating any work.
 //!
 //! # Three types to know
 //!

@@ -1,13 +1,13 @@
-//! Going through all values whose keys begin with a prefix, a page at a time.
+//! Iterating over all values under a key prefix, page by page.
 
 use headwater_store::{Expect, Store, Value};
 
 use crate::Result;
 
-/// How many values are read with one call of the store.
+/// Number of values read per store call.
 const PAGE: usize = 100;
 
-/// The values whose keys begin with a prefix, in the order of their keys. Values that are removed meanwhile do no harm.
+/// The values under a key prefix, in key order. Values removed in the meantime are skipped.
 #[derive(Debug)]
 pub(crate) struct ValuePages<'a> {
     store: &'a dyn Store,
@@ -21,7 +21,7 @@ impl<'a> ValuePages<'a> {
         Self { store, prefix: prefix.into(), after: None, over: false }
     }
 
-    /// Begins after a key.
+    /// Starts after a key.
     pub(crate) fn after(mut self, key: Option<String>) -> Self {
         self.after = key;
         self
@@ -39,7 +39,7 @@ impl<'a> ValuePages<'a> {
     }
 }
 
-/// Removes all values whose keys begin with a prefix.
+/// Removes all values under a key prefix.
 pub(crate) async fn remove_all(store: &dyn Store, prefix: &str) -> Result<()> {
     loop {
         let page = store.list(prefix, None, PAGE).await?;

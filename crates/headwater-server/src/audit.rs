@@ -1,10 +1,10 @@
-//! The audit log: a line for each access of an operator to what belongs to another principal.
+//! The audit log: a line for each access of an operator to data of another principal.
 
 use axum::{extract::MatchedPath, http::request::Parts};
 
 use crate::{Principal, auth::RequestLine, telemetry};
 
-/// The header by which an operator names the owner in whose name a request is sent.
+/// The header with the owner on whose behalf an operator sends a request.
 pub(crate) const OWNER: &str = "x-headwater-owner";
 
 /// The accessed object. Without either it is a list.
@@ -24,7 +24,7 @@ pub(crate) fn request_line(parts: &Parts) -> RequestLine {
     }
 }
 
-/// Logs that an operator accesses something, unless it is their own. Without an owner it belongs to everyone.
+/// Logs that an operator accesses something, unless it is their own. Without an owner it belongs to all owners.
 pub(crate) fn access(principal: &Principal, owner: Option<&str>, subject: Subject<'_>) {
     if !principal.is_operator() || owner == Some(principal.id()) {
         return;

@@ -35,7 +35,7 @@ use crate::{Clock, Error, ErrorKind, JournalId, Result, Store, SystemClock, secr
 
 pub use digest::Digest;
 
-/// How many names are listed per request.
+/// Number of names listed per request.
 const NAMES: usize = 10_000;
 
 /// Further problems are counted but not described.
@@ -47,7 +47,7 @@ pub struct CopyOptions {
     /// Whether the target may be an earlier copy of the source: then changes are copied and deletions
     /// repeated. Otherwise the target must be empty.
     pub update: bool,
-    /// How many journals and values are copied concurrently.
+    /// Number of journals and values copied concurrently.
     pub concurrency: usize,
     /// The clock for the remaining time to live of values.
     pub clock: Arc<dyn Clock>,
@@ -65,7 +65,7 @@ impl Default for CopyOptions {
 pub struct CopyProgress {
     /// Finished journals, including unchanged ones.
     pub journals: u64,
-    /// Journals of the source when the copy began.
+    /// Number of journals in the source when the copy started.
     pub journals_total: u64,
     /// Finished values.
     pub values: u64,
@@ -82,7 +82,7 @@ pub struct CopyCounts {
     pub unchanged: u64,
     /// Removed from the target because the source no longer has them.
     pub removed: u64,
-    /// Not the same in the target as in the source: see [`CopyReport::problems`].
+    /// Differences between source and target: see [`CopyReport::problems`].
     pub failed: u64,
 }
 

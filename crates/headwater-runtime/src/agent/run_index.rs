@@ -1,4 +1,4 @@
-//! An index of runs in memory, so that a filter does not read every summary.
+//! An in-memory index of runs, so that a filter does not read every summary.
 
 use std::{
     cmp::Reverse,
@@ -17,16 +17,17 @@ use crate::{
     keys::{self, OwnerTag, RUNS},
 };
 
-/// How many summaries are read with one call of the store.
+/// Number of summaries read per store call.
 const PAGE: usize = 1_000;
-/// The clocks of servers that share a store may differ by so much: a run of another server may be listed behind newer ones.
+/// Assumed clock skew between servers that share a store: another server's run may be listed behind newer
+/// ones.
 const CLOCK_SKEW_MS: u64 = 60_000;
-/// After so long the index is built anew, which drops the runs that are no longer kept.
+/// Age at which the index is rebuilt, to drop runs that are no longer kept.
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// What filters look at of all runs of a store, in memory. It is built with the first search, and brought up to date with
-/// each: by the list of new runs, and by the summaries of those that had not ended. A run that is found is read from the
-/// store, so that the index never decides what a caller sees.
+/// The filtered fields of all runs of a store, in memory. It is built by the first search and updated by each
+/// one: from the list of new runs, and from the summaries of those that had not ended. Matching runs are read
+/// from the store, so that the index never decides what a caller sees.
 #[derive(Debug, Default)]
 pub struct RunIndex(Mutex<RunTable>);
 
@@ -34,7 +35,7 @@ pub struct RunIndex(Mutex<RunTable>);
 struct RunTable {
     runs: BTreeMap<IndexKey, IndexedRun>,
     not_ended: BTreeSet<IndexKey>,
-    /// Names of owners and agents, each kept once.
+    /// Names of owners and agents, each stored once.
     names: BTreeSet<Arc<str>>,
     built: Option<Instant>,
 }
@@ -63,7 +64,7 @@ impl IndexedRun {
 }
 
 impl RunIndex {
-    /// The runs of an agent's store that match a filter, newest first, after a place.
+    /// The runs of an agent's store that match a filter, newest first, after a position.
     ///
     /// # Errors
     /// When the store fails.
@@ -79,7 +80,7 @@ impl RunIndex {
         indexed.refresh(agent).await?;
         let mut page = RunPage::default();
         let mut after = after.map(|(created, run)| (Reverse(*created), run.clone()));
-        // Runs that are no longer kept, or that changed since, are replaced by further ones.
+        // Removed and changed runs are replaced by further ones.
         while page.runs.len() < limit {
             let wanted = limit - page.runs.len();
             let found = indexed.next(owners, filter, after.as_ref(), wanted + 1);
@@ -145,7 +146,7 @@ impl RunTable {
         let mut after = None::<String>;
         loop {
             let page = agent.store().list(RUNS, after.as_deref(), PAGE).await?;
-            // One that cannot be read is in no filtered list.
+            // Filtered lists omit unreadable runs.
             let summaries = page.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok());
             summaries.for_each(|summary| self.add(&summary));
             match page.into_iter().next_back() {
@@ -157,7 +158,7 @@ impl RunTable {
         Ok(())
     }
 
-    /// Reads the runs that were begun since.
+    /// Reads the runs started since the last update.
     async fn read_new(&mut self, agent: &Agent) -> Result<()> {
         let newest = self.runs.first_key_value().map_or(0, |((created, _), _)| created.0);
         let prefix = keys::runs_of(&OwnerTag::all());

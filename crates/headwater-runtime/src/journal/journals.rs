@@ -1,4 +1,4 @@
-//! The journals of an agent's runs: making, claiming and reading them.
+//! The journals of an agent's runs: creating, claiming and reading them.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ impl Journals {
         Self { env }
     }
 
-    /// Makes the journal of a new run.
+    /// Creates the journal of a new run.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] when there is a run of that name: a client may have chosen it.
+    /// [`ErrorKind::Exists`] when there is a run of that id: a client may have chosen it.
     pub(crate) async fn create(&self, run: &RunId) -> Result<Lease> {
         use headwater_store::ErrorKind::{Closed, Held};
         let Environment { store, process, options, .. } = &*self.env;
@@ -53,13 +53,14 @@ impl Journals {
         }
     }
 
-    /// Deletes the journal of a run that never began. Should this fail, recovery deletes it when the lease has run out.
+    /// Deletes the journal of a run that never started. If this fails, recovery deletes it when the lease has
+    /// expired.
     pub(crate) async fn discard(&self, lease: &Lease) {
         let _ = self.env.store.release(lease).await;
         let _ = self.env.store.delete(&lease.journal).await;
     }
 
-    /// The end of a journal, to write to it. The fold is that of its records so far.
+    /// The writer at the end of a journal. `fold` covers its records so far.
     pub(crate) fn writer(&self, lease: Lease, fold: Fold) -> Journal {
         Journal::new(self.env.store.clone(), lease, fold, self.env.options.max_run_bytes)
     }
@@ -76,17 +77,17 @@ impl Journals {
         FoldReader::open(&*self.env.store, &journal, snapshot).await?.read_up_to(last).await
     }
 
-    /// The number of the record with which a run ended or began to wait, if that is its last event.
+    /// The sequence number of the record that ended the run or started its wait, if that is its last event.
     pub(crate) async fn stopped_at(&self, run: &RunId) -> Result<Option<u64>> {
         let (journal, store) = (JournalId::from(run.as_str()), &*self.env.store);
         let Some(info) = store.info(&journal).await? else { return Ok(None) };
         let Some(before) = info.tail.last.checked_sub(1) else { return Ok(None) };
-        // A damaged run must not keep its session from being read.
+        // A damaged run must not make its session unreadable.
         let Ok(page) = store.read(&journal, before, ReadLimit { records: 1, bytes: 1 }).await else {
             return Ok(None);
         };
         let last = page.records.first();
-        // A continuation cannot be read alone, and is no end.
+        // A continuation cannot be read alone, and never ends a run.
         let event = last.and_then(|last| RecordReader::default().visible_event(last).ok().flatten());
         let stops = |kind: EventKind| kind.ends_run() || kind == EventKind::RunWaiting;
         Ok(event.filter(|record| stops(record.event.kind())).and(last).map(|last| last.seq))
@@ -98,7 +99,7 @@ impl Journals {
     }
 }
 
-/// A run of that name is there already.
+/// The error for an id that is already in use.
 pub(crate) fn run_exists(run: &RunId) -> Error {
     Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
 }

@@ -1,4 +1,4 @@
-//! Beginning a run: its journal, its first records, its summary, and the task that drives it.
+//! Starting a run: its journal, its first records, its summary, and the task that drives it.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Runs {
         Ok(self.handle(run))
     }
 
-    /// Begins a run: it is durable when this returns.
+    /// Starts a run. It is durable when this returns.
     pub(crate) async fn begin(self: &Arc<Self>, run: RunId, spec: RunSpec) -> Result<()> {
         self.workflows.version(&spec.workflow, &spec.version)?;
         let Some(seat) = self.registry.seat(&run)? else { return Err(run_exists(&run)) };
@@ -40,7 +40,7 @@ impl Runs {
         self.begin_in(seat, lease, spec, None).await
     }
 
-    /// Begins a run in a journal that was made for it, as the turn of a session whose head has it already.
+    /// Starts a run in a prepared journal, as the turn of a session whose head already names it.
     pub(crate) async fn begin_in(
         self: &Arc<Self>,
         seat: DriverSeat,
@@ -53,7 +53,7 @@ impl Runs {
         let shared = Arc::new(ActiveRun::new(seat.run.clone(), self.services.clone(), spec.into(), journal));
         if let Err(error) = together(&*self.env.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
-                // It can never begin.
+                // It can never start.
                 self.journals.discard(&lease).await;
             }
             return Err(error);
@@ -86,13 +86,13 @@ impl Runs {
                 ..Default::default()
             }))?;
         }
-        // All of it in one commit.
+        // All writes in one commit.
         let last = async { last.await.map_err(Error::from) };
         futures_util::try_join!(self.summaries.record_running(shared), last).map(drop)
     }
 
-    /// The name of the model that answers in a workflow, as far as it is known before the workflow asks one: the one that
-    /// the workflow names, or the agent's only model.
+    /// The name of the model that answers in a workflow, if it is known before a call: the workflow's model,
+    /// or the agent's only one.
     pub(crate) fn answering_model(&self, workflow: &Workflow) -> Option<String> {
         match &workflow.graph().model {
             Some(model) => Some(model.resolve(&self.services.models).ok()?.name().to_owned()),
@@ -101,7 +101,7 @@ impl Runs {
     }
 }
 
-/// Writes the event that begins the run's message.
+/// Appends the event that starts the run's message.
 pub(super) fn begin_message(shared: &ActiveRun) -> Result<Receipt> {
     let (message, role) = (shared.message.clone(), Role::Assistant);
     shared.append(Event::MessageStarted(MessageStarted { message, role, ..Default::default() }))

@@ -1,4 +1,5 @@
-//! What the run layer asks of the session layer. A run knows the session that it belongs to, and nothing of what a session is.
+//! The interface from the run layer to the session layer. A run knows its session's key, and nothing else
+//! about sessions.
 
 use std::fmt;
 
@@ -8,9 +9,9 @@ use headwater_store::WriteOp;
 
 use crate::{Result, journal::AnswerValue, keys::SessionKey, node::ActiveRun};
 
-/// What a session does when its runs are answered, wait or end. The session layer implements it.
+/// Callbacks for a session whose runs are answered, wait or end. The session layer implements it.
 pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
-    /// Begins the turn of answers that are about to be sent to a run.
+    /// Starts the turn for answers that are about to be sent to a run.
     fn before_answers<'a>(
         &'a self,
         session: &'a SessionKey,
@@ -18,22 +19,23 @@ pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
         answers: &'a [(RequestId, AnswerValue)],
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// The event by which readers learn which checkpoint the turn of a run will leave, before it ends or waits.
+    /// The event that announces the checkpoint of a run's turn to readers, before the run ends or waits.
     fn checkpoint_event<'a>(
         &'a self,
         session: &'a SessionKey,
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<Event>>>;
 
-    /// A run has ended or waits: ends its turn, and begins the next one.
+    /// Called when a run has ended or waits: ends its turn, and starts the next one.
     fn turn_over<'a>(&'a self, session: SessionKey, run: &'a ActiveRun) -> BoxFuture<'a, Result<()>>;
 }
 
-/// A turn that this process has begun. Its end is known without reading anything back.
+/// A turn started by this process. It can be ended without reading anything back.
 pub(crate) trait BegunTurn: fmt::Debug + Send + Sync {
     /// As [`TurnHost::checkpoint_event`].
     fn checkpoint_event(&self) -> Option<Event>;
 
-    /// What ends the turn, to be written together with the end of its run; `None` where that is not known here.
+    /// The writes that end the turn, to be done together with the end of its run; `None` if this process
+    /// lacks the data.
     fn end_writes<'a>(&'a self, run: &'a ActiveRun) -> BoxFuture<'a, Result<Option<Vec<WriteOp>>>>;
 }

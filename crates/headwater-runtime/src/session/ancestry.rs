@@ -1,4 +1,4 @@
-//! Finding one's way in the tree of checkpoints, in steps that grow with the logarithm of its depth.
+//! Navigation in the tree of checkpoints, in a number of steps logarithmic in its depth.
 
 use headwater_protocol::CheckpointId;
 use headwater_store::Expect;
@@ -15,16 +15,17 @@ use crate::{
     keys::{self, SessionKey},
 };
 
-/// A branch that was left, and may be selected again.
+/// An abandoned branch, which may be selected again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Branch {
-    /// Where the session stood when it was left.
+    /// The last checkpoint of the branch.
     pub(crate) tip: CheckpointId,
 }
 
 impl CheckpointTree {
-    /// Links a new node to the node before it: what was said up to it, and its jump, as far as makes every ancestor near.
-    /// What the turns in between touched is noted with that, so that going back need not look at each of them.
+    /// Links a new node to its parent: computes the history hash and the jump link, which keeps every
+    /// ancestor within a logarithmic number of steps. The streams touched between node and jump target are
+    /// recorded too, so that a rollback need not read each turn.
     pub(crate) async fn link(&self, parent: Option<&Node>, node: &mut Node) -> Result<()> {
         let before = parent.map(|parent| parent.history.clone()).unwrap_or_default();
         node.history = before.then_all(node.messages.iter().map(|change| &change.message));
@@ -35,7 +36,8 @@ impl CheckpointTree {
             Some(id) => self.find_node(id).await?,
             None => None,
         };
-        // A node that is gone was merged with others. Its own jump is not needed: how far it went follows from its turn.
+        // A missing middle node was merged. Its own jump is not needed: the distance follows from the turn
+        // number.
         let next = match (&middle, &parent.jump.id) {
             (Some(middle), _) => middle.jump.clone(),
             (None, Some(gone)) => AncestorLink { id: Some(gone.clone()), turn: jump_turn(parent.jump.turn) },
@@ -51,9 +53,9 @@ impl CheckpointTree {
         Ok(())
     }
 
-    /// The ancestor with the number of a turn, or the node itself; none is the beginning.
+    /// The ancestor at a turn number, or the node itself; `None` stands for the start of the session.
     pub(crate) async fn ancestor(&self, mut node: Node, turn: u64) -> Result<Option<Node>> {
-        // Of turns that were merged there is only the last.
+        // Only the last of several merged turns still has a node.
         while node.first_turn() > turn {
             let far = match &node.jump {
                 AncestorLink { id: Some(id), turn: far } if *far >= turn => self.find_node(id).await?,
@@ -68,7 +70,7 @@ impl CheckpointTree {
         Ok(Some(node))
     }
 
-    /// The first node on the way to one.
+    /// The first node on the path to `node`.
     pub(crate) async fn first(&self, mut node: Node) -> Result<Node> {
         loop {
             let far = match &node.jump.id {
@@ -83,13 +85,13 @@ impl CheckpointTree {
         }
     }
 
-    /// The nearest node that two have in common; none is the beginning.
+    /// The nearest common ancestor of two nodes; `None` stands for the start of the session.
     pub(crate) async fn common(&self, one: Node, other: Node) -> Result<Option<Node>> {
         let turn = one.turn().min(other.turn());
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
         while one.id() != other.id() {
-            // Nodes of one depth jump equally far, unless the turns before them were merged.
+            // Nodes of equal depth jump equally far, unless the turns before them were merged.
             if one.jump.id != other.jump.id
                 && one.jump.turn == other.jump.turn
                 && let (Some(left), Some(right)) = (&one.jump.id, &other.jump.id)
@@ -105,7 +107,7 @@ impl CheckpointTree {
         Ok(Some(one))
     }
 
-    /// A checkpoint on the way to where the session stands.
+    /// A checkpoint on the path from the start to the head's checkpoint.
     pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
         let Some(at) = &head.checkpoint else { return Err(unknown(id)) };
         let turn = self.kept_node(head, id).await?.turn();
@@ -115,7 +117,8 @@ impl CheckpointTree {
         }
     }
 
-    /// A checkpoint of the session, also of a branch that was left; with the tip of that branch.
+    /// A checkpoint of the session, on the head's path or on an abandoned branch, with the tip of that
+    /// branch.
     pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Node, CheckpointId)> {
         let node = self.kept_node(head, id).await?;
         let mut tip = head.checkpoint.clone();
@@ -133,16 +136,16 @@ impl CheckpointTree {
             let Some(child) = self.ancestor(node.clone(), turn).await? else { return Err(unknown(id)) };
             let parent = common.as_ref().map(Node::id);
             match self.branch(&head.key(), parent, child.id()).await? {
-                // A branch that was left twice has one tip, so each step goes deeper.
+                // A branch abandoned twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
                 _ => return Err(unknown(id)),
             }
         }
     }
 
-    /// A checkpoint that can be gone back to, as far as its age goes.
+    /// A checkpoint that retention still allows to roll back to.
     async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
-        // A checkpoint of another session must look like one that never was, also where turns of this one are retired.
+        // A checkpoint of another session must look unknown, also for turns that this session has retired.
         if !id.as_str().strip_prefix(head.tree.as_str()).is_some_and(|rest| rest.starts_with('.')) {
             return Err(unknown(id));
         }
@@ -182,7 +185,7 @@ impl CheckpointTree {
         Ok(value.and_then(|value| crate::codec::decode(&value.bytes).ok()))
     }
 
-    /// Notes where a branch was left, so that it can be selected again.
+    /// Records the tip of an abandoned branch, so that it can be selected again.
     pub(crate) async fn record_branch(
         &self,
         session: &SessionKey,
@@ -196,9 +199,9 @@ impl CheckpointTree {
     }
 }
 
-/// The turn to which the node of a turn jumps: it depends on nothing else.
+/// The turn that the node of `turn` jumps to. It depends on the turn number alone.
 fn jump_turn(turn: u64) -> u64 {
-    // As `link` does it, from the beginning.
+    // Repeats the rule of `link` from the first turn.
     let (mut at, mut jumps) = (0, vec![0]);
     while at < turn {
         let jump = jumps.last().copied().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Where a page stands in a conversation, by the messages that it shows.
+//! The position of a page in a conversation, derived from the messages that it shows.
 //!
-//! Every checkpoint has a hash of all that people said up to it. A page that shows the same stands there, whatever ids it
-//! gave its messages, and one comparison shows whether the session is there.
+//! Every checkpoint has a hash of all user messages up to it. A page that shows the same messages is at that
+//! checkpoint, whatever ids it uses, and one comparison shows whether the session is at the same one.
 
 use headwater_protocol::{CheckpointId, Message, Role};
 
@@ -13,21 +13,21 @@ use super::{
 };
 use crate::{Result, keys};
 
-/// Where a page stands.
+/// The position of a page.
 #[derive(Debug)]
 pub(super) enum Position {
     /// The position of the session, with its active and queued turns.
     Newest,
-    /// At an earlier checkpoint, or at the beginning.
+    /// At an earlier checkpoint, or at the start.
     Earlier(Option<Node>),
-    /// After a checkpoint or the beginning, with messages of its own from there on.
+    /// Diverged after a checkpoint or the start, with further messages of its own.
     Diverged(Option<Node>, Vec<Message>),
-    /// At a turn that was done again since.
+    /// At a turn that was repeated since.
     Variant(CheckpointId),
 }
 
 impl Session {
-    /// Whether a page that shows these messages stands where the session does.
+    /// Whether a page that shows these messages is at the position of the session.
     ///
     /// ```
     /// # use headwater_protocol::Message;
@@ -44,7 +44,7 @@ impl Session {
         Ok(matches!(self.position(&head, shown).await?, Position::Newest))
     }
 
-    /// Where a page stands that shows these messages.
+    /// The position of a page that shows these messages.
     pub(super) async fn position(&self, head: &Head, shown: &[Message]) -> Result<Position> {
         let sessions = &self.sessions;
         let stands = match &head.checkpoint {
@@ -56,7 +56,7 @@ impl Session {
             TurnWork::Message(said) => Some(&said.message),
             TurnWork::Answer { .. } | TurnWork::Copy { .. } => None,
         });
-        // The hash before each message of a person, with its place, and in the end that of all.
+        // The hash before each user message, with its index, and last the hash of all messages.
         let mut before = Vec::new();
         let mut hash = HistoryHash::default();
         for (at, message) in shown.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
@@ -89,7 +89,7 @@ impl Session {
         Ok(Position::Diverged(None, shown.to_vec()))
     }
 
-    /// The turn that a page shows in the place of the newest one, if that was done again since.
+    /// The variant that a page shows instead of the newest turn, if that was repeated since.
     async fn variant_shown(&self, newest: &Node, shown: &[Message]) -> Result<Option<CheckpointId>> {
         let sessions = &self.sessions;
         let answer = shown.iter().rev().find(|message| message.role == Role::Assistant && message.id != "");

@@ -12,19 +12,19 @@ use super::{
 };
 use crate::{ApiError, follow::ReadFrom, stream_response::Attachment};
 
-/// How long an output of a page's tool waits for the run to ask for it, and how often to check. Other tools of the
-/// same step, or a slow disk, may come first.
+/// How long the output of a page's tool waits for the run to request it, and how often to check. Other tools
+/// of the same step, or a slow disk, may come first.
 const EARLY: Duration = Duration::from_secs(30);
 const EARLY_CHECK: Duration = Duration::from_millis(10);
 
-/// How long a request waits for a decision that comes in another one, and how often to check.
+/// How long a request waits for a decision sent in another request, and how often to check.
 const DECISION: Duration = Duration::from_secs(5);
 const DECISION_CHECK: Duration = Duration::from_millis(100);
 
-/// How many open questions of one principal are searched for a call.
+/// Maximum number of a principal's open questions searched for a call.
 const LOOKED_AT: usize = 1_000;
 
-/// Applies the answers in a request to the questions they belong to, and returns where the response begins.
+/// Applies the answers in a request to their questions, and returns where the response starts.
 pub(super) async fn apply(
     context: &ChatContext,
     session: Option<&Session>,
@@ -47,7 +47,7 @@ pub(super) async fn apply(
         }
     }
     if let Some((first, _)) = given.first() {
-        // The newest run that waits for it: a call may have the same name in several.
+        // The newest waiting run: several runs may have a call of the same name.
         let run = first.run.clone();
         given.retain(|(question, _)| question.run == run);
         return respond_to(context, session, &run, given).await.map(Some);
@@ -65,9 +65,9 @@ pub(super) async fn apply(
     }
 }
 
-/// Handles a page that continues before its decision has arrived. The decision may be in another request that is still
-/// on its way; if it does not come, the response repeats the open question and ends, or explains how to send the
-/// decision.
+/// Handles a page that continues before its decision has arrived. The decision may be in another request that
+/// is still on its way; if it does not arrive, the response repeats the open question and ends, or explains
+/// how to send the decision.
 async fn undecided(
     context: &ChatContext,
     session: Option<&Session>,
@@ -92,7 +92,7 @@ async fn undecided(
     }
 }
 
-/// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice
+/// Where a repeated response starts. A client that may have a part of it and cannot handle repeated chunks
 /// gets a snapshot.
 pub(super) fn repeat_response(context: &ChatContext, since: u64) -> ReadFrom {
     if context.dialect.answers() == AnswerFlow::NewResponse {
@@ -106,7 +106,7 @@ pub(super) fn reenters_by_snapshot(context: &ChatContext) -> bool {
     context.profile.reentry == Reentry::Snapshot
 }
 
-/// Applies answers to a run, and returns where the response begins.
+/// Applies answers to a run, and returns where the response starts.
 async fn respond_to(
     context: &ChatContext,
     session: Option<&Session>,
@@ -136,7 +136,7 @@ async fn respond_to(
     }
     let before =
         earlier.iter().find_map(|(name, known)| known.clone().filter(|_| name.starts_with("request:")));
-    // Noted first: the same request may come again before this one is answered.
+    // Stored first: the same request may be repeated before this one is answered.
     if before.is_none() {
         let names: Vec<_> = earlier.iter().map(|(name, _)| name.clone()).collect();
         aliases::note(agent, context.owner(), &names, &known).await?;
@@ -174,7 +174,7 @@ async fn restore_aliases(
     Ok(())
 }
 
-/// How a call is noted: models give the same ids in many conversations.
+/// The alias of a call, with its session: models reuse ids across conversations.
 fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
     match session {
         Some(session) => format!("call:{session}/{call}"),
@@ -182,7 +182,7 @@ fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
     }
 }
 
-/// Where the last response stopped, for answers that no response has followed yet.
+/// The alias of the last response's end, for answers without a response so far.
 pub(super) fn unstreamed_alias(run: &RunId) -> String {
     format!("unstreamed:{run}")
 }
@@ -220,8 +220,8 @@ fn has_new_message(context: &ChatContext) -> bool {
     context.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)
 }
 
-/// The questions that the request may answer. A page that executes a tool as soon as it sees the call may be quicker than
-/// the run, which has yet to come to wait for it.
+/// The questions that the request may answer. A page that executes a tool as soon as it sees the call may be
+/// faster than the run, which does not wait for the output yet.
 async fn awaited_questions(
     context: &ChatContext,
     session: Option<&Session>,
@@ -229,7 +229,7 @@ async fn awaited_questions(
 ) -> Result<Vec<OpenQuestion>, ApiError> {
     let deadline = tokio::time::Instant::now() + EARLY;
     loop {
-        // Read first: a run that begins to wait in between then has its question among the open ones.
+        // Read first: if a run starts to wait in between, its question is among the open ones.
         let awaited = awaits_results(context, session).await?;
         let open = open_questions(context, session).await?;
         let early = awaited
@@ -242,8 +242,8 @@ async fn awaited_questions(
     }
 }
 
-/// Whether a run waits for one of the results in the request, or is about to: a run that is driven here, or the active run of
-/// the session, which another server may drive.
+/// Whether a run waits for one of the results in the request, or is about to: a run driven here, or the
+/// active run of the session, which another server may drive.
 async fn awaits_results(context: &ChatContext, session: Option<&Session>) -> Result<bool, ApiError> {
     let agent = &context.served.agent;
     let calls: Vec<_> = context.chat.tool_results.iter().map(|result| result.call.as_str()).collect();
@@ -255,7 +255,7 @@ async fn awaits_results(context: &ChatContext, session: Option<&Session>) -> Res
     Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
-/// The questions that are open.
+/// The open questions.
 async fn open_questions(
     context: &ChatContext,
     session: Option<&Session>,
@@ -275,8 +275,7 @@ async fn open_questions(
     Ok(open)
 }
 
-/// Keeps the questions of the conversation in the request. Model-made call ids repeat across conversations, so match by the
-/// conversation in the request.
+/// Keeps only questions of the request's conversation, since models reuse call ids across conversations.
 async fn retain_conversation(context: &ChatContext, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
     let mut kept = Vec::new();
     for question in open.drain(..) {
@@ -306,7 +305,7 @@ async fn is_conversation(context: &ChatContext, run: &RunId) -> Result<bool, Api
     Ok(user_texts(&conversation) == user_texts(&context.chat.messages))
 }
 
-/// The answer to a question, if the request has one.
+/// The answer to a question, if the request contains one.
 fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
     let chat = &context.chat;
     let request = &question.request;
@@ -358,7 +357,7 @@ fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
             None => answered,
         });
     }
-    // A page that knows questions as calls of a tool answers with the tool's output.
+    // A page that receives questions as tool calls answers with the tool's output.
     let result = chat.tool_results.iter().find(|result| result.call.as_str() == request.as_str())?;
     Some(match &result.output {
         Some(output) if result.error.is_none() => Answer::given(request.clone(), output.clone()),
@@ -366,12 +365,12 @@ fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
     })
 }
 
-/// The call that a question is about.
+/// The tool call of a question.
 fn call_of(question: &OpenQuestion) -> Option<&ToolCallId> {
     question.approval().or_else(|| question.client_tool()).map(|(tool, _)| &tool.call)
 }
 
-/// The calls of the newest message that have no output yet.
+/// The calls of the newest message without an output.
 fn pending_calls(context: &ChatContext) -> Vec<ToolCallId> {
     let Some(last) = context.chat.messages.last().filter(|message| message.role == Role::Assistant) else {
         return Vec::new();
@@ -383,7 +382,7 @@ fn pending_calls(context: &ChatContext) -> Vec<ToolCallId> {
     tools.map(|tool| tool.call.clone()).collect()
 }
 
-/// The response to the same answers, if they were given before.
+/// The earlier response to the same answers, if any.
 async fn answered_before(
     context: &ChatContext,
     session: Option<&Session>,
@@ -401,7 +400,7 @@ async fn answered_before(
         names.extend(decision.call.iter().map(|call| call_name(session, call)));
     }
     names.extend(chat.tool_results.iter().map(|result| call_name(session, &result.call)));
-    // A page that knows a question as a call answers it with the output of the call.
+    // A page that receives a question as a tool call answers with the output of that call.
     names.extend(chat.tool_results.iter().map(|result| format!("request:{}", result.call)));
     names.extend(pending.iter().map(|call| call_name(session, call)));
     for name in names {

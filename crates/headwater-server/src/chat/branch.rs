@@ -51,13 +51,13 @@ pub(super) async fn at(
         Some(_) if session.sent_before(&context.request_keys()).await?.is_some() => Ok(session),
         Some(found) if info.going.is_none() && info.checkpoint.as_ref() == Some(&found) => Ok(session),
         Some(found) => fork(context, &session, &found).await,
-        // It is not complete yet: the next turn waits for it.
+        // It is not complete yet: the next turn is queued behind it.
         None if info.going.as_ref() == Some(&previous.run) => Ok(session),
         None => Err(unknown()),
     }
 }
 
-/// Sends a turn after an answer. Another one may have come in between, which this one must not come after.
+/// Sends a turn after an answer, unless another turn was added in between.
 pub(super) async fn send(
     context: &ChatContext,
     session: Session,
@@ -76,7 +76,7 @@ pub(super) async fn send(
     }
 }
 
-/// Where an answer ended: the first checkpoint of its run after the answers before it.
+/// The end of an answer: the first checkpoint of its run after the previous answers.
 async fn checkpoint(session: &Session, previous: &AnswerRef) -> Result<Option<CheckpointId>, ApiError> {
     let known = session.checkpoints_of(&previous.run).await?;
     let of_answer = known.into_iter().filter(|it| it.seq > previous.since);
@@ -86,7 +86,7 @@ async fn checkpoint(session: &Session, previous: &AnswerRef) -> Result<Option<Ch
 async fn fork(context: &ChatContext, session: &Session, at: &CheckpointId) -> Result<Session, ApiError> {
     let name = context.derived_session_id().await?;
     match session.fork(at, name.as_deref()).await {
-        // Begun by the same request at the same time.
+        // Created by a concurrent copy of the request.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
             Ok(context.session(name.as_deref().unwrap_or_default()))
         }

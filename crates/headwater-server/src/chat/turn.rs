@@ -1,4 +1,4 @@
-//! Finding or beginning the run that answers a request.
+//! Finding or starting the run that answers a request.
 //!
 //! The intent of a request is determined first; only an intent that starts a run needs permission to start one.
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{ApiError, ClientPolicy, follow::ReadFrom, stream_response::Attachment};
 
-/// The run that answers a request, and where its reader begins.
+/// The run that answers a request, and where its reader starts.
 pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError> {
     let session = existing(context).await?;
     let mut attachment = match answers::apply(context, session.as_ref()).await? {
@@ -47,7 +47,7 @@ async fn repeat_last_response(
     Ok(Some(Attachment::at(run, answers::repeat_response(context, since))))
 }
 
-/// The names by which the page knows its run.
+/// The page's names for its run.
 pub(super) fn names(context: &ChatContext, attachment: &Attachment) -> ReaderNames {
     let server = ServerNames {
         request: &context.request_id,
@@ -59,7 +59,7 @@ pub(super) fn names(context: &ChatContext, attachment: &Attachment) -> ReaderNam
     context.dialect.reader_names(&context.chat, server)
 }
 
-/// The session that the request names, if there is one.
+/// The requested session, if it exists.
 async fn existing(context: &ChatContext) -> Result<Option<Session>, ApiError> {
     let id = match &context.chat.session {
         Some(id) => id.as_str().to_owned(),
@@ -90,15 +90,15 @@ async fn existing(context: &ChatContext) -> Result<Option<Session>, ApiError> {
 enum TurnIntent {
     /// A repeated request.
     Repeated(Box<TurnHandle>),
-    /// A turn that is there, with another message.
+    /// An existing turn, with another message.
     Edit(CheckpointId),
-    /// A turn that is there, once more.
+    /// An existing turn, repeated.
     Regenerate(CheckpointId),
-    /// A turn of its own.
+    /// A new turn.
     New,
 }
 
-/// A new turn, or one that is done again.
+/// Sends a new turn, or repeats one.
 async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<Attachment, ApiError> {
     context.check_key().await?;
     let session = match (&context.chat.previous, session) {
@@ -113,7 +113,7 @@ async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<At
         Some(session) => Box::pin(turn_intent(context, session, message, shown.as_deref())).await?,
         None => TurnIntent::New,
     };
-    // What begins nothing needs no leave to begin.
+    // A request that starts nothing needs no permit.
     let _permit = match intent {
         TurnIntent::Repeated(sent) => return attachment(context, *sent).await,
         _ => context.server.may_begin(&context.principal).await?,
@@ -143,7 +143,7 @@ async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<At
     attachment(context, sent).await
 }
 
-/// A turn of a session that is there, after what its page shows.
+/// Sends a turn in an existing session, after the messages that the page shows.
 async fn after_shown(
     context: &ChatContext,
     session: &Session,
@@ -159,7 +159,7 @@ async fn after_shown(
     })
 }
 
-/// A turn that is known again by its request, and by its message where that is one of the keys.
+/// Adds the idempotency keys of the request to a turn.
 fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
     keys.into_iter().fold(turn, |turn, key| match key.starts_with("message:") {
         true => turn.key(key),
@@ -199,7 +199,7 @@ async fn turn_intent(
         (true, true) if anew => TurnIntent::Regenerate(checkpoint),
         (true, true) => match session.sent_before(&context.keys()).await? {
             Some(last) => TurnIntent::Repeated(Box::new(last)),
-            // Not a late copy of the request that sent the message: the page goes back to it.
+            // Not a late copy of the request that sent the message: the page rolls back to it.
             None if context.chat.message.as_ref() == message.map(|message| &message.id) => {
                 TurnIntent::Regenerate(checkpoint)
             }
@@ -209,7 +209,7 @@ async fn turn_intent(
                 Err(error) => return Err(error.into()),
             },
         },
-        // It is being answered.
+        // The turn is active.
         (false, true) if !anew => TurnIntent::Repeated(Box::new(found.turn)),
         (false, same) => {
             if !stops(context, &found.turn.run).await? {
@@ -223,7 +223,7 @@ async fn turn_intent(
             match session.checkpoint(&checkpoint).await {
                 Ok(_) if same => TurnIntent::Regenerate(checkpoint),
                 Ok(_) => TurnIntent::Edit(checkpoint),
-                // It never began.
+                // It never started.
                 Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => TurnIntent::New,
                 Err(error) => return Err(error.into()),
             }
@@ -231,7 +231,7 @@ async fn turn_intent(
     })
 }
 
-/// Refuses the page's name of a run for another message than the one that the run answers: the message would be lost.
+/// Refuses a run id that the page has used for another message: the new message would be lost.
 async fn refuse_other_message(
     context: &ChatContext,
     sent: &TurnHandle,
@@ -240,7 +240,7 @@ async fn refuse_other_message(
     let (Some(name), Some(message)) = (context.run_name(), message) else { return Ok(()) };
     let answered = match context.served.agent.conversation_before(&sent.run).await {
         Ok(mut conversation) => conversation.pop(),
-        // It waits for its turn.
+        // It is queued.
         Err(error) if error.kind() == ErrorKind::UnknownRun => None,
         Err(error) => return Err(error.into()),
     };
@@ -254,7 +254,7 @@ async fn refuse_other_message(
     Ok(())
 }
 
-/// The last turn again, where the page does not name the turn.
+/// Repeats the last turn, if the page does not name one.
 async fn last(context: &ChatContext, session: &Session) -> Result<TurnIntent, ApiError> {
     let mut info = session.info().await?;
     // While a turn is active, the session head is the turn before it.
@@ -284,7 +284,7 @@ async fn attachment(context: &ChatContext, sent: TurnHandle) -> Result<Attachmen
         let known = ResponseAlias { run: sent.run.clone(), since: 0 };
         aliases::note(agent, context.owner(), &[format!("run:{run}")], &known).await?;
     }
-    // A client that repeats a request may hold a part of the answer: only a re-entry is right for all.
+    // A client that repeats a request may have a part of the answer: only a re-entry is correct for all.
     let from = if sent.repeated { answers::repeat_response(context, 0) } else { ReadFrom::Start };
     Ok(Attachment { sent: Some(sent.clone()), ..Attachment::at(agent.run(sent.run), from) })
 }
@@ -301,7 +301,7 @@ async fn begin(context: &ChatContext, prior: &[Message], turn: Turn) -> Result<T
         return Ok(agent.send_to(id.as_deref(), owner, turn).await?);
     }
     let session = match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
-        // Begun by the same request at the same time.
+        // Created by a concurrent copy of the request.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
             context.session(id.as_deref().unwrap_or_default())
         }
@@ -310,7 +310,7 @@ async fn begin(context: &ChatContext, prior: &[Message], turn: Turn) -> Result<T
     Ok(session.send(turn).await?)
 }
 
-/// The user message of a turn, and everything else that the run needs.
+/// A turn with its user message and the other inputs of the run.
 async fn turn(context: &ChatContext, message: Option<&Message>) -> Result<Turn, ApiError> {
     let chat = &context.chat;
     let text = message.map(Message::plain_text).unwrap_or_default();
