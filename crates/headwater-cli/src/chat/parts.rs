@@ -120,7 +120,6 @@ pub(super) fn source(source: &SourcePart, look: MarkdownLook) -> Vec<StyledLine>
     vec![line.truncate(look.width)]
 }
 
-/// A file.
 pub(super) fn file(file: &FilePart, look: MarkdownLook) -> Vec<StyledLine> {
     let mut line = StyledLine::dim("▤ ").add(PLAIN, file.filename.as_deref().unwrap_or("file"));
     line.push(DIM, &format!("  {}", file.media_type));

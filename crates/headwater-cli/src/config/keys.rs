@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-/// A setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SettingKey {
     /// The name in the file; a dot leads into a table.

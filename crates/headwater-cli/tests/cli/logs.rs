@@ -79,7 +79,7 @@ fn run_logs_one_line_per_step() {
     assert_eq!(stopped.status, 200, "{stopped:?}");
     lines.extend(server.logged_until("run cancelled"));
 
-    let told = |run: &str| -> Vec<String> {
+    let messages = |run: &str| -> Vec<String> {
         let of_run = lines.iter().filter(|line| field(line, "run") == run);
         let of_run = of_run.filter(|line| line.contains("headwater::run"));
         of_run.map(|line| field(line, "message").as_str().unwrap().to_owned()).collect()

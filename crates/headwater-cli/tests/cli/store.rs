@@ -6,7 +6,7 @@ use headwater_store::{Embedded, Expect, Store as _};
 use serde_json::json;
 
 use crate::{
-    run::{Ran, headwater},
+    run::{CommandRun, headwater},
     server::Server,
 };
 
@@ -19,7 +19,7 @@ fn run(server: &Server, input: &str) -> String {
     run
 }
 
-fn store(action: &[&str], folder: &Path) -> Ran {
+fn store(action: &[&str], folder: &Path) -> CommandRun {
     let mut args = vec!["store"];
     args.extend(action);
     args.push(folder.to_str().unwrap());

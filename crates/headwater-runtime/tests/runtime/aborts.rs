@@ -17,14 +17,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 /// A model that writes one word and then nothing for an hour.
 fn slow() -> ScriptedModel {
     scripted([Rule::always().text("half an answer").delay(Duration::from_secs(3600)).text(" and the rest")])
 }
 
-fn reasons(ran: &Ran) -> Vec<&str> {
+fn reasons(ran: &TestRun) -> Vec<&str> {
     let reasons = ran.events.iter().filter_map(|event| match event {
         Event::AttemptRetracted(AttemptRetracted { reason, .. }) => {
             Some(reason.as_deref().unwrap_or_default())
@@ -45,7 +45,7 @@ async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
     assert_eq!(model.asked(), 1);
     world.agent.abandon();
     let next = node();
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails as it did");
     assert_eq!(model.asked(), 1, "the model is not asked again");
@@ -114,7 +114,7 @@ async fn releasing_a_run_aborts_no_call() {
     let next = world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
     world.clock.advance(Duration::from_secs(60));
     next.agent.recover().await.unwrap();
-    let ran = Ran::of(&next.agent, next.agent.run(run.id().clone())).await;
+    let ran = TestRun::of(&next.agent, next.agent.run(run.id().clone())).await;
     assert_eq!(ran.result(), "half an answer and the rest");
     assert_eq!(reasons(&ran), ["attempt.abandoned: the process that asked the model died"]);
 }
@@ -160,7 +160,7 @@ async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
     world.agent.abandon();
 
     let next = world.restarted(build);
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails");
     assert_eq!((model.asked(), called.load(Ordering::Relaxed)), (1, 2), "nothing is done again");

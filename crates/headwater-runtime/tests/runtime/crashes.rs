@@ -18,7 +18,7 @@ use headwater_store::{
 };
 use headwater_testkit::{disk::Disk, store::crash::CrashingStore};
 
-use judge::{Finished, Reader, judge};
+use judge::{Reader, RunEnd, judge};
 use scenarios::{ALL, Scenario, World, answer};
 
 use crate::stalling::Stalling;
@@ -107,7 +107,7 @@ async fn live(
     ground: &Ground,
     clock: &Arc<ManualClock>,
     limits: &[u64],
-) -> Option<(Finished, Vec<Reader>)> {
+) -> Option<(RunEnd, Vec<Reader>)> {
     let world = World::default();
     let (mut asked, mut died) = (0, 0);
     let mut readers = Vec::new();
@@ -135,7 +135,7 @@ async fn live(
             if nth < limits.len() {
                 return None;
             }
-            let finished = Finished::look(&agent, &world, asked, died).await;
+            let finished = RunEnd::look(&agent, &world, asked, died).await;
             replays(scenario, &agent, &world, limits).await;
             return Some((finished, readers));
         }
@@ -280,7 +280,7 @@ async fn trouble(trouble: Trouble) {
         }
         let asked = models.iter().map(headwater_models::scripted::ScriptedModel::asked).sum::<u64>();
         assert_eq!(asked, calm.asked(), "{} with {trouble:?}", scenario.name);
-        let lived = Finished::look(&agent, &world, asked, 0).await;
+        let lived = RunEnd::look(&agent, &world, asked, 0).await;
         judge(scenario, &calm, &lived, &[], &format!("{trouble:?}"));
         replays(scenario, &agent, &world, &[]).await;
     }

@@ -14,7 +14,7 @@ use headwater_runtime::{
 use headwater_tools::{ClientTool, FunctionTool, ToolError, Tools};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 /// Counts side effects outside the journal.
 #[derive(Debug, Clone, Default)]
@@ -41,13 +41,13 @@ fn guarded(cx: &Cx, outside: &Outside) -> headwater_runtime::Result<()> {
     Ok(())
 }
 
-async fn is_same_as_recorded(ran: &Ran) {
+async fn is_same_as_recorded(ran: &TestRun) {
     let replayed = replay(ran.agent(), ran.id().clone()).await.unwrap();
     assert!(replayed.is_same(), "{:?}", replayed.divergence);
 }
 
 /// How often readers saw the lifecycle.
-fn shown(ran: &Ran) -> usize {
+fn shown(ran: &TestRun) -> usize {
     ran.count("structured")
 }
 
@@ -200,7 +200,7 @@ async fn state_before_a_wait_reaches_another_process() {
     let second = first.restarted(|agent| agent.workflow(busy(&outside, &pay)));
     let question = waiting.question();
     let answer = Answer::given(question.request.clone(), "yes").by(None);
-    let ran = Ran::of(&second.agent, second.agent.answer(answer).await.unwrap()).await;
+    let ran = TestRun::of(&second.agent, second.agent.answer(answer).await.unwrap()).await;
     assert_eq!(ran.result()["rounds"], 1);
     assert_eq!((outside.times(), pay.times()), (1, 2));
     is_same_as_recorded(&ran).await;

@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::{
-    harness::{Ran, World, memory, one, scripted},
+    harness::{TestRun, World, memory, one, scripted},
     streaming_model::StreamingModel,
 };
 
@@ -127,7 +127,7 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
         slow.go.add_permits(10);
         world.idle().await;
         for (run, input) in runs {
-            let ran = Ran::of(&world.agent, world.agent.run(run)).await;
+            let ran = TestRun::of(&world.agent, world.agent.run(run)).await;
             let expected = if input == "talk" { "word " } else { "It is done." };
             assert_eq!(*ran.result(), expected, "{step} s");
             assert_eq!(ran.count("attempt-retracted"), 0, "{step} s");
@@ -319,7 +319,7 @@ async fn drive(folder: &Path) {
     slow.go.add_permits(10);
     let (mut finished, mut retracted) = (0, 0);
     for run in runs {
-        let ran = Ran::of(&agent, agent.run(run)).await;
+        let ran = TestRun::of(&agent, agent.run(run)).await;
         finished += u32::from(ran.status() == RunStatus::Finished);
         retracted += ran.count("attempt-retracted");
     }

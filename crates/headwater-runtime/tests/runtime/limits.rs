@@ -25,7 +25,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    harness::{Ran, World, memory, one, scripted},
+    harness::{TestRun, World, memory, one, scripted},
     streaming_model::StreamingModel,
 };
 
@@ -37,7 +37,7 @@ async fn talk(cx: Cx, input: String) -> NodeResult {
 }
 
 /// Lets the leases expire and checks that an ended run is left alone.
-async fn assert_over(world: &World, ran: &Ran) {
+async fn assert_over(world: &World, ran: &TestRun) {
     world.idle().await;
     world.clock.advance(Duration::from_secs(60));
     assert_eq!(world.agent.recover().await.unwrap(), RecoveryReport::default());
@@ -214,12 +214,12 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 /// Runs a workflow in a folder. Returns the size of its files, and of the events alone.
-async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (Ran, u64, u64) {
+async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (TestRun, u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let store = embedded(folder.path());
     let agent = agent.store(store.clone()).build().unwrap();
     let run = agent.start(Start::new("hi")).await.unwrap();
-    let mut outcome = Ran {
+    let mut outcome = TestRun {
         agent: agent.clone(),
         outcome: run.outcome().await.unwrap(),
         run: run.clone(),

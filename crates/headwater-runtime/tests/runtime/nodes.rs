@@ -61,11 +61,11 @@ async fn data_is_merged_key_by_key_and_read_by_type() {
 #[tokio::test]
 async fn invalid_input_names_the_field_and_the_available_data() {
     #[derive(Deserialize)]
-    struct Wanted {
+    struct CityInput {
         #[serde(rename = "city")]
         _city: String,
     }
-    async fn node(_: Cx, _: Wanted) -> NodeResult {
+    async fn node(_: Cx, _: CityInput) -> NodeResult {
         Ok(Next::go())
     }
     let ran = World::of(one(node)).run("hi").await;

@@ -4,7 +4,7 @@ use headwater_protocol::{RunId, RunStatus};
 use headwater_runtime::{Cx, Next, NodeResult, Start};
 
 use crate::{
-    harness::{Ran, World, memory, one},
+    harness::{TestRun, World, memory, one},
     stalling::Stalling,
     streaming_model::StreamingModel,
 };
@@ -53,7 +53,7 @@ async fn streams_wait_for_a_stalled_disk_and_no_model_is_asked_again() {
     store.stall(false);
     world.idle().await;
     for run in runs {
-        let ran = Ran::of(&world.agent, world.agent.run(run)).await;
+        let ran = TestRun::of(&world.agent, world.agent.run(run)).await;
         assert_eq!(*ran.result(), 20 * "word ".len());
         assert_eq!(ran.text(), "word ".repeat(20));
         assert_eq!(ran.count("attempt-retracted"), 0);
@@ -119,7 +119,7 @@ async fn time_blocked_by_the_store_does_not_count_for_the_timeout_of_a_call() {
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
     store.stall(false);
     world.idle().await;
-    let ran = Ran::of(&world.agent, run).await;
+    let ran = TestRun::of(&world.agent, run).await;
     assert_eq!(*ran.result(), "word word word ");
     assert_eq!(model.asked(), 1);
 }

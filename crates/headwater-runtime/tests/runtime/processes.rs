@@ -14,7 +14,7 @@ use headwater_store::{Expect, JournalId, ReadLimit, Store as _};
 
 use crate::{
     connection::Connection,
-    harness::{Ran, World, memory, one},
+    harness::{TestRun, World, memory, one},
     streaming_model::StreamingModel,
 };
 
@@ -144,7 +144,7 @@ async fn each_run_of_a_dead_process_is_taken_over_by_one_of_those_that_find_it()
     assert!(report.iter().all(|report| !report.taken_over.is_empty()), "each takes some: {report:?}");
     talker.speak(20);
     for run in &runs {
-        let ran = Ran::of(&others[0].agent, others[0].agent.run(run.clone())).await;
+        let ran = TestRun::of(&others[0].agent, others[0].agent.run(run.clone())).await;
         assert_eq!((ran.text().as_str(), ran.status()), ("word ", RunStatus::Finished));
         assert_eq!(ran.count("run-finished"), 1);
     }

@@ -19,7 +19,7 @@ use headwater_tools::{ClientTool, Schema, schemars::JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Draft {
@@ -44,7 +44,7 @@ fn world<T: serde::de::DeserializeOwned + 'static>(
 }
 
 /// The structured updates, as kind and path.
-fn updates(ran: &Ran) -> Vec<(&str, &str)> {
+fn updates(ran: &TestRun) -> Vec<(&str, &str)> {
     let updates = ran.events.iter().filter_map(|event| match event {
         Event::Structured(update) => Some((update.op.kind(), update.op.path().unwrap_or_default())),
         Event::StructuredInvalidated(_) => Some(("invalidated", "")),
@@ -446,7 +446,7 @@ async fn stream_keeps_its_id_on_replay() {
 }
 
 /// The model named at the start of a run.
-fn named_model(ran: &Ran) -> Option<&str> {
+fn named_model(ran: &TestRun) -> Option<&str> {
     match ran.events.first() {
         Some(Event::RunStarted(started)) => started.model.as_deref(),
         other => panic!("a run begins with {other:?}"),
@@ -485,7 +485,7 @@ workflows:
 ";
     let (store, _) = crate::harness::memory();
     let agent = AgentFile::parse("a.yaml", text).unwrap().build(FileOptions::new(store)).unwrap();
-    let ran = Ran::of(&agent, agent.start(Start::new("")).await.unwrap()).await;
+    let ran = TestRun::of(&agent, agent.start(Start::new("")).await.unwrap()).await;
     assert_eq!(named_model(&ran), Some("scripted:two"));
 }
 
@@ -508,7 +508,7 @@ async fn raw_reply_of_the_provider_is_returned_live_and_after_a_resume() {
     assert_eq!(live, Some(&json!({ "times": 3 })));
     world.agent.abandon();
     let next = world.restarted(build);
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(*ran.result(), json!({ "times": 3 }), "{:?}", ran.outcome.state.run().error);
     assert_eq!(talker.asked(), 1);

@@ -8,7 +8,7 @@ use headwater_runtime::{Agent, AgentBuilder, Cx, ErrorKind, Next, NodeResult, St
 use headwater_store::{Class, Expect, JournalId};
 
 use crate::{
-    harness::{Ran, World, memory, one, token},
+    harness::{TestRun, World, memory, one, token},
     streaming_model::StreamingModel,
 };
 
@@ -87,15 +87,15 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     world.agent.session("healthy", None).settled().await.unwrap();
     world.idle().await;
     assert_eq!(
-        Ran::of(&world.agent, world.agent.run(dying.id().clone())).await.status(),
+        TestRun::of(&world.agent, world.agent.run(dying.id().clone())).await.status(),
         RunStatus::Finished
     );
-    assert_eq!(Ran::of(&world.agent, world.agent.run(asking.id().clone())).await.text(), "It is blue.");
+    assert_eq!(TestRun::of(&world.agent, world.agent.run(asking.id().clone())).await.text(), "It is blue.");
     let turns = world.agent.session("healthy", None).checkpoints(None, 10).await.unwrap();
     assert_eq!(turns.len(), 2, "both turns are done");
 
     // The question whose answer was unreadable can be answered again.
-    let ran = Ran::of(&world.agent, world.agent.run(unreadable_answer.id().clone())).await;
+    let ran = TestRun::of(&world.agent, world.agent.run(unreadable_answer.id().clone())).await;
     assert_eq!(ran.answer("red").await.text(), "It is red.");
 
     // It is logged once, and retention continues.

@@ -25,7 +25,7 @@ use headwater_tools::{FunctionTool, ToolContext, ToolError, ToolOutput, schemars
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 #[derive(Deserialize, JsonSchema)]
 struct City {
@@ -254,14 +254,14 @@ async fn client_tool_is_executed_by_the_page() {
     let call = headwater_protocol::ToolCallId::from("c1");
     let give = |owner: &str, output| world.agent.tool_output(ran.id(), &call, Some(owner.to_owned()), output);
     assert_eq!(give("bob", Ok(json!("Oslo"))).await.unwrap_err().code(), "run.foreign");
-    let done = Ran::of(&world.agent, give("ada", Ok(json!("Oslo"))).await.unwrap()).await;
+    let done = TestRun::of(&world.agent, give("ada", Ok(json!("Oslo"))).await.unwrap()).await;
     assert_eq!(done.text(), "You are in Oslo.");
     assert_eq!(give("ada", Ok(json!("Rome"))).await.unwrap_err().code(), "request.answered");
     assert_eq!(model.calls()[0].tools[0].description.as_deref(), Some("Where the person is"));
 
     let waits = world.start(start()).await;
     let failed = world.agent.tool_output(waits.id(), &call, Some("ada".into()), Err("no GPS".into()));
-    let failed = Ran::of(&world.agent, failed.await.unwrap()).await;
+    let failed = TestRun::of(&world.agent, failed.await.unwrap()).await;
     assert_eq!(failed.result()["results"][0]["error"], "no GPS");
 }
 

@@ -6,7 +6,7 @@ use headwater_runtime::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Ran, World, memory};
+use crate::harness::{TestRun, World, memory};
 
 async fn go(_: Cx, _: ()) -> NodeResult {
     Ok(Next::go())
@@ -486,7 +486,7 @@ async fn waiting_run_resumes_with_its_version() {
     let first = World::of(asking("1"));
     let ran = first.run("").await;
     let second = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
-    let going = Ran::of(&second.agent, second.agent.run(ran.id().clone())).await.answer("yes").await;
+    let going = TestRun::of(&second.agent, second.agent.run(ran.id().clone())).await.answer("yes").await;
     assert_eq!(going.text(), "version 1");
     let fresh = second.run("").await.answer("yes").await;
     assert_eq!(fresh.text(), "version 2", "a new run takes the version that was added last");

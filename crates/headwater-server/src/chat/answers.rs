@@ -255,7 +255,6 @@ async fn awaits_results(context: &ChatContext, session: Option<&Session>) -> Res
     Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
-/// The open questions.
 async fn open_questions(
     context: &ChatContext,
     session: Option<&Session>,

@@ -222,15 +222,15 @@ async fn idle_http_1_connection_is_closed() {
 
 /// Routes with an answer that has no end, and what says when it is dropped.
 fn endless() -> (Router, mpsc::UnboundedReceiver<()>) {
-    struct Reported(mpsc::UnboundedSender<()>);
-    impl Drop for Reported {
+    struct DropReport(mpsc::UnboundedSender<()>);
+    impl Drop for DropReport {
         fn drop(&mut self) {
             let _ = self.0.send(());
         }
     }
     let (dropped, reported) = mpsc::unbounded_channel();
     let route = get(move || {
-        let reported = Reported(dropped.clone());
+        let reported = DropReport(dropped.clone());
         let pieces = futures_util::stream::unfold(reported, |reported| async move {
             tokio::task::yield_now().await;
             Some((Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 16 << 10])), reported))

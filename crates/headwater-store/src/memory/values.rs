@@ -15,7 +15,6 @@ use crate::{Error, Expect, Result, Time, Value, Watch};
 /// Approximate overhead of a value, beside its key and its bytes.
 const VALUE_COST: u64 = 128;
 
-/// All values.
 #[derive(Debug, Default)]
 pub(super) struct MemoryValues {
     values: BTreeMap<Box<str>, Value>,

@@ -282,7 +282,7 @@ fn segment_that_was_not_yet_begun_is_begun_by_the_next_process() {
 /// Damages a record at the end of a journal, in each way in which the journal may continue, and reads it.
 #[test]
 fn damaged_end_of_a_journal_is_an_error_and_not_an_end() {
-    type End = fn(&crate::support::Stepped, &headwater_store::Lease);
+    type End = fn(&crate::support::SteppedStore, &headwater_store::Lease);
     let ends: [(&str, End); 3] = [
         ("driven", |_, _| {}),
         ("released", |store, lease| store.drive(store.0.release(lease)).unwrap()),

@@ -15,7 +15,7 @@ use headwater_store::{
     embedded::{Files, Folder, Fsync, Guard, StoreFile, Writer},
 };
 
-use crate::support::{MINUTE, Place, Stepped, bodies, code};
+use crate::support::{MINUTE, Place, SteppedStore, bodies, code};
 
 /// A folder whose file operations fail from the n-th write or sync on, and that counts the bytes that are read.
 #[derive(Debug)]
@@ -98,11 +98,11 @@ impl StoreFile for FailingFile {
     }
 }
 
-fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (Stepped, Arc<AtomicUsize>) {
+fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (SteppedStore, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(1_000));
     let inner = Folder::new(place.folder.path()).unwrap();
     let files = Failing { inner, left: left.clone(), read: Arc::default(), error, writes };
-    (Stepped(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
+    (SteppedStore(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn segment_continues_while_there_is_no_descriptor_for_the_next() {
     let files = NoDescriptors(Folder::new(place.folder.path()).unwrap(), none.clone());
     let mut options = place.options();
     options.segment_bytes = 1_000;
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     let lease = store.claim("run");
     none.store(true, Ordering::SeqCst);
     for n in 0..30 {
@@ -363,7 +363,7 @@ fn with_interval_a_fact_is_seen_when_written_and_flush_makes_it_durable() {
     };
     let mut options = place.options();
     options.fsync = Fsync::Interval(MINUTE);
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     let lease = store.claim("run");
     left.store(0, Ordering::SeqCst);
     store.fact(&lease, "written");
@@ -386,7 +386,7 @@ fn opening_reads_the_footers_and_not_the_records() {
     let (read, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(1_000)));
     let inner = Folder::new(place.folder.path()).unwrap();
     let files = Failing { inner, left, read: read.clone(), error: io::ErrorKind::Other, writes: false };
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     // The active segment is read, and from it a window at a time.
     let (read, all) = (read.load(Ordering::SeqCst), place.bytes());
     assert!(read < 1 << 20 && all > 5 << 20, "{read} of {all} bytes were read");

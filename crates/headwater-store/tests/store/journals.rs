@@ -191,7 +191,7 @@ fn trimmed_journal_keeps_its_numbers_and_counts_the_rest() {
     }
     store.0.append(&lease, Class::Delta, &["one".into(), "two".into(), "three".into()]).unwrap();
     store.drive(store.0.trim(&lease, 62)).unwrap();
-    let after = |store: &crate::support::Stepped| {
+    let after = |store: &crate::support::SteppedStore| {
         let info = store.info("run").unwrap();
         assert_eq!((info.first, info.tail.last, info.bytes), (62, 63, 8));
         assert_eq!(code(store.page("run", 60)), "store.trimmed");

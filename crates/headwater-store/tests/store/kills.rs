@@ -30,7 +30,7 @@ fn acknowledged_records_survive_a_kill_in_order_and_once() {
     let kills = std::env::var("HEADWATER_KILLS").map_or(10, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(u64::from(std::process::id()));
-    let mut acknowledged = Acknowledged::default();
+    let mut acknowledged = AcknowledgedWrites::default();
     for _ in 0..kills {
         // From before the first acknowledgement to some thousands of commits.
         let patience = random.below(1_500) >> random.below(6);
@@ -42,7 +42,7 @@ fn acknowledged_records_survive_a_kill_in_order_and_once() {
 }
 
 /// Begins the process again, and kills it when so much was acknowledged.
-fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Acknowledged) {
+fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut AcknowledgedWrites) {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::acknowledged_records_survive_a_kill_in_order_and_once", "--nocapture"])
         .env(FOLDER, folder)
@@ -73,12 +73,12 @@ fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Ac
 
 /// What the processes have said is durable.
 #[derive(Default)]
-struct Acknowledged {
+struct AcknowledgedWrites {
     facts: BTreeMap<JournalId, BTreeMap<u64, String>>,
     values: BTreeMap<String, (u64, String)>,
 }
 
-impl Acknowledged {
+impl AcknowledgedWrites {
     fn acknowledge(&mut self, line: &str) -> bool {
         match *line.split('|').collect::<Vec<_>>() {
             ["fact", run, seq, body] => {
@@ -123,7 +123,7 @@ impl Acknowledged {
     }
 }
 
-impl std::fmt::Display for Acknowledged {
+impl std::fmt::Display for AcknowledgedWrites {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let facts: usize = self.facts.values().map(BTreeMap::len).sum();
         write!(f, "{facts} facts and {} values were acknowledged and are there", self.values.len())

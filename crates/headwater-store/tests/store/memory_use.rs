@@ -2,12 +2,12 @@
 
 use headwater_store::{Class, Store, embedded::Fsync};
 
-use crate::support::{Place, Stepped};
+use crate::support::{Place, SteppedStore};
 
 const RUNS: u64 = 2_000;
 
 /// An ended run: claimed, some records, closed.
-fn idle_run(store: &Stepped, number: u64) {
+fn idle_run(store: &SteppedStore, number: u64) {
     let lease = store.claim(&format!("run_{number:026}"));
     for class in [Class::Delta, Class::Delta, Class::Fact] {
         drop(store.0.append(&lease, class, &[vec![b'x'; 200].into()]).unwrap());

@@ -7,9 +7,9 @@ use headwater_store::{
     embedded::{Fsync, Writer, compact},
 };
 
-use crate::support::{MINUTE, Place, Stepped, code, text};
+use crate::support::{MINUTE, Place, SteppedStore, code, text};
 
-fn fill(store: &Stepped, journal: &str, records: usize) {
+fn fill(store: &SteppedStore, journal: &str, records: usize) {
     let lease = store.claim(journal);
     for n in 0..records {
         store.fact(&lease, format!("{journal} {n:0100}"));
@@ -55,7 +55,7 @@ fn live_records_of_a_rewritten_segment_are_all_there() {
     let swept = store.drive(store.0.sweep()).unwrap();
     assert!(swept.bytes > before / 2);
     assert!(place.bytes() < before / 2);
-    let all_there = |store: &Stepped| {
+    let all_there = |store: &SteppedStore| {
         let expected: Vec<_> = (0..30).map(|run| format!("kept {run}")).collect();
         assert_eq!(store.bodies("keeper", 0), expected);
         for run in 0..30 {
@@ -98,7 +98,7 @@ fn removed_data_stays_removed_in_any_order_of_rewrites() {
     for _ in 0..40 {
         store.put("churn", &"y".repeat(200));
     }
-    let gone = |store: &Stepped| {
+    let gone = |store: &SteppedStore| {
         assert_eq!(store.drive(store.0.list("removed/", None, 100)).unwrap(), []);
         assert_eq!(store.info("deleted"), None);
         assert_eq!(store.drive(store.0.list("live/", None, 100)).unwrap().len(), 10);
@@ -171,7 +171,7 @@ fn long_lived_records_do_not_keep_a_file_for_each_old_segment() {
         assert_eq!(store.bodies("keeper", 0), expected);
     }
     assert!(place.segments().len() < 15, "{} segments", place.segments().len());
-    let all_there = |store: &Stepped| {
+    let all_there = |store: &SteppedStore| {
         assert_eq!(store.bodies("keeper", 0), expected);
         assert_eq!(
             store.info("keeper").unwrap().bytes,

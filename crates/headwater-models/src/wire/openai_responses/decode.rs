@@ -29,7 +29,6 @@ pub(in crate::wire) struct ResponsesAnswer {
     logprobs: Vec<Value>,
 }
 
-/// An open item.
 #[derive(Debug)]
 struct OpenItem {
     /// Position in the output. Ids cannot be used: some gateways change them in every event.

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::{
     Ground, LATER, continue_run,
-    judge::{Finished, Reader, judge},
+    judge::{Reader, RunEnd, judge},
     live, records, replays,
     scenarios::{ALL, Scenario, World},
 };
@@ -53,7 +53,7 @@ impl Failing {
 
 /// Runs a workflow on a disk that fails after this many operations. Returns the end of the run, or `None` if
 /// it ended before the disk failed.
-async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(Finished, Vec<Reader>)> {
+async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(RunEnd, Vec<Reader>)> {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
     let disk = Disk::new(skip);
     let Failing { embedded, store, failed } = Failing::open(&disk, &clock);
@@ -97,7 +97,7 @@ async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(
     let day = Duration::from_secs(24 * 3_600);
     tokio::time::timeout(day, recovered).await.unwrap_or_else(|_| panic!("{case}: it hangs"));
     let asked = models.iter().map(ScriptedModel::asked).sum();
-    let finished = Finished::look(&agent, &world, asked, 1).await;
+    let finished = RunEnd::look(&agent, &world, asked, 1).await;
     replays(scenario, &agent, &world, &[skip]).await;
     // An attempt does not wait until its predecessor is durable. A failing disk loses the attempts of the
     // current pass, which makes at most three here.

@@ -6,7 +6,7 @@ use headwater_protocol::RunStatus;
 use headwater_runtime::{AgentOptions, ErrorKind, Start, Turn};
 
 use super::{start, two, with};
-use crate::{harness::Ran, streaming_model::StreamingModel};
+use crate::{harness::TestRun, streaming_model::StreamingModel};
 
 #[tokio::test]
 async fn draining_process_starts_no_run_and_lets_its_runs_end() {
@@ -43,7 +43,7 @@ async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have
     talker.speak(3);
     second.idle().await;
     for run in runs {
-        let ran = Ran::of(&second.agent, second.agent.run(run.id().clone())).await;
+        let ran = TestRun::of(&second.agent, second.agent.run(run.id().clone())).await;
         assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
         assert_eq!(ran.count("attempt-retracted"), 1);
     }
@@ -102,7 +102,7 @@ async fn lost_driver_counts_also_after_handovers() {
 async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
     let talker = StreamingModel::new("word ", 1);
     let (first, second) = two(&talker);
-    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     first.agent.drain();
     let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
@@ -130,5 +130,5 @@ async fn message_that_waits_has_its_turn_elsewhere_when_the_process_before_it_dr
     talker.speak(1);
     there.settled().await.unwrap();
     second.idle().await;
-    assert_eq!(Ran::of(&second.agent, second.agent.run(queued.run)).await.text(), "word ");
+    assert_eq!(TestRun::of(&second.agent, second.agent.run(queued.run)).await.text(), "word ");
 }

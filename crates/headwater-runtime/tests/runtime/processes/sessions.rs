@@ -7,7 +7,7 @@ use headwater_runtime::{Agent, Session, SessionOptions, Turn, WhenBusy};
 
 use super::{two, with};
 use crate::{
-    harness::{Ran, World, memory},
+    harness::{TestRun, World, memory},
     streaming_model::StreamingModel,
 };
 
@@ -71,7 +71,7 @@ async fn second_message_through_another_process_stops_the_first() {
     talker.speak(1);
     there.settled().await.unwrap();
     assert_eq!(second.settled(&stopped).await.status(), RunStatus::Cancelled);
-    assert_eq!(Ran::of(&second.agent, second.agent.run(next.run)).await.status(), RunStatus::Finished);
+    assert_eq!(TestRun::of(&second.agent, second.agent.run(next.run)).await.status(), RunStatus::Finished);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use headwater_runtime::{AgentBuilder, AgentOptions, Answer, END, START, Start, W
 
 use super::{reply, start};
 use crate::{
-    harness::{Ran, World, memory},
+    harness::{TestRun, World, memory},
     streaming_model::StreamingModel,
 };
 
@@ -58,7 +58,7 @@ async fn reader_at_an_upgraded_process_is_not_disturbed() {
     upgraded.agent.ensure_driven(run.id()).await.unwrap();
     assert_eq!(upgraded.agent.run(run.id().clone()).summary().await.unwrap().stuck, None);
     talker.speak(1);
-    assert_eq!(Ran::of(&upgraded.agent, upgraded.agent.run(run.id().clone())).await.text(), "word ");
+    assert_eq!(TestRun::of(&upgraded.agent, upgraded.agent.run(run.id().clone())).await.text(), "word ");
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn answer_that_an_upgraded_process_takes_is_resumed_by_one_that_has_the_ve
     let talker = StreamingModel::new("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock, with_version("~old", &talker));
-    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     let upgraded = first.restarted(with_version("~new", &talker));
     let open = upgraded.agent.open_questions(ran.id()).await.unwrap().remove(0);

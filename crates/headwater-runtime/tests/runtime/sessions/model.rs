@@ -72,9 +72,9 @@ enum TurnInput {
 
 /// A session of the model: its turns.
 #[derive(Debug, Clone, Default)]
-struct Path(Vec<Node>);
+struct TurnPath(Vec<Node>);
 
-impl Path {
+impl TurnPath {
     fn said(&self) -> Vec<String> {
         self.0.last().map(|node| node.said.clone()).unwrap_or_default()
     }
@@ -157,7 +157,7 @@ fn plain(said: Vec<String>) -> Vec<String> {
 }
 
 async fn follow(ground: Ground, steps: Vec<Step>) {
-    let mut model: Vec<(SessionId, Path)> = Vec::new();
+    let mut model: Vec<(SessionId, TurnPath)> = Vec::new();
     let clock = Arc::new(ManualClock::at(SystemClock.now().0));
     let process = || {
         let agent = Agent::builder().workflow(workflow()).store(ground.open());
@@ -165,7 +165,7 @@ async fn follow(ground: Ground, steps: Vec<Step>) {
     };
     {
         let agent = process();
-        model.push((agent.new_session(Some("ann")).await.unwrap().id().clone(), Path::default()));
+        model.push((agent.new_session(Some("ann")).await.unwrap().id().clone(), TurnPath::default()));
     }
     for (number, step) in steps.into_iter().enumerate() {
         let agent = process();
@@ -190,7 +190,7 @@ async fn follow(ground: Ground, steps: Vec<Step>) {
 }
 
 /// In the end there are as many checkpoints as are reachable, and none when all sessions are deleted.
-async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)]) {
+async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, TurnPath)]) {
     clock.advance(Duration::from_secs(120));
     agent.recover().await.unwrap();
     let mut reached: Vec<CheckpointId> = Vec::new();
@@ -218,7 +218,7 @@ async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)])
     }
 }
 
-async fn compare(session: &Session, path: &Path) {
+async fn compare(session: &Session, path: &TurnPath) {
     assert_eq!(plain(texts(session).await), path.said());
     let info = session.info().await.unwrap();
     assert_eq!(info.checkpoint.as_ref(), path.0.last().map(|node| &node.id));
@@ -243,7 +243,12 @@ async fn compare(session: &Session, path: &Path) {
     }
 }
 
-async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> Option<(SessionId, Path)> {
+async fn act(
+    agent: &Agent,
+    session: &Session,
+    path: &mut TurnPath,
+    step: Step,
+) -> Option<(SessionId, TurnPath)> {
     let waits = path.0.last().is_some_and(|node| node.waits.is_some());
     let chosen = |number: u8| usize::from(number) % path.0.len().max(1);
     let turns = path.0.len();
@@ -286,7 +291,7 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
             fork.settled().await.unwrap();
             let mut forked = path.0[..=at].to_vec();
             forked.iter_mut().for_each(|node| node.left.clear());
-            return Some((fork.id().clone(), Path(forked)));
+            return Some((fork.id().clone(), TurnPath(forked)));
         }
         Step::Regenerate(number) if turns > 0 => {
             let at = chosen(number);
