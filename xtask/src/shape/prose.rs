@@ -191,11 +191,11 @@ fn without_code(text: &str) -> String {
             continue;
         }
         for (index, piece) in piece.split('{').enumerate() {
-            let (placeholder, rest) = piece.split_once('}').unwrap_or(("", piece));
-            if index > 0 {
-                plain.push_str(&"\n".repeat(placeholder.matches('\n').count()));
-            }
-            plain.push_str(if index == 0 { piece } else { rest });
+            // Braces with spaces in them are those of a page's code, whose strings are prose.
+            let placeholder =
+                piece.split_once('}').filter(|(name, _)| index > 0 && !name.contains(char::is_whitespace));
+            plain.push(' ');
+            plain.push_str(placeholder.map_or(piece, |(_, rest)| rest));
         }
     }
     plain
@@ -237,6 +237,7 @@ mod tests {
 
     #[test]
     fn code_and_placeholders_are_not_prose() {
-        assert_eq!(found("runs as the user `nobody`: {what} was called"), Vec::<String>::new());
+        assert_eq!(found("runs as the user `nobody`: {told} was called"), Vec::<String>::new());
+        assert_eq!(found("{isLost && reload to go on}"), ["0: go on (continue)"]);
     }
 }

@@ -30,7 +30,7 @@ workflows:
         "wait",
         "name: wait
 workflows:
-  wait: { start: ask, nodes: { ask: { interrupt: { ask: Go on? } } } }
+  wait: { start: ask, nodes: { ask: { interrupt: { ask: Continue? } } } }
 ",
     ),
 ];

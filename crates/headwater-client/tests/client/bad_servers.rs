@@ -112,7 +112,7 @@ async fn refusals_have_the_code_of_the_server_and_are_not_repeated() {
         ("401 Unauthorized", "<h1>Login</h1>", "http.401"),
         ("404 Not Found", r#"{"error":"there is no such run","code":"run.unknown"}"#, "run.unknown"),
         ("404 Not Found", "nginx", "http.404"),
-        ("409 Conflict", r#"{"error":"this is no cursor","code":"cursor.malformed"}"#, "cursor.malformed"),
+        ("409 Conflict", r#"{"error":"invalid cursor","code":"cursor.malformed"}"#, "cursor.malformed"),
         ("302 Found", "", "http.302"),
     ];
     for (status, body, code) in cases {

@@ -97,7 +97,7 @@ async fn calls_come_before_the_text_that_rests_on_them_where_nothing_is_asked() 
     let said = world.post("/v1/tanstack/chat", &says("tanstack", "c", "u1", "how is it?")).await;
     assert_eq!(kinds(&said), ["tool_call", "done", "tool_result", "content", "done"], "{}", said.body);
     // One that may ask shows them at the end.
-    let nodes = "    nodes:\n      ask: { interrupt: { ask: Go on? } }\n";
+    let nodes = "    nodes:\n      ask: { interrupt: { ask: Continue? } }\n";
     let asks = serve(
         &FORECAST
             .replace("    nodes:\n", nodes)
