@@ -80,6 +80,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => p
 process.on('exit', () => [...servers.keys()].forEach(endServer));
 
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
-console.log(`# told: ${totals.cuts} cuts, ${totals.kills} kills`);
+console.log(`# figure: ${totals.cuts} cuts, ${totals.kills} kills`);
 console.log(`1..${totals.pass + totals.fail}\n# pass ${totals.pass}\n# fail ${totals.fail}`);
 process.exitCode = totals.fail === 0 ? 0 : 1;

@@ -20,7 +20,7 @@ const server = front ? await Cluster.open({ front, control }) : await Server.sta
 
 const recordings = process.env.HEADWATER_VECTORS;
 if (client.recorded && recordings && filters.includes('')) {
-  await attempt(`${name}: the reader agrees with what was recorded`, () => client.recorded(recordings));
+  await attempt(`${name}: the reader agrees with the recording`, () => client.recorded(recordings));
 }
 const wanted = ({ name: title }) => filters.some((filter) => `${name}: ${title}`.includes(filter));
 for (const scenario of scenarios.filter(wanted)) {

@@ -18,7 +18,7 @@ const pngUrl = `data:image/png;base64,${png}`;
 const called = { id: "callA1234", arguments: JSON.stringify({ city: "Oslo" }) };
 
 // OpenAI's responses.
-const functionTool = { type: "function", name: "weather", description: "Tells the weather", parameters: shape, strict: true };
+const functionTool = { type: "function", name: "weather", description: "Reports the weather", parameters: shape, strict: true };
 const callItem = { type: "function_call", call_id: called.id, name: "weather", arguments: called.arguments };
 const outputItem = { type: "function_call_output", call_id: called.id, output: "4 °C" };
 const asked = (text) => ({ role: "user", content: [{ type: "input_text", text }] });
@@ -32,7 +32,7 @@ const response = (fields) => (url) =>
   });
 
 // Chat completions, as OpenAI, Groq and DeepSeek take them.
-const chatTool = { type: "function", function: { name: "weather", description: "Tells the weather", parameters: shape } };
+const chatTool = { type: "function", function: { name: "weather", description: "Reports the weather", parameters: shape } };
 const toolCall = { id: called.id, type: "function", function: { name: "weather", arguments: called.arguments } };
 const toolMessage = { role: "tool", tool_call_id: called.id, content: "4 °C" };
 const jsonFormat = { type: "json_schema", json_schema: { name: "city", schema: shape, strict: true } };
@@ -47,7 +47,7 @@ const groq = chat((url) => new Groq({ apiKey: "k", baseURL: url, maxRetries: 0 }
 const deepseek = chat((url) => new OpenAI({ apiKey: "k", baseURL: url, maxRetries: 0 }), "deepseek-reasoner", "max_tokens");
 
 // Anthropic's messages.
-const anthropicTool = { name: "weather", description: "Tells the weather", input_schema: shape };
+const anthropicTool = { name: "weather", description: "Reports the weather", input_schema: shape };
 const block = (text) => [{ type: "text", text }];
 const message = (fields) => (url) =>
   new Anthropic({ apiKey: "k", baseURL: url, maxRetries: 0 }).messages.create({
@@ -66,14 +66,14 @@ const generate = (fields) => (url) =>
     config: { maxOutputTokens: 100, ...fields.config },
   });
 const googleTools = [
-  { functionDeclarations: [{ name: "weather", description: "Tells the weather", parametersJsonSchema: shape }] },
+  { functionDeclarations: [{ name: "weather", description: "Reports the weather", parametersJsonSchema: shape }] },
 ];
 const functionCall = { functionCall: { name: "weather", args: { city: "Oslo" } } };
 const functionResponse = { functionResponse: { name: "weather", response: { output: "4 °C" } } };
 const said = (role, ...parts) => ({ role, parts });
 
 // Mistral's chat, whose SDK has names of its own.
-const mistralTool = { type: "function", function: { name: "weather", description: "Tells the weather", parameters: shape } };
+const mistralTool = { type: "function", function: { name: "weather", description: "Reports the weather", parameters: shape } };
 const mistralCall = { id: called.id, type: "function", function: { name: "weather", arguments: called.arguments } };
 const mistralResult = { role: "tool", toolCallId: called.id, name: "weather", content: "4 °C" };
 const mistral = (fields) => (url) =>

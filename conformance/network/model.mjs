@@ -3,7 +3,7 @@
  *
  *   node model.mjs WORDS PACE_MS      # prints `listening PORT`
  *
- * A question is `tell k3t1`, and its answer the words `k3t1w0 k3t1w1 …`, one each `PACE_MS`. It stops when its caller hangs up, as
+ * A question is `repeat k3t1`, and its answer the words `k3t1w0 k3t1w1 …`, one each `PACE_MS`. It stops when its caller hangs up, as
  * providers do. `GET /count` gives how many words were said for each question.
  */
 import { createServer } from 'node:http';

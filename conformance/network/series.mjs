@@ -63,7 +63,7 @@ class Conversation {
     for (let turn = 0; turn < TURNS; turn += 1) {
       proxy.nextTurn();
       this.turn = turn;
-      const isEnd = await this.#ask(`tell k${at}t${turn}`);
+      const isEnd = await this.#ask(`repeat k${at}t${turn}`);
       this.turn = -1;
       if (!isEnd) break;
       this.#live(() => true);
@@ -123,7 +123,7 @@ class Conversation {
       const { question, text } = answers[turn] ?? { text: '' };
       const expected = answer(`k${at}t${turn}`, settings.words);
       total.answers += 1;
-      if (text.trim() === expected && question === `tell k${at}t${turn}` && answers.length <= ended) continue;
+      if (text.trim() === expected && question === `repeat k${at}t${turn}` && answers.length <= ended) continue;
       const common = commonLength(text.trim(), expected);
       total.wrong += 1;
       total.duplicated += text.trim().length - common;
@@ -159,7 +159,7 @@ async function load({ Page, server, subject, settings }) {
   const talk = async (at) => {
     const id = randomUUID();
     const page = new Page({ id, ...subject.where(`http://127.0.0.1:${server.port}`, id) });
-    await page.send(`tell k${at}t0`);
+    await page.send(`repeat k${at}t0`);
     page.close();
   };
   // Loading and compiling happen once, and are no cost of a run.

@@ -79,7 +79,7 @@ test('a failed run is a failed response', async () => {
   assert.ok(response.error.code && response.error.message);
 });
 
-test('a stream that was cut goes on after its last event', async () => {
+test('a stream that was cut continues after its last event', async () => {
   const whole = await collect(await client.responses.create({ model: 'chat', input: 'hello', stream: true }));
   const { id } = whole[0].response;
   for (let last = 0; last < whole.length; last += 1) {
@@ -103,7 +103,7 @@ test('a client that leaves in the middle finds the rest', async () => {
   assert.equal(deltas.join(''), (await client.responses.retrieve(id)).output_text);
 });
 
-test('the helper goes on after an event', async () => {
+test('the helper continues after an event', async () => {
   const { id } = await client.responses.create({ model: 'chat', input: 'hello' });
   const stream = client.responses.stream({ response_id: id, starting_after: 10 });
   const events = await collect(stream);
@@ -141,7 +141,7 @@ test('a response is cancelled', async () => {
   assert.equal((await stream).at(-1).response.status, 'cancelled');
 });
 
-test('a conversation goes on from a response, and branches', async () => {
+test('a conversation continues from a response, and branches', async () => {
   const ask = (previous, input) => client.responses.create({ model: 'chat', previous_response_id: previous?.id, input });
   const first = await ask(null, 'hello');
   const second = await ask(first, 'table');
@@ -175,7 +175,7 @@ async function callFunctions(first, next) {
   assert.equal((await client.responses.retrieve(response.id)).output.at(-1).type, 'function_call');
 }
 
-test('a function is called, and the conversation goes on from the response', () =>
+test('a function is called, and the conversation continues from the response', () =>
   callFunctions(
     () => client.responses.create({ model: 'tools', input: 'where am I?', tools }),
     (previous, output) =>

@@ -34,7 +34,7 @@ const model = new MockLanguageModelV4({
   },
 });
 
-/** The bytes of each chat's last response, for those that come back. */
+/** The bytes of each chat's last response, for clients that reconnect. */
 const kept = new Map();
 
 export async function chat(request) {
@@ -51,7 +51,7 @@ export async function chat(request) {
   });
 }
 
-/** `GET …/{id}/stream`: the response from its beginning, and then as it goes on. */
+/** `GET …/{id}/stream`: the response from its beginning, and then live. */
 export function resume(id) {
   const held = kept.get(id);
   if (!held) return new Response(null, { status: 204 });

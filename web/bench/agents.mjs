@@ -17,7 +17,7 @@ const agent = (name, say, pace = 0) => ({
 /** One answer of so many deltas, far enough apart that the server sends nearly each by itself. */
 const deltas = (name, count) => agent(name, [{ text: text(count) }], 2);
 
-/** So many tool calls with a text before each; then it goes on for a minute, so that a page can attach to it. */
+/** So many tool calls with a text before each; then it runs for a minute, so that a page can attach to it. */
 const tools = (count) =>
   agent('tools', [
     ...Array.from({ length: count }, (_, at) => [

@@ -1,6 +1,6 @@
 // React, whose state writes are counted: calls of setters, and of the listeners of external stores.
 //
-// Calls made in the same task are one write, however many hooks hear of it.
+// Calls made in the same task are one write, however many hooks are notified.
 
 import * as React from 'react-itself';
 

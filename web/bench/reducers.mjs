@@ -30,7 +30,7 @@ const reduce = (create, isEach) => ({ objects }) => {
   return reducer.snapshot();
 };
 
-/** What is measured of each dialect. The last thing that a reader gives must have the whole text. */
+/** The measurements of each dialect. The last thing that a reader gives must have the whole text. */
 export async function subjects() {
   const { DefaultChatTransport, readUIMessageStream } = await load('ai');
   const { processStream } = await load('@mui/x-chat-headless/stream');

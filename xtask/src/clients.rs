@@ -36,7 +36,7 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Fa
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    let notes = finished.output.lines().filter_map(|line| line.strip_prefix("# told: "));
+    let notes = finished.output.lines().filter_map(|line| line.strip_prefix("# figure: "));
     let notes = notes.map(str::to_owned).collect();
     // The cases that are well are hundreds of lines.
     let shown = finished.output.lines().filter(|line| !line.starts_with("ok "));

@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn newer_rows_take_the_place_of_recorded_ones() {
-        let kept = "told: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 4 s | old\n";
+        let kept = "figure: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 4 s | old\n";
         let output = "test soak ... measured: Redis: half load | 600 s | new\nother\n";
-        let merged = "told: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 600 s | new\n";
+        let merged = "figure: seconds at half load, runs kept for 3 s | 4 | flat\nmeasured: Redis: half load | 600 s | new\n";
         assert_eq!(merge(output, kept), merged);
     }
 

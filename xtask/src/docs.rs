@@ -1,8 +1,9 @@
-//! `cargo xtask docs`: the pages of `docs/` as a site, and a check of every link in them.
+//! `cargo xtask docs`: the pages of `docs/` as a site, and a check of every link and of the Rust names in them.
 //!
 //! `docs/SUMMARY.md` is the table of contents. A link to a file or a heading that does not exist is an error.
 
 mod links;
+mod names;
 mod site;
 
 use std::fs;
@@ -63,7 +64,9 @@ fn check(root: &Path) -> Result<Vec<String>, Failure> {
     for folder in ["", "docs", "docs/guides", "deploy"] {
         pages.extend(pages_in(root, folder)?);
     }
-    Ok(links::check(root, &pages))
+    let mut problems = links::check(root, &pages);
+    problems.extend(names::check(&crate::shape::source::crates(root)?, &pages));
+    Ok(problems)
 }
 
 /// The Markdown files of a folder, in the order of their names.

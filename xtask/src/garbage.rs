@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::command::{Failure, cargo, command, run};
 use crate::report::{Counts, SuiteOutcome};
-use crate::suite::{self, Suite, TOLD};
+use crate::suite::{self, FIGURE, Suite};
 use crate::{Optional, clients, root, tools};
 
 /// Where the version of Schemathesis is pinned.
@@ -18,7 +18,7 @@ const TESTS: &str = "http_garbage::";
 /// How many requests they send.
 const REQUESTS: &str = "HEADWATER_REQUESTS";
 
-/// What an answer is held to: the document, and no errors of the server. What is left out judges the document instead of
+/// What an answer is held to: the document, and no errors of the server. Omissions judge the document instead of
 /// the server: a dialect's body is described loosely, because its client may send more than we read.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance";
@@ -38,7 +38,7 @@ pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<SuiteOutcome, Fa
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    let told = finished.output.lines().filter_map(|line| Some(line.split_once(TOLD)?.1.to_owned()));
+    let told = finished.output.lines().filter_map(|line| Some(line.split_once(FIGURE)?.1.to_owned()));
     let mut outcome = SuiteOutcome { counts, notes: told.collect(), output: finished.output };
     if without.contains(&Optional::Vendors) {
         outcome.notes.push("--without vendors: no requests by Schemathesis".to_owned());
@@ -171,7 +171,7 @@ impl GarbageServer {
         Ok(server)
     }
 
-    /// The memory that it uses now, where the system tells.
+    /// The memory that it uses now, where the system reports it.
     fn memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let found = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -52,8 +52,8 @@ impl RecordedData {
         })
     }
 
-    /// Tells the tests where the recordings are and where to log what they read.
-    pub(crate) fn tell(&self, tests: &mut Command) {
+    /// Passes the tests the folder of recordings and the file that lists the recordings they read.
+    pub(crate) fn pass_to(&self, tests: &mut Command) {
         tests.env(Self::LOG, &self.log);
         if let Some(folder) = &self.folder {
             tests.env(Self::FOLDER, folder);
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_has_one_name_however_a_test_spells_its_path() {
+    fn recording_has_one_name_however_a_test_spells_its_path() {
         let folder = Path::new("/data");
         for path in
             ["/data/vectors/mui/processor.jsonl", "vectors/mui/processor.jsonl", "mui/processor.jsonl"]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_listed_with_what_was_not() {
+    fn read_files_are_listed_with_unread_ones() {
         let reading = close(false, "mui/a.jsonl 295 290 5\nvectors/mui/a.jsonl 295 290 5\n");
         let expected = [
             "  mui/a.jsonl: 295 rows, 290 matched, 5 deviations",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_read_when_one_of_its_files_is() {
+    fn folder_is_read_when_one_of_its_files_is() {
         let read =
             BTreeSet::from(["ag-ui-conformance/streams/a.json".to_owned(), "mui/processor.jsonl".to_owned()]);
         assert!(is_read("ag-ui-conformance/streams", &read));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_later_files_takes_comments_and_a_star() {
+    fn list_of_later_files_takes_comments_and_a_star() {
         let list = later("# why\n\naisdk/parse*.jsonl the parser comes later\n");
         assert_eq!(list, [("aisdk/parse*.jsonl".to_owned(), "the parser comes later".to_owned())]);
         assert!(matches("aisdk/parse*.jsonl", "aisdk/parse-partial-json.lone-surrogate.jsonl"));

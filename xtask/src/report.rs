@@ -1,4 +1,4 @@
-//! What a test run tells: a heading per part while it goes, then a table, and the counts as the very last line.
+//! The report of a test run: a heading per part while it goes, then a table, and the counts as the very last line.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ pub(crate) struct SuiteReport {
 }
 
 impl SuiteReport {
-    /// Runs one part and tells how it went. A part that cannot run has failed, and the next one is run all the same.
+    /// Runs one part and reports its result. A part that cannot run has failed, and the next one is run all the same.
     pub(crate) fn part(&mut self, name: &'static str, run: impl FnOnce() -> Result<SuiteOutcome, Failure>) {
         anstream::println!("\n{HEADING}== {name}{HEADING:#}");
         let start = Instant::now();
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_closing_line_names_skipped_tests_only_when_there_are_any() {
+    fn closing_line_names_skipped_tests_only_when_there_are_any() {
         let mut counts = Counts { passed: 122, ..Counts::default() };
         counts.add(Counts::PASSED);
         assert_eq!(counts.to_string(), "123 passed, 0 failed");

@@ -3,10 +3,11 @@
 mod modules;
 mod names;
 mod prose;
-mod source;
+pub(crate) mod source;
+mod text;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::command::Failure;
@@ -14,6 +15,8 @@ use crate::report::{Counts, SuiteOutcome};
 use crate::root;
 use source::SourceCrate;
 
+/// Functions that may be long, in per cent.
+const LONG_FUNCTIONS: f64 = 1.2;
 /// Lines that a file may have.
 const FILE_LINES: usize = 600;
 /// Lines that a function may have before it is counted as long.
@@ -74,7 +77,9 @@ pub(crate) fn run(all: bool) -> Result<ExitCode, Failure> {
 }
 
 fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Failure> {
+    let tests = source::tests(root, crates)?;
     let definitions = names::definitions(crates);
+    let test_definitions = names::definitions(&tests);
     let shared = names::shared(&definitions);
     let mut by_count: Vec<_> = shared.iter().collect();
     by_count.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
@@ -83,7 +88,8 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Fail
         format!("{name}: {}", places.join(", "))
     });
     let named = |is: fn(&str) -> bool| {
-        let found = definitions.iter().filter(|definition| !definition.is_wire && is(&definition.name));
+        let all = definitions.iter().chain(&test_definitions);
+        let found = all.filter(|definition| !definition.is_wire && is(&definition.name));
         found
             .map(|one| format!("{}: {}", one.name, names::place(root, &one.file, one.line)))
             .collect::<Vec<_>>()
@@ -100,13 +106,11 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Fail
         })
     });
     let circles: Vec<_> = circles.collect();
-    let sizes =
-        crates.iter().flat_map(|source| &source.files).map(|(file, text)| (file, text.lines().count()));
+    let sizes = all_files(crates, &tests).map(|(file, text)| (file, text.lines().count()));
     let large = sizes.filter(|(_, lines)| *lines > FILE_LINES);
     let large: Vec<_> = large.map(|(file, lines)| names::place(root, file, lines)).collect();
-    let functions = functions(root, crates);
-    let long: Vec<_> =
-        functions.long.iter().map(|(place, lines)| format!("{place}: {lines} lines")).collect();
+    let (functions, in_tests) = (functions(root, crates), functions(root, &tests));
+    let spoken = [&functions.speech[..], &in_tests.speech[..]].concat();
     let prose = prose::findings(root)?;
     let prose_examples = prose.iter().map(|one| {
         format!("{}: \"{}\" in: {}", names::place(root, &one.file, one.line), one.phrase, one.text.trim())
@@ -136,12 +140,24 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Fail
             limit: 0.0,
             examples: circles,
         },
+        ShapeFigure {
+            name: "functions named after speech",
+            value: spoken.len() as f64,
+            limit: 0.0,
+            examples: spoken,
+        },
         ShapeFigure { name: "files over 600 lines", value: large.len() as f64, limit: 0.0, examples: large },
         ShapeFigure {
             name: "functions over 60 lines (%)",
-            value: 100.0 * long.len() as f64 / functions.all.max(1) as f64,
-            limit: 1.5,
-            examples: long,
+            value: functions.long_share(),
+            limit: LONG_FUNCTIONS,
+            examples: functions.long_examples(),
+        },
+        ShapeFigure {
+            name: "functions of tests over 60 lines (%)",
+            value: in_tests.long_share(),
+            limit: LONG_FUNCTIONS,
+            examples: in_tests.long_examples(),
         },
         ShapeFigure {
             name: "phrases that readers stumble over",
@@ -152,17 +168,42 @@ fn figures(root: &Path, crates: &[SourceCrate]) -> Result<Vec<ShapeFigure>, Fail
     ])
 }
 
-/// The functions of the workspace, and those that are long.
+/// All files of crates and of their tests, each once.
+fn all_files<'a>(
+    crates: &'a [SourceCrate],
+    tests: &'a [SourceCrate],
+) -> impl Iterator<Item = (&'a PathBuf, &'a String)> {
+    let files = crates.iter().chain(tests).flat_map(|source| &source.files);
+    files.map(|(file, text)| (file, text)).collect::<BTreeMap<_, _>>().into_iter()
+}
+
+/// The functions of the workspace, and those that stand out.
 struct FunctionSizes {
     all: usize,
     long: BTreeMap<String, usize>,
+    /// Those whose name begins with a word of speech.
+    speech: Vec<String>,
+}
+
+impl FunctionSizes {
+    /// The share of long ones, in per cent.
+    fn long_share(&self) -> f64 {
+        100.0 * self.long.len() as f64 / self.all.max(1) as f64
+    }
+
+    fn long_examples(&self) -> Vec<String> {
+        self.long.iter().map(|(place, lines)| format!("{place}: {lines} lines")).collect()
+    }
 }
 
 fn functions(root: &Path, crates: &[SourceCrate]) -> FunctionSizes {
-    let mut found = FunctionSizes { all: 0, long: BTreeMap::new() };
-    for (file, text) in crates.iter().flat_map(|source| &source.files) {
+    let mut found = FunctionSizes { all: 0, long: BTreeMap::new(), speech: Vec::new() };
+    for (file, text) in all_files(crates, &[]) {
         for function in source::functions(text) {
             found.all += 1;
+            if names::is_speech(function.name) {
+                found.speech.push(format!("{} {}", names::place(root, file, function.line), function.name));
+            }
             if function.lines > FUNCTION_LINES {
                 let place = names::place(root, file, function.line);
                 found.long.insert(format!("{place} {}", function.name), function.lines);

@@ -30,7 +30,7 @@ pub(crate) struct Suite<'a> {
 }
 
 /// The marker of lines by which a test reports its results.
-pub(crate) const TOLD: &str = "told: ";
+pub(crate) const FIGURE: &str = "figure: ";
 
 pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
     let mut counts = Counts::default();
@@ -46,7 +46,7 @@ pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
         if !finished.ok {
             anstream::print!("{}", finished.output);
         }
-        for line in finished.output.lines().filter_map(|line| Some(line.split_once(TOLD)?.1)) {
+        for line in finished.output.lines().filter_map(|line| Some(line.split_once(FIGURE)?.1)) {
             anstream::println!("   {line}");
         }
         let verdict = if finished.ok { "ok" } else { "FAILED" };
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_lines_of_all_crates_are_summed() {
+    fn result_lines_of_all_crates_are_summed() {
         let output = "\
 running 3 tests
 test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::command::Failure;
 
 /// What comes before a row in the output of a test.
-pub(crate) const ROW: &str = "told: ";
+pub(crate) const ROW: &str = "figure: ";
 /// The same for a row with figures.
 pub(crate) const FIGURES: &str = "measured: ";
 const END: &str = "<!-- end -->";
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn rows_are_found_wherever_a_line_has_them() {
-        let output = "test x ... told: forged tokens | 1,286 | 0 through\n# \\# told: hostile page events | 352 | 0 through\nok";
+        let output = "test x ... figure: forged tokens | 1,286 | 0 through\n# \\# figure: hostile page events | 352 | 0 through\nok";
         let expected = ["| forged tokens | 1,286 | 0 through |", "| hostile page events | 352 | 0 through |"];
         assert_eq!(rows(output), expected);
     }

@@ -161,7 +161,7 @@ fn rust_tests(
         tests.env(SEED, "1");
     }
     leave_out(&mut tests, without);
-    recorded.tell(&mut tests);
+    recorded.pass_to(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);
     // A crate that does not compile has no result line.

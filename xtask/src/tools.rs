@@ -101,7 +101,7 @@ pub(crate) fn ensure_all(without: &[Optional]) -> Result<(), Failure> {
     ensure_engines(without)
 }
 
-/// Makes sure of what stores and clusters are tested with, but for what is left out.
+/// Makes sure of what stores and clusters are tested with, except those left out.
 pub(crate) fn ensure_engines(without: &[Optional]) -> Result<(), Failure> {
     let parts = [(Optional::Redis, REDIS), (Optional::Postgres, POSTGRES), (Optional::Clocks, FAKETIME)];
     for (part, tools) in parts {
@@ -131,7 +131,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
 
 /// Adds a target to the toolchain, unless it is there.
 pub(crate) fn ensure_target(folder: &Path, target: &str) -> Result<(), Failure> {
-    // Without rustup the toolchain came some other way, and the build itself tells whether it has the target.
+    // Without rustup the toolchain came some other way, and the build itself shows whether it has the target.
     let Ok(listed) = run(command(folder, "rustup", &["target", "list", "--installed"])) else {
         return Ok(());
     };
@@ -218,7 +218,7 @@ impl RequiredTool {
 
     fn missing(&self, why: &str) -> Failure {
         let Self { program, package, part, .. } = self;
-        let without = part.map(|part| format!(", or go on by --without {part}")).unwrap_or_default();
+        let without = part.map(|part| format!(", or continue with --without {part}")).unwrap_or_default();
         Failure::new(format!("{program} {why}: install it (Debian: {package}){without}"))
     }
 }
@@ -273,14 +273,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_major_version_is_read_with_or_without_its_v() {
+    fn major_version_is_read_with_or_without_its_v() {
         assert_eq!(major("v20.20.2\n"), Some(20));
         assert_eq!(major("11.19.1"), Some(11));
         assert_eq!(major("unknown"), None);
     }
 
     #[test]
-    fn a_missing_tool_is_named_with_the_way_around_it() {
+    fn missing_tool_is_named_with_the_way_around_it() {
         let tool = RequiredTool { part: Some("vendors"), ..RequiredTool::new("no-such-program", "nothing") };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();

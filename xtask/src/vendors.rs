@@ -97,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_tap_report_is_counted() {
+    fn end_of_a_tap_report_is_counted() {
         let output =
             "ok 1 - x\n# cases: 4 judged\n1..5\n# tests 5\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n";
         assert_eq!(count(output), Counts { passed: 2, failed: 2, skipped: 1 });
     }
 
     #[test]
-    fn a_filter_is_taken_literally() {
+    fn filter_is_taken_literally() {
         assert_eq!(literal("ai-7 a.b"), "ai[-]7[ ]a[.]b");
     }
 }

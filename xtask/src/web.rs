@@ -22,7 +22,7 @@ pub(crate) fn test(root: &Path, recorded: &RecordedData, browser: bool) -> Resul
     let (mut counts, mut output) = (Counts::default(), String::new());
     for script in ["check"].into_iter().chain(TESTS).chain(PUBLISHED) {
         let mut npm = command(&folder, "npm", &["run", "--silent", script]);
-        recorded.tell(&mut npm);
+        recorded.pass_to(&mut npm);
         npm.env("HEADWATER_BINARY", &binary);
         npm.envs(chromium.as_ref().map(|chromium| ("CHROME", chromium)));
         // Newer versions of Node print another format unless they are asked.

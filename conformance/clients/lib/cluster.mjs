@@ -9,7 +9,7 @@ export class Cluster {
   #front;
   #control;
   #answers;
-  /** Whoever started the servers has what they printed. */
+  /** The process that started the servers has their output. */
   said = '';
 
   constructor(front, control) {

@@ -73,7 +73,7 @@ export function settled(flat, { scenario, client }) {
 }
 
 /**
- * Messages without what only the page that asked knows (older clients of the AI SDK cannot be told a decision), and
+ * Messages without what only the page that asked knows (older clients of the AI SDK cannot receive a decision), and
  * without a tool's title and metadata, which MUI only shows for complete messages.
  */
 export function settledMessages(messages) {

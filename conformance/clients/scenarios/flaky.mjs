@@ -4,12 +4,12 @@ export default [
   {
     name: 'a model that dies and another that takes over',
     agent: 'flaky',
-    steps: [['send', 'go on']],
+    steps: [['send', 'continue']],
     dead: { text: 'The first model begins to answer, gets as far as this, and' },
     expect: {
       text: [
         'The first model died in the middle of its sentence. Its text was retracted, and this is the second ' +
-          'model, which answers in full. You said: go on',
+          'model, which answers in full. You said: continue',
       ],
     },
   },

@@ -97,7 +97,7 @@ export function suite(name, { shows, retracts, answered }, here) {
     await page.shows('to see that I remember');
   });
 
-  test(`${name}: chat goes on after a reload in the middle of an answer`, async () => {
+  test(`${name}: chat continues after a reload in the middle of an answer`, async () => {
     const page = await here.visit(name, 'chat');
     await page.say('slow');
     await page.shows(/One word after the other/);
@@ -136,7 +136,7 @@ export function suite(name, { shows, retracts, answered }, here) {
     await page.isSameAfterReload(() => page.shows('Planets: 4 rows.'));
   });
 
-  test(`${name}: table goes on after a reload while it grows`, async () => {
+  test(`${name}: table continues after a reload while it grows`, async () => {
     const page = await here.visit(name, 'table');
     await page.say('planets');
     await page.locator('.grid').waitFor();

@@ -31,20 +31,20 @@ function Actions() {
 }
 
 function Chat() {
-  const [told, setTold] = useState([]);
-  const tell = (line) => setTold((told) => [...told, line]);
+  const [notes, setNotes] = useState([]);
+  const note = (line) => setNotes((notes) => [...notes, line]);
   return (
     <>
       <ChatBox
         adapter={adapter}
         initialActiveConversationId={conversation}
         partRenderers={partRenderers}
-        onError={({ source, message }) => tell(`error of ${source}: ${message}`)}
-        onFinish={({ isDisconnect, isError }) => tell(`finished: isDisconnect ${isDisconnect}, isError ${isError}`)}
+        onError={({ source, message }) => note(`error of ${source}: ${message}`)}
+        onFinish={({ isDisconnect, isError }) => note(`finished: isDisconnect ${isDisconnect}, isError ${isError}`)}
         slots={{ composerHelperText: Actions }}
         features={{ conversationHeader: false }}
       />
-      <ul className="told">{told.map((line, at) => <li key={at}>{line}</li>)}</ul>
+      <ul className="notes">{notes.map((line, at) => <li key={at}>{line}</li>)}</ul>
     </>
   );
 }

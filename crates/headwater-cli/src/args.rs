@@ -9,7 +9,7 @@ use clap::{
 use headwater_dialects::{Dialect, Reader};
 use headwater_protocol::Framing;
 
-use crate::{dialect_detection::Stream, failure::CommandFailure, input::StreamInput};
+use crate::{dialect_detection::DetectedInput, failure::CommandFailure, input::StreamInput};
 
 /// The input stream and how to read it.
 #[derive(Debug, Args)]
@@ -28,15 +28,17 @@ pub(crate) struct StreamArgs {
 
 impl StreamArgs {
     /// Opens the stream and detects the dialect and framing that were not given.
-    pub(crate) fn open(&self) -> Result<Stream, CommandFailure> {
-        Stream::recognise(StreamInput::open(self.file.as_deref())?, self.dialect, self.framing)
+    pub(crate) fn open(&self) -> Result<DetectedInput, CommandFailure> {
+        DetectedInput::recognise(StreamInput::open(self.file.as_deref())?, self.dialect, self.framing)
     }
 
     /// The same for a file that may be a URL, to which the key is sent.
-    pub(crate) fn open_with(&self, key: Option<&str>) -> Result<Stream, CommandFailure> {
+    pub(crate) fn open_with(&self, key: Option<&str>) -> Result<DetectedInput, CommandFailure> {
         let url = self.file.as_ref().and_then(|file| file.to_str());
         match url.filter(|url| url.starts_with("http://") || url.starts_with("https://")) {
-            Some(url) => Stream::recognise(StreamInput::open_url(url, key)?, self.dialect, self.framing),
+            Some(url) => {
+                DetectedInput::recognise(StreamInput::open_url(url, key)?, self.dialect, self.framing)
+            }
             None => self.open(),
         }
     }

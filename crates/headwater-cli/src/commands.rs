@@ -34,7 +34,7 @@ use crate::{
 
 /// What to do. The help of a command is the documentation of its arguments.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     Serve(serve::ServeCommand),
     Chat(chat::ChatCommand),
     Proxy(Box<proxy::ProxyCommand>),
@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Health(health::HealthCommand),
 }
 
-impl Command {
+impl CliCommand {
     pub(crate) fn run(&self, agents: &ProgramAgents) -> Result<ExitVerdict, CommandFailure> {
         match self {
             Self::Serve(command) => command.run(agents),

@@ -10,13 +10,13 @@ const FRAMES: u64 = 32;
 /// Detection of the framing gives up after this many bytes.
 const HEAD: usize = 64 * 1024;
 /// A stream that is about to be read.
-pub(crate) struct Stream {
+pub(crate) struct DetectedInput {
     pub(crate) dialect: &'static dyn Reader,
     pub(crate) framing: Framing,
     pub(crate) input: StreamInput,
 }
 
-impl Stream {
+impl DetectedInput {
     /// Detects the dialect and framing that were not given.
     pub(crate) fn recognise(
         mut input: StreamInput,
@@ -45,7 +45,7 @@ pub(crate) fn recognise_framing(
     let mut more = true;
     loop {
         let found = framing.or_else(|| Framing::recognise(input.head()));
-        let found = found.or_else(|| if more { None } else { first_telling_line(input.head()) });
+        let found = found.or_else(|| if more { None } else { first_framed_line(input.head()) });
         match (found, dialect) {
             (Some(framing), _) => return Ok(framing),
             (None, _) if more => more = input.head().len() < HEAD && input.read_ahead()?,
@@ -70,7 +70,7 @@ pub(crate) fn recognise_framing(
 }
 
 /// A stream may begin with lines that show nothing, such as unknown SSE fields.
-fn first_telling_line(head: &[u8]) -> Option<Framing> {
+fn first_framed_line(head: &[u8]) -> Option<Framing> {
     head.split(|byte| matches!(byte, b'\n' | b'\r')).find_map(Framing::recognise)
 }
 

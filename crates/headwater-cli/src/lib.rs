@@ -44,7 +44,7 @@ use clap::{CommandFactory as _, Parser};
 
 pub use agents::ProgramAgents;
 
-use commands::Command;
+use commands::CliCommand;
 use failure::ExitVerdict;
 
 /// Serve AI agents to chat UIs; inspect, check and convert their streams; validate agent files.
@@ -52,7 +52,7 @@ use failure::ExitVerdict;
 #[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 
     /// When to use colours; `auto` respects `NO_COLOR` and `CLICOLOR_FORCE`.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]

@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     if settings.durable_streams.enabled {
         options = options.durable_streams(durable_streams(settings, store.clone()));
     }
-    let noted = store::Serving::note(settings, address.to_string());
+    let noted = store::ServerProcess::note(settings, address.to_string());
     let (server, files) = build(settings, options, models, program, proxy, &store)?;
     let is_demo = proxy.is_none() && files.is_none() && program.names().next().is_none();
     let default = server.agents().default_name().unwrap_or_default();
@@ -350,10 +350,10 @@ pub(crate) async fn server_options(settings: &ServerSettings) -> Result<Options,
             either = either.or(tokens);
         }
     }
-    let everyone_operates = settings.operators.iter().any(|name| name == OpenAccess::PRINCIPAL);
+    let local_operates = settings.operators.iter().any(|name| name == OpenAccess::PRINCIPAL);
     Ok(match listen::has_keys(settings) {
         true => options.authenticator(either),
-        false if everyone_operates => options.authenticator(OpenAccess::operator()),
+        false if local_operates => options.authenticator(OpenAccess::operator()),
         false => options,
     })
 }

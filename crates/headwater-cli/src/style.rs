@@ -38,20 +38,20 @@ pub(crate) fn print_whole(text: &str) -> io::Result<()> {
 
 /// Prints an error.
 pub(crate) fn error(message: &dyn Display) {
-    say("error", RED.bold(), message);
+    print_labelled("error", RED.bold(), message);
 }
 
 /// Prints a warning.
 pub(crate) fn warning(message: &dyn Display) {
-    say("warning", YELLOW.bold(), message);
+    print_labelled("warning", YELLOW.bold(), message);
 }
 
 /// Prints a note.
 pub(crate) fn note(message: &str) {
-    say("note", DIM, &message);
+    print_labelled("note", DIM, &message);
 }
 
-fn say(label: &str, style: Style, message: &dyn Display) {
+fn print_labelled(label: &str, style: Style, message: &dyn Display) {
     let message = printable(&message.to_string());
     // If standard error is closed there is nowhere to report it.
     let _ = writeln!(anstream::stderr(), "{style}{label}:{style:#} {message}");

@@ -374,7 +374,7 @@ impl DialectChat {
         loop {
             if let Some(update) = self.notices.pop_front().or_else(|| self.reader.next_update()) {
                 if matches!(update, Update::Event(_)) {
-                    self.note_event();
+                    self.record_event();
                 }
                 return Poll::Ready(Some(Ok(update)));
             }
@@ -412,7 +412,7 @@ impl DialectChat {
 
     /// Counts an event. Events of a replay are no progress, or a server that stalls at the same place would
     /// be retried forever.
-    fn note_event(&mut self) {
+    fn record_event(&mut self) {
         self.events += 1;
         if self.events > self.most_events {
             self.most_events = self.events;
@@ -523,8 +523,7 @@ impl DialectChat {
         let name = self.dialect.name();
         let url = self.http.base();
         let (path, query) = url.split_once('?').map_or((url, ""), |(path, query)| (path, query));
-        // Its wire has no cursors; its clients read the response again.
-        let is_replayed = name == "ai-sdk";
+        let is_replayed = self.dialect.resumes_by_replay();
         if let (false, Some(run), Some((root, _))) =
             (is_replayed, run, path.rsplit_once(&format!("/v1/{name}/")))
         {

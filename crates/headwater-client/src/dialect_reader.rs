@@ -150,8 +150,7 @@ impl DialectReader {
         let is_cut = decoded.errors.iter().any(|error| error.kind() == ErrorKind::Cut);
         decoded.errors.retain(|error| error.kind() != ErrorKind::Cut);
         self.take(decoded)?;
-        // The decoder takes any end, as the AI SDK's own client does.
-        let lacks_end = self.reader.name() == "ai-sdk" && !self.ended;
+        let lacks_end = self.reader.needs_end_event() && !self.ended;
         Ok(!is_cut && !lacks_end)
     }
 

@@ -148,6 +148,15 @@ impl Dialect for AiSdk {
 }
 
 impl Reader for AiSdk {
+    // The decoder takes any end, as the client does.
+    fn needs_end_event(&self) -> bool {
+        true
+    }
+
+    fn resumes_by_replay(&self) -> bool {
+        true
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match Chunk::read(frame.data) {
             // Other dialects have these types too, but not these fields.

@@ -57,7 +57,7 @@ pub trait Dialect: fmt::Debug + Sync {
     }
 
     /// What the developer of a page must do if its requests cannot carry decisions; `None` if they can.
-    fn how_to_decide(&self) -> Option<&'static str> {
+    fn decision_hint(&self) -> Option<&'static str> {
         None
     }
 
@@ -100,7 +100,7 @@ pub trait Dialect: fmt::Debug + Sync {
         true
     }
 
-    /// Whether its clients stop an answer by closing the connection, so that a stop cannot be told from a
+    /// Whether its clients stop an answer by closing the connection, so that a stop looks the same as a
     /// closed page.
     fn stops_by_leaving(&self) -> bool {
         true

@@ -128,7 +128,6 @@ impl<'a, const MOST: usize> Pieces<'a, MOST> {
         self
     }
 
-    /// All pieces.
     pub(crate) fn list(&self) -> &[Piece<'a>] {
         self.list.get(..self.count).unwrap_or_default()
     }

@@ -129,6 +129,10 @@ impl Dialect for Kortyx {
 }
 
 impl Reader for Kortyx {
+    fn sends_only_text(&self) -> bool {
+        true
+    }
+
     /// Several dialects have `text-delta`, `done` and `error`: their other fields distinguish them.
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         if frame.event.is_some() {

@@ -33,6 +33,21 @@ pub trait Reader: Dialect {
         Tail::Discard
     }
 
+    /// Whether a connection that closes before an end event has cut the stream. Otherwise any end counts.
+    fn needs_end_event(&self) -> bool {
+        false
+    }
+
+    /// Whether its clients read a cut response again from its beginning, because the wire has no cursor.
+    fn resumes_by_replay(&self) -> bool {
+        false
+    }
+
+    /// Whether the messages of its requests are texts alone, without files, tool calls and decisions.
+    fn sends_only_text(&self) -> bool {
+        false
+    }
+
     /// A fresh decoder.
     fn decoder(&self) -> Box<dyn Decode>;
 
@@ -62,7 +77,14 @@ pub trait Reader: Dialect {
     /// # Errors
     /// If the dialect has no way to send it.
     fn client_request(&self, _request: &ClientRequest<'_>) -> Result<Value, Error> {
-        let message = format!("requests in the {} dialect are not written: use another one", self.name());
-        Err(Error::new(ErrorKind::Request, message))
+        Err(unsupported(self.name(), "another one"))
     }
+}
+
+/// The error of a dialect without requests of its own.
+pub(crate) fn unsupported(dialect: &str, instead: &str) -> Error {
+    Error::new(
+        ErrorKind::Request,
+        format!("requests in the {dialect} dialect are not written: use {instead}"),
+    )
 }

@@ -33,12 +33,13 @@ pub use message::page_message;
 use chunk::Chunk;
 
 use crate::{
+    client_request::ClientRequest,
     decode::Decode,
     dialect::{AnswerFlow, Dialect, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, LintRule},
     profile::{KeepAlive, Profile},
-    reader::Reader,
+    reader::{Reader, unsupported},
     request::{ChatRequest, RawRequest},
 };
 
@@ -118,7 +119,7 @@ impl Dialect for TanStack {
         if asks { CLIENT_TOOLS } else { self.default_profile() }
     }
 
-    fn how_to_decide(&self) -> Option<&'static str> {
+    fn decision_hint(&self) -> Option<&'static str> {
         Some(
             "The decision about the call is missing: these clients do not send it. Send {conversationId, approvalId, approved} \
              to this URL before addToolApprovalResponse, or use `decide` of @headwater/client/tanstack.",
@@ -139,6 +140,10 @@ impl Dialect for TanStack {
 }
 
 impl Reader for TanStack {
+    fn client_request(&self, _request: &ClientRequest<'_>) -> Result<serde_json::Value, Error> {
+        Err(unsupported(self.name(), "`ag-ui`, which servers of TanStack AI read"))
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match Chunk::of_frame(frame) {
             Ok(Chunk::ToolCall(_) | Chunk::ToolResult(_)) => 95,

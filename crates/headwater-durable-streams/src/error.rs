@@ -62,7 +62,7 @@ impl StreamError {
     }
 
     pub(crate) fn internal() -> Self {
-        let message = "something went wrong inside the server: its log says what";
+        let message = "internal error: see the server's log";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 

@@ -10,7 +10,7 @@ use crate::visit::Visitor;
 /// A container is not nested in its parent before it closes, so every step takes constant time.
 /// [`fold`](Self::fold) nests them so that the value can be read; the next step takes them apart again.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Builder {
+pub(crate) struct ValueBuilder {
     open: Vec<OpenContainer>,
     /// The string being read.
     text: Option<String>,
@@ -34,7 +34,7 @@ enum OpenContainer {
     Object(Map<String, Value>, String),
 }
 
-impl Builder {
+impl ValueBuilder {
     #[inline]
     pub(crate) fn begin(&mut self, array: bool) {
         self.unfold();
@@ -158,7 +158,7 @@ impl OpenContainer {
     }
 }
 
-impl Visitor for Builder {
+impl Visitor for ValueBuilder {
     #[inline]
     fn begin_object(&mut self) {
         self.begin(false);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::build::Builder;
+use crate::build::ValueBuilder;
 use crate::completion::Completion;
 use crate::error::Error;
 use crate::options::Options;
@@ -42,7 +42,7 @@ use crate::parser::Parser;
 #[derive(Debug, Clone, Default)]
 pub struct PartialValue {
     parser: Parser,
-    builder: Builder,
+    builder: ValueBuilder,
 }
 
 impl PartialValue {
@@ -68,7 +68,7 @@ impl PartialValue {
     /// # Ok::<(), headwater_json::Error>(())
     /// ```
     pub fn with(options: Options) -> Self {
-        Self { parser: Parser::new(options), builder: Builder::default() }
+        Self { parser: Parser::new(options), builder: ValueBuilder::default() }
     }
 
     /// Reads the next piece.

@@ -1,9 +1,45 @@
-//! Calls to language models.
+//! Calls to language models: one request and one stream of events for all providers.
 //!
-//! A [`Model`] takes a [`ModelRequest`] and returns a stream of [`ModelEvent`]s. Dropping the stream cancels
-//! the call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network,
-//! [`wire`] implements the providers' formats, and `http` (feature `providers`, on by default) calls the
-//! providers.
+//! # Three types to know
+//!
+//! - [`Model`] is the trait: it takes a [`ModelRequest`] and returns a stream. Dropping the stream cancels the call: the
+//!   connection is closed and the provider stops.
+//! - [`ModelEvent`] is what the stream yields: parts of text, reasoning and tool calls, piece by piece, then usage and
+//!   the reason of the end. Parts have numbers, so pieces of several parts may alternate.
+//! - [`Models`] finds a model by its name, such as `openai:gpt-5-mini` or a name of your own.
+//!
+//! [`scripted`] is a model that needs no network and no key: it answers by rules, and can fail on purpose. `http`
+//! (feature `providers`, on by default) calls the providers, and [`wire`] has their formats without I/O.
+//!
+//! # Example
+//!
+//! ```
+//! use futures_util::StreamExt as _;
+//! use headwater_models::{
+//!     Model, ModelEvent, ModelRequest,
+//!     scripted::{Rule, Script, ScriptedModel},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new(Script::new("echo").rule(Rule::always().text("You said: {input}")));
+//!
+//! let mut text = String::new();
+//! let mut events = model.ask(ModelRequest::new("hello"));
+//! while let Some(event) = events.next().await {
+//!     if let ModelEvent::TextDelta { delta, .. } = event? {
+//!         text.push_str(&delta);
+//!     }
+//! }
+//! assert_eq!(text, "You said: hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Errors
+//!
+//! A [`ModelError`] has a [`ModelErrorKind`], which decides whether another attempt makes sense, and the provider's
+//! `Retry-After` where there was one. A stream that ends without [`ModelEvent::Finished`] or an error was truncated.
 
 mod error;
 mod event;

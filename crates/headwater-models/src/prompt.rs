@@ -211,7 +211,7 @@ pub enum ToolResultOutput {
         /// The error.
         value: Value,
     },
-    /// The user denied the call, and the model has not been told yet.
+    /// The user denied the call, and the model has not received that yet.
     ExecutionDenied {
         /// Reason for the denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]

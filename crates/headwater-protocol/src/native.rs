@@ -5,7 +5,7 @@
 //! reading returns exactly the written records. The format is described in `docs/native.md`.
 //!
 //! A reader that reconnects without a cursor gets the current state as the fewest records that rebuild it,
-//! each marked `replay`. The first of them tells the reader to drop its state.
+//! each marked `replay`. At the first of them the reader drops its state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -65,7 +65,7 @@ const STORES: &[(&str, Open)] = &[
     ("embedded", |folder| Arc::new(Embedded::open(folder.path()).unwrap())),
 ];
 
-fn told(what: &str, store: &str, value: f64, unit: &str) {
+fn figure(what: &str, store: &str, value: f64, unit: &str) {
     println!(r#"{{"what":"{what}","store":"{store}","value":{value:.3},"unit":"{unit}"}}"#);
 }
 
@@ -139,9 +139,9 @@ async fn runs(store: &str, open: Open) {
         let (began, worked) = (Instant::now(), on_cpu());
         run_all(&agent, count).await;
         let (seconds, worked) = (began.elapsed().as_secs_f64(), on_cpu() - worked);
-        told(&format!("runs of {nodes} nodes"), store, f64::from(count) / seconds, "runs/s");
+        figure(&format!("runs of {nodes} nodes"), store, f64::from(count) / seconds, "runs/s");
         let what = format!("runs of {nodes} nodes, per second of this thread");
-        told(&what, store, f64::from(count) / worked, "runs/s");
+        figure(&what, store, f64::from(count) / worked, "runs/s");
     }
 }
 
@@ -190,19 +190,19 @@ async fn deltas(store: &str, open: Open) {
     run.outcome().await.unwrap();
     let ours = gaps(&watched);
     for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-        told(&format!("added per delta, {name}"), store, at(&ours, share) - at(&bare, share), "µs");
+        figure(&format!("added per delta, {name}"), store, at(&ours, share) - at(&bare, share), "µs");
     }
     let mean = |gaps: &[f64]| gaps.iter().sum::<f64>() / gaps.len() as f64;
-    told("added per delta, mean", store, mean(&ours) - mean(&bare), "µs");
+    figure("added per delta, mean", store, mean(&ours) - mean(&bare), "µs");
 }
 
-/// How long it takes to come to where a run of 1,000 effects was, until it goes on.
+/// How long it takes to come to where a run of 1,000 effects was, until it continues.
 async fn replay(store: &str, open: Open) {
     async fn busy(cx: Cx, _: ()) -> NodeResult {
         for number in 0..1_000_u32 {
             cx.step("step", || async move { Ok(number) }).await?;
         }
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go())
     }
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn replay(store: &str, open: Open) {
         best = best.min(began.elapsed().as_secs_f64() * 1e3);
         settled(&agent).await;
     }
-    told("answer and replay of 1,000 effects", store, best, "ms");
+    figure("answer and replay of 1,000 effects", store, best, "ms");
 }
 
 async fn settled(agent: &Agent) {
@@ -243,7 +243,7 @@ async fn waiting(store: &str, open: Open) {
         })
         .await;
     settled(&waiting).await;
-    told("memory per waiting run", store, (resident() - before) / f64::from(count), "bytes");
+    figure("memory per waiting run", store, (resident() - before) / f64::from(count), "bytes");
 }
 
 /// What a run takes whose model is speaking.
@@ -260,7 +260,7 @@ async fn running(store: &str, open: Open) {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    told("memory per running run", store, (resident() - before) / f64::from(count), "bytes");
+    figure("memory per running run", store, (resident() - before) / f64::from(count), "bytes");
     running.abandon();
 }
 

@@ -32,7 +32,7 @@ fn main() {
     files();
 }
 
-fn told(what: &str, store: &str, value: f64, unit: &str) {
+fn figure(what: &str, store: &str, value: f64, unit: &str) {
     println!(r#"{{"what":"{what}","store":"{store}","value":{value:.3},"unit":"{unit}"}}"#);
 }
 
@@ -69,14 +69,14 @@ async fn sessions(name: &str, store: Arc<dyn Store>) {
         took.push(begun.elapsed());
         if turn == 100 || turn == TURNS {
             let each = stored(&*store).await as f64 / turn as f64;
-            told(&format!("storage per turn, of {turn} turns"), name, each, "bytes");
+            figure(&format!("storage per turn, of {turn} turns"), name, each, "bytes");
         }
     }
     for turn in [10, 100, TURNS] {
         let around = &took[turn - 1 - (TIMES / 2).min(turn - 1)..turn + TIMES / 2];
-        told(&format!("a turn with its checkpoint, turn {turn}"), name, middle(around.to_vec()), "ms");
+        figure(&format!("a turn with its checkpoint, turn {turn}"), name, middle(around.to_vec()), "ms");
         let value = store.get(&format!("checkpoint/{}", turns[turn - 1])).await.unwrap().unwrap();
-        told(&format!("checkpoint of turn {turn}"), name, value.bytes.len() as f64, "bytes");
+        figure(&format!("checkpoint of turn {turn}"), name, value.bytes.len() as f64, "bytes");
     }
     moves(name, &session, &turns).await;
 }
@@ -94,9 +94,9 @@ async fn moves(name: &str, session: &Session, turns: &[CheckpointId]) {
         assert_eq!(session.history(None, None, 20).await.unwrap().messages.len(), 40);
         reading.push(begun.elapsed());
     }
-    told("fork of 1,000 turns", name, middle(forking), "ms");
-    told("roll back of 1,000 turns to turn 10", name, middle(going), "ms");
-    told("a page of 20 turns of 1,000", name, middle(reading), "ms");
+    figure("fork of 1,000 turns", name, middle(forking), "ms");
+    figure("roll back of 1,000 turns to turn 10", name, middle(going), "ms");
+    figure("a page of 20 turns of 1,000", name, middle(reading), "ms");
 }
 
 /// What sessions keep beside the journals of their runs.
@@ -126,10 +126,10 @@ fn files() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let begun = Instant::now();
     let files: Vec<_> = paths.iter().map(|path| AgentFile::read(path).unwrap()).collect();
-    told("reading and checking 1,000 agent files", "none", millis(begun.elapsed()), "ms");
+    figure("reading and checking 1,000 agent files", "none", millis(begun.elapsed()), "ms");
     let begun = Instant::now();
     for file in &files {
         file.build(FileOptions::new(store.clone())).unwrap();
     }
-    told("building 1,000 agents of them", "none", millis(begun.elapsed()), "ms");
+    figure("building 1,000 agents of them", "none", millis(begun.elapsed()), "ms");
 }

@@ -41,12 +41,12 @@ impl OwnerTag {
     }
 
     /// All owners, across agents. Shorter than any hash.
-    pub(crate) fn everyone() -> Self {
+    pub(crate) fn all() -> Self {
         Self("all".to_owned())
     }
 
     /// All owners, for one agent.
-    pub(crate) fn everyone_of_agent(agent: &str) -> Self {
+    pub(crate) fn all_of_agent(agent: &str) -> Self {
         Self(format!("all-{}", Self::hash(Some(agent), None).0))
     }
 
@@ -202,13 +202,13 @@ pub(crate) fn listed_session(owner: &OwnerTag, created: u64, session: &SessionId
 }
 
 /// A session in the list of all owners, which may contain the same id several times.
-pub(crate) fn listed_session_of_everyone(agent: &str, created: u64, session: &SessionKey) -> String {
+pub(crate) fn listed_session_of_all(agent: &str, created: u64, session: &SessionKey) -> String {
     let [owner, id] = session.parts();
-    join("session-of", &[&OwnerTag::everyone_of_agent(agent).0, &newest_first(created), owner, id])
+    join("session-of", &[&OwnerTag::all_of_agent(agent).0, &newest_first(created), owner, id])
 }
 
 /// Start time and key of a session in the list of all owners.
-pub(crate) fn read_listed_of_everyone(prefix: &str, key: &str) -> Option<(u64, SessionKey)> {
+pub(crate) fn read_listed_of_all(prefix: &str, key: &str) -> Option<(u64, SessionKey)> {
     let [time, owner, id] = <[String; 3]>::try_from(split(prefix, key)?).ok()?;
     let session = SessionKey { owner: OwnerTag(owner), id: id.into() };
     Some((u64::MAX - time.parse::<u64>().ok()?, session))
@@ -404,7 +404,7 @@ mod tests {
             branch(&session, None, &point),
             branch(&session, Some(&point), &point),
             listed_session(&OwnerTag::of_agent("one", owner), 7, &id.into()),
-            listed_session_of_everyone("one", 7, &session),
+            listed_session_of_all("one", 7, &session),
         ]
     }
 
@@ -464,9 +464,9 @@ mod tests {
         fn keys_are_read_back(owner in owner(), id in name(), other in name()) {
             prop_assume!(id.len() <= 256 && other.len() <= 256);
             let session = SessionKey::new(owner.as_deref(), &id.as_str().into());
-            let listed = listed_session_of_everyone("one", 7, &session);
-            let prefix = sessions_of(&OwnerTag::everyone_of_agent("one"));
-            prop_assert_eq!(read_listed_of_everyone(&prefix, &listed), Some((7, session.clone())));
+            let listed = listed_session_of_all("one", 7, &session);
+            let prefix = sessions_of(&OwnerTag::all_of_agent("one"));
+            prop_assert_eq!(read_listed_of_all(&prefix, &listed), Some((7, session.clone())));
             prop_assert_eq!(read_session_queue(&session_queue(&session)), Some(session.clone()));
             prop_assert_eq!(read_session_in_tree(&other, &session_in_tree(&other, &session)), Some(session.clone()));
             let (point, run) = (CheckpointId::from(other.as_str()), RunId::from(id.as_str()));

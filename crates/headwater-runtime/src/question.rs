@@ -72,7 +72,6 @@ pub struct OpenQuestion {
     /// Why it can no longer be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) closed: Option<CloseReason>,
-    /// The accepted answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) taken: Option<AcceptedAnswer>,
 }

@@ -252,7 +252,7 @@ impl Session {
     }
 
     /// The checkpoint before an active run, and the message that it answers, if it answers one.
-    pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
+    pub(crate) async fn active_turn(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
         let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
         Ok(match going.map(|active| active.work) {

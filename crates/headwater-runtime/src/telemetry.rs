@@ -86,16 +86,16 @@ pub(crate) fn failed(span: &Span, code: &str) {
 
 /// Counts an active run until dropped.
 #[derive(Debug)]
-pub(crate) struct Going(String);
+pub(crate) struct ActiveRunGauge(String);
 
-impl Going {
+impl ActiveRunGauge {
     pub(crate) fn new(agent: &str) -> Self {
         gauge!("headwater_runs_active", "agent" => agent.to_owned()).increment(1.0);
         Self(agent.to_owned())
     }
 }
 
-impl Drop for Going {
+impl Drop for ActiveRunGauge {
     fn drop(&mut self) {
         gauge!("headwater_runs_active", "agent" => self.0.clone()).decrement(1.0);
     }

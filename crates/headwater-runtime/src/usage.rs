@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_call_does_not_say_does_not_erase_what_another_said() {
+    fn counts_missing_in_one_call_do_not_erase_those_of_another() {
         let mut total = Usage::default();
         add(&mut total, &Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() });
         add(&mut total, &Usage { total_tokens: Some(10), reasoning_tokens: Some(4), ..Usage::default() });

@@ -31,7 +31,7 @@ async fn reply(cx: Cx, input: String) -> NodeResult {
     Ok(Next::message("done"))
 }
 
-fn told(what: &str, value: f64, unit: &str) {
+fn figure(what: &str, value: f64, unit: &str) {
     println!(r#"{{"what":"{what}","value":{value:.3},"unit":"{unit}"}}"#);
 }
 
@@ -67,7 +67,7 @@ async fn main() {
     let http = reqwest::Client::new();
     let first = Instant::now();
     let found = list(&http, &base, "?status=failed", "key-of-ops").await;
-    told("first filtered list, which builds the index", millis(first.elapsed()), "ms");
+    figure("first filtered list, which builds the index", millis(first.elapsed()), "ms");
     assert!(found > 0);
     for (what, query, key) in [
         ("no filter, operator", "", "key-of-ops"),
@@ -87,8 +87,8 @@ async fn main() {
             took.push(begun.elapsed());
         }
         took.sort_unstable();
-        told(what, millis(took[TIMES / 2]), "ms");
-        told(&format!("{what}, slowest"), millis(took[TIMES - 1]), "ms");
+        figure(what, millis(took[TIMES / 2]), "ms");
+        figure(&format!("{what}, slowest"), millis(took[TIMES - 1]), "ms");
     }
 }
 
@@ -113,8 +113,8 @@ async fn begin(agent: &Agent, runs: usize) {
     while agent.driving() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    told("runs", runs as f64, "runs");
-    told("to make them", begun.elapsed().as_secs_f64(), "s");
+    figure("runs", runs as f64, "runs");
+    figure("to make them", begun.elapsed().as_secs_f64(), "s");
 }
 
 async fn list(http: &reqwest::Client, base: &str, query: &str, key: &str) -> usize {

@@ -24,7 +24,7 @@ pub(crate) fn request_line(parts: &Parts) -> RequestLine {
     }
 }
 
-/// Logs that an operator accesses something, unless it is their own. Without an owner it belongs to everyone.
+/// Logs that an operator accesses something, unless it is their own. Without an owner it belongs to all owners.
 pub(crate) fn access(principal: &Principal, owner: Option<&str>, subject: Subject<'_>) {
     if !principal.is_operator() || owner == Some(principal.id()) {
         return;

@@ -229,10 +229,10 @@ pub struct OpenAccess {
 }
 
 impl OpenAccess {
-    /// The name of the principal that everyone is.
+    /// The name of the only principal.
     pub const PRINCIPAL: &str = "local";
 
-    /// Makes everyone an operator.
+    /// Makes every caller an operator.
     #[must_use]
     pub fn operator() -> Self {
         Self { is_operator: true }

@@ -92,7 +92,7 @@ impl ReadFrom {
         let journal = run.id().as_str().into();
         let cursor = Cursor::open(text, run.secret().await?)?;
         let info = store.info(&journal).await?.ok_or_else(|| {
-            ApiError::not_found("run.unknown", format!("there is no run {}: it is no longer kept", run.id()))
+            ApiError::not_found("run.unknown", format!("unknown run {}: it was deleted", run.id()))
         })?;
         Ok(match cursor.place(&journal, &info) {
             Ok(Place::After(seq)) => Self::After { seq, frame: cursor.frame },

@@ -60,7 +60,7 @@ pub(crate) async fn authenticate(
 ) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     let mut principal = server.options().authenticator.authenticate(&parts).await?;
-    telemetry::note_principal(&principal);
+    telemetry::record_principal(&principal);
     if principal.is_operator() {
         principal = principal.with_request(audit::request_line(&parts));
     }

@@ -42,7 +42,7 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1)
     };
     if server.is_leaving() {
-        return Err(unready("server.leaving", "the server is leaving: use another one".to_owned()));
+        return Err(unready("server.stopping", "the server is stopping: use another one".to_owned()));
     }
     for store in server.stores() {
         // A store that has stopped still reads, so check that it can sync.
@@ -62,7 +62,7 @@ pub(crate) async fn metrics(State(server): State<Server>) -> Result<PlainText, A
     let Some(metrics) = &server.options().metrics else {
         return Err(ApiError::not_found("metrics.off", "metrics are off on this server"));
     };
-    metrics::gauge!("headwater_stream_bytes_held").set(gauge(server.bytes_held()));
+    metrics::gauge!("headwater_stream_buffer_bytes").set(gauge(server.bytes_held()));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     Ok(PlainText(([(header::CONTENT_TYPE, kind)], metrics.render()).into_response()))
 }

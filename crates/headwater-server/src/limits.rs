@@ -266,8 +266,7 @@ async fn stop_late(agents: Agents, limit: Duration) {
                 if !first {
                     continue;
                 }
-                let reason =
-                    format!("the run took longer than {limit:?}, which is the most that is allowed here");
+                let reason = format!("the run took longer than {limit:?}, the most allowed");
                 match agent.stop(&run.run, Some(&reason)).await {
                     Ok(_) => tracing::warn!(run = %run.run, "{reason}"),
                     Err(error) if error.kind() == ErrorKind::Ended => {}

@@ -61,7 +61,7 @@ impl Members {
         let Some(key) = self.key() else { return };
         for store in stores {
             if let Err(error) = store.remove(&key, Expect::Any).await {
-                tracing::debug!(%error, "the server is counted for a while though it has left");
+                tracing::debug!(%error, "cannot remove the server's entry: it counts until the entry expires");
             }
         }
     }

@@ -32,7 +32,7 @@ use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 use attributes::AttributeExporter;
 use genai_metrics::GenAiMetrics;
-use sender::Sender;
+use sender::OtlpSender;
 
 /// The instrumentation scope.
 const SCOPE: &str = "headwater";
@@ -69,7 +69,7 @@ impl Export {
     pub fn new(endpoint: &str, service: &str) -> Result<Self, ExportError> {
         let runtime = Handle::try_current()
             .map_err(|error| ExportError::new("to export, begin within Tokio's runtime", error))?;
-        let sender = Sender::new(runtime)?;
+        let sender = OtlpSender::new(runtime)?;
         let failed = |error| ExportError::new(format!("cannot export to `{endpoint}`"), error);
         let spans = SpanExporter::builder()
             .with_http()

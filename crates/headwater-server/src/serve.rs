@@ -22,7 +22,7 @@ use tokio::{
 
 use self::{
     activity::{Activity, CountedRoutes, StreamTasks},
-    io::Progressing,
+    io::ProgressStream,
 };
 
 /// Pause when no connection can be accepted, for example with too many open files.
@@ -229,7 +229,7 @@ impl Connection {
         let Self { stream, routes, mut stopped, limits, .. } = self;
         let mut http1 = http1::Builder::new();
         http1.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
-        let stream = TokioIo::new(Progressing::new(stream, limits.stall));
+        let stream = TokioIo::new(ProgressStream::new(stream, limits.stall));
         let mut connection = pin!(http1.serve_connection(stream, routes));
         let changed = stopped.clone();
         let mut stop = pin!(stop(&mut stopped));
@@ -260,7 +260,7 @@ impl Connection {
         http2.max_send_buf_size(BUFFER);
         let activity = Arc::new(Activity::default());
         let routes = CountedRoutes::new(routes, activity.clone());
-        let stream = TokioIo::new(Progressing::new(stream, limits.stall));
+        let stream = TokioIo::new(ProgressStream::new(stream, limits.stall));
         let mut connection = pin!(http2.serve_connection(stream, routes));
         tokio::select! {
             served = connection.as_mut() => return served,

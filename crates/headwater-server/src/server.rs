@@ -196,7 +196,7 @@ impl Server {
             return Ok(());
         }
         let message = "the server is about to stop: send the request again, another server answers it";
-        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))
+        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.stopping", message).retry_after(1))
     }
 
     /// The stores of all agents, each once.

@@ -117,7 +117,7 @@ pub(crate) async fn list(
     audit::access(&principal, None, Subject::default());
     let page = match query.archived {
         archived if principal.is_operator() => {
-            served.agent.sessions_of_everyone(after, limit, archived == Some(true)).await?
+            served.agent.sessions_of_all_owners(after, limit, archived == Some(true)).await?
         }
         Some(true) => served.agent.all_sessions(owner, after, limit).await?,
         _ => served.agent.sessions(owner, after, limit).await?,

@@ -111,7 +111,7 @@ fn method_label(method: &axum::http::Method) -> &'static str {
 
 /// Records a hash of the principal in the span of a request, so that the requests of one principal can be found without
 /// naming it.
-pub(crate) fn note_principal(principal: &Principal) {
+pub(crate) fn record_principal(principal: &Principal) {
     let digest = Sha256::digest(principal.id().as_bytes());
     let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     Span::current().record("headwater.principal", short);

@@ -79,7 +79,7 @@ fn warn_of_silent_agents(agents: &Agents) {
     for agent in agents.all().iter().filter(|agent| !agent.writes_notices()) {
         tracing::warn!(
             agent = agent.name(),
-            "webhooks are not told about runs of this agent: set `AgentOptions::notices`"
+            "webhooks get no events of this agent: set `AgentOptions::notices`"
         );
     }
 }
@@ -102,7 +102,7 @@ async fn take_notices(server: &WeakServer, agent: &Agent) {
         let mut watch = agent.watch_notices();
         let Some(server) = server.upgrade().filter(|server| !server.is_leaving()) else { return };
         if let Err(error) = take_all(&server, agent).await {
-            tracing::warn!(error = error.message(), "cannot read what webhooks are to be told");
+            tracing::warn!(error = error.message(), "cannot read the notices for webhooks");
         }
         drop(server);
         let _ = tokio::time::timeout(POLL, watch.changed()).await;

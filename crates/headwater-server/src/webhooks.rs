@@ -83,7 +83,7 @@ impl WebhookTarget {
         let secret = match secret.strip_prefix(BASE64_SECRET) {
             Some(encoded) => STANDARD
                 .decode(encoded)
-                .map_err(|_| "a secret that begins with `whsec_` must go on in base64")?,
+                .map_err(|_| "a secret that begins with `whsec_` must continue in base64")?,
             None => secret.as_bytes().to_vec(),
         };
         if secret.len() < SHORTEST_SECRET {
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_is_signed_as_standard_webhooks_says() {
+    fn request_is_signed_as_standard_webhooks_require() {
         // The example of the specification.
         let target = WebhookTarget::new("t", "http://x", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let body = Bytes::from_static(br#"{"test": 2432232314}"#);

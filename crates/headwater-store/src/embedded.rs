@@ -40,7 +40,7 @@ mod writer;
 
 pub use check::{Report, check};
 pub use damage::Damage;
-pub use files::{File, Files, Guard, is_out_of_descriptors};
+pub use files::{Files, Guard, StoreFile, is_out_of_descriptors};
 pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;

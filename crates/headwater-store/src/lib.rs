@@ -70,5 +70,5 @@ pub use receipt::Receipt;
 #[cfg(feature = "redis")]
 pub use redis::RedisStore;
 pub use secret::Secret;
-pub use store::{Limits, Pending, Store, Swept, WriteOp, together};
+pub use store::{Limits, Pending, Store, SweepReport, WriteOp, together};
 pub use value::{Expect, Value, Watch};

@@ -24,7 +24,7 @@ use self::{
 };
 use crate::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Record, Result, Store, Swept, SystemClock, Tail, Time, Value, Watch, clock::Retention, restore,
+    Record, Result, Store, SweepReport, SystemClock, Tail, Time, Value, Watch, clock::Retention, restore,
 };
 
 /// The longest key of a value and the longest name of a journal, in bytes.
@@ -241,7 +241,7 @@ impl Memory {
             return Ok(());
         };
         let mut journal = lock(&journal);
-        journal.check_nobody_holds(id, now)?;
+        journal.check_unowned(id, now)?;
         journals.remove(id);
         drop(journals);
         self.let_go(id, &mut journal);
@@ -343,11 +343,11 @@ impl Memory {
         }
     }
 
-    fn sweep_now(&self) -> Swept {
+    fn sweep_now(&self) -> SweepReport {
         let now = self.retention.now();
         let (values, bytes) = lock(&self.values).sweep(now);
         self.used.give_back(bytes);
-        let mut swept = Swept { journals: 0, values, bytes };
+        let mut swept = SweepReport { journals: 0, values, bytes };
         let over: Vec<JournalId> = self
             .reading()
             .iter()
@@ -550,7 +550,7 @@ impl Store for Memory {
         lock(&self.values).watch(prefix)
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         Box::pin(async move { Ok(self.sweep_now()) })
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn step(info: &JournalInfo, records: &[Record]) -> Result<RestoreStep
         return Err("it is closed and has a driver");
     }
     if !info.tail.closed && info.goes.is_some() {
-        return Err("it is not closed and has a time when it goes");
+        return Err("it has an expiry but is not closed");
     }
     let Some((first, last)) = records.first().zip(records.last()) else {
         let is_empty = info.first == end;
@@ -73,7 +73,7 @@ pub(crate) fn check_next(journal: &JournalId, last: u64, records: &[Record]) -> 
 
 /// The error for records without predecessors.
 pub(crate) fn not_begun(journal: &JournalId) -> Error {
-    invalid(journal, "its first records are not there")
+    invalid(journal, "its first records are missing")
 }
 
 fn invalid(journal: &JournalId, what: &str) -> Error {

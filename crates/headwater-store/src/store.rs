@@ -215,7 +215,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn watch(&self, prefix: &str) -> Watch;
 
     /// Deletes expired journals and values, and frees their space.
-    fn sweep(&self) -> Pending<'_, Swept>;
+    fn sweep(&self) -> Pending<'_, SweepReport>;
 
     /// Waits until everything appended so far is durable.
     fn flush(&self) -> Pending<'_, ()>;
@@ -307,7 +307,7 @@ impl Limits {
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// Deleted journals.
     pub journals: u64,
     /// Deleted values.

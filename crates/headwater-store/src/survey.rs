@@ -183,7 +183,10 @@ impl Survey {
         }
         // While it is written, more may be counted than is visible.
         if bytes != info.bytes && !info.driven {
-            return Err(corrupt(name, &format!("it has {bytes} bytes of records and counts {}", info.bytes)));
+            return Err(corrupt(
+                name,
+                &format!("it has {bytes} bytes of records but its count is {}", info.bytes),
+            ));
         }
         Ok(())
     }
@@ -221,7 +224,7 @@ impl Survey {
 
 fn check_records(name: &JournalId, after: u64, info: &JournalInfo, records: &[Record]) -> Result<()> {
     let Some(first) = records.first() else {
-        let what = format!("it should go on to record {} and ends with {after}", info.tail.last);
+        let what = format!("it should continue to record {} and ends with {after}", info.tail.last);
         return Err(corrupt(name, &what));
     };
     if first.seq != after + 1 {

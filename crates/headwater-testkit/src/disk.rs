@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use headwater_store::embedded::{File, Files, Guard};
+use headwater_store::embedded::{Files, Guard, StoreFile};
 
 use self::file::{Handle, Inode};
 use crate::random::Random;
@@ -229,7 +229,7 @@ impl Disk {
         Ok(state)
     }
 
-    fn handle(&self, inode: u64, process: u64) -> Box<dyn File> {
+    fn handle(&self, inode: u64, process: u64) -> Box<dyn StoreFile> {
         Box::new(Handle { disk: self.clone(), inode, process })
     }
 }
@@ -336,7 +336,7 @@ impl Files for Disk {
         Ok(self.begin(DiskOperation::Other)?.names.keys().cloned().collect())
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         let state = self.begin(DiskOperation::Open)?;
         let inode = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
         let process = state.process;
@@ -344,7 +344,7 @@ impl Files for Disk {
         Ok(self.handle(inode, process))
     }
 
-    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         let mut state = self.begin(DiskOperation::Create)?;
         if state.names.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());

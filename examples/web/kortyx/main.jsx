@@ -92,7 +92,7 @@ function useChat(sessionId) {
         messages.map((message) => (message.id === id ? { ...message, pieces: apply(message.pieces, chunk) } : message)),
       );
     }
-    if (!isComplete) throw new Error('The connection was lost. Reload to go on where it was.');
+    if (!isComplete) throw new Error('The connection was lost. Reload to continue where it was.');
   };
 
   const ask = async (content, metadata) => {

@@ -47,7 +47,7 @@ function Chat() {
   const [isLost, setLost] = useState(false);
   return (
     <Shell title="MUI X Chat">
-      {isLost && <p className="error banner">The connection was lost. Reload to go on where it was.</p>}
+      {isLost && <p className="error banner">The connection was lost. Reload to continue where it was.</p>}
       <div className="chat-box">
         {/* region: chat */}
         <ChatBox

@@ -106,12 +106,12 @@ async function follow(response) {
     response = undefined;
     await new Promise((resolve) => setTimeout(resolve, 250 * failures));
   }
-  throw new Error('the connection was lost: reload to go on');
+  throw new Error('the connection was lost: reload to continue');
 }
 // endregion
 
 // region: send
-/** Sends the conversation as the page shows it. What was answered or decided in its last message is the answer. */
+/** Sends the conversation as the page shows it. An answer or decision in its last message is the answer. */
 async function post() {
   await working(async () => {
     const response = await fetch(chat, {

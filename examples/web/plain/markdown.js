@@ -49,7 +49,7 @@ function table(rows, h) {
   return h('table', {}, h('thead', {}, line('th', head ?? '||')), h('tbody', {}, body.map((row) => line('td', row))));
 }
 
-/** Text with what is marked in it. */
+/** Text with its marks. */
 function inline(text, h) {
   const pieces = [];
   let end = 0;

@@ -6,7 +6,7 @@ import { agent, chatId, getLocation, server } from '../shared/settings.js';
 import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Tool } from '../shared/ui.jsx';
 
 // region: client
-// A page sends its key to everybody who opens it: give it one that may do no more than they may.
+// A page sends its key to all who open it: give it one that may do no more than they may.
 const client = new OpenAI({ baseURL: `${server}/v1`, apiKey: 'none', dangerouslyAllowBrowser: true });
 
 const tools = [
@@ -21,7 +21,7 @@ const tools = [
 // endregion
 
 // region: events
-/** A turn is what was sent, and the response to it: `{ input, id, output, status, error }`. Here after one more event. */
+/** A turn is an input and the response to it: `{ input, id, output, status, error }`. Here after one more event. */
 function apply(turn, event) {
   const item = (item) => ({ ...turn, output: Object.assign([...turn.output], { [event.output_index]: item }) });
   switch (event.type) {

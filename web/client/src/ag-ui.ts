@@ -280,7 +280,7 @@ export class AgUiReducer {
 
 const ROLES = /^(developer|system|assistant|user|tool|activity|reasoning)$/;
 
-/** A patch that does not fit changes nothing. Operations that nobody knows are left out. */
+/** A patch that does not fit changes nothing. Unknown operations are left out. */
 function patched(document: unknown, patch: unknown): unknown {
   try {
     return applyPatch(document, (patch as { op: string }[]).filter(({ op }) => /^(add|remove|replace|move|copy|test)$/.test(op)));

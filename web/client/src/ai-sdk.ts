@@ -228,7 +228,7 @@ export class UIMessageReducer {
 
 const isTool = ({ type }: UIMessagePart): boolean => type.startsWith('tool-') || type === 'dynamic-tool';
 
-/** Sets what is given and leaves the rest as it is. */
+/** Sets the given fields and leaves the rest unchanged. */
 function keep(part: UIMessagePart, fields: Record<string, unknown>): void {
   for (const key in fields) if (fields[key] !== undefined) part[key] = fields[key];
 }

@@ -72,7 +72,7 @@ export class ChatStream {
     }
   };
 
-  /** Stops reading. The run goes on: `POST …/{run}/stop` stops it. */
+  /** Stops reading. The run continues: `POST …/{run}/stop` stops it. */
   readonly abort = (): void => {
     if (!this.#reading) return;
     this.#reading.abort();
@@ -110,7 +110,7 @@ export class ChatStream {
         if (error instanceof HeadwaterError && !error.retryable) throw error;
         failure = error;
       }
-      // Without a cursor the answer would be told, and shown, again from its beginning.
+      // Without a cursor the answer would be sent, and shown, again from its beginning.
       if (attempt >= maxRetries || (this.#status === 'streaming' && !cursor)) {
         throw failure ? asError(failure) : new HeadwaterError('stream.cut', 'the stream ended before the run did', { retryable: true });
       }

@@ -13,7 +13,7 @@ export class Draft {
     return copy;
   };
 
-  /** What was handed out may be held by readers from now on. */
+  /** Readers may hold the returned values from now on. */
   seal(): void {
     this.#owned = new WeakSet();
   }

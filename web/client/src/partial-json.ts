@@ -24,7 +24,7 @@ class PartialParser {
 
   constructor(private readonly text: string) {}
 
-  /** The value at the current place, or `undefined` where none can be told. */
+  /** The value at the current place, or `undefined` where it is not known yet. */
   value(): unknown {
     const value = this.#value();
     return value === OPEN ? undefined : value;

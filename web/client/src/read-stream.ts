@@ -14,11 +14,11 @@ export interface StreamEvent {
 export type StreamSource = Response | ReadableStream<Uint8Array> | null | undefined;
 
 export interface ReadOptions {
-  /** Stops reading. The connection is closed; the run goes on. */
+  /** Stops reading. The connection is closed; the run continues. */
   signal?: AbortSignal | undefined;
   /** The longest event that is taken, in characters: 8 Mi. A longer one is an error, `stream.too-large`. */
   maxEventLength?: number | undefined;
-  /** How the stream is cut into events; by default it is told from the first bytes. */
+  /** How the stream is cut into events; by default it is detected from the first bytes. */
   framing?: 'sse' | 'ndjson' | undefined;
   /** Whether a last event without its blank line counts, if it is complete JSON: it does, unless the sender repeats it. */
   keepTail?: boolean | undefined;

@@ -6,7 +6,7 @@ import type {
 import { applyToolEvent, isSettled, type ToolEvent } from './reduce-tool.js';
 import { writeStructured, type StructuredStreamState } from './structured-write.js';
 
-/** What is known of a run. */
+/** The state of a run. */
 export interface RunInfo {
   status: 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled';
   started: RunStarted;
@@ -240,7 +240,7 @@ export class RunReducer {
     });
   }
 
-  /** What was said of the run so far goes: it is told from its beginning. */
+  /** The state of the run is dropped: its events are sent again from the beginning. */
   #forgetRun(): void {
     this.#messages = this.#messages.filter(({ id }) => !this.#written.has(id));
     this.#written.clear();
@@ -280,7 +280,7 @@ export class RunReducer {
       return;
     }
     const message = this.#message(at);
-    // The history may have a part of the answer, which the replay tells from its beginning.
+    // The history may have a part of the answer, which the replay sends from its beginning.
     if (this.#isReplaying && !this.#written.has(id)) message.parts = [];
     message.status = 'streaming';
     this.#current = id;

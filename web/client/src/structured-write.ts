@@ -20,7 +20,7 @@ export interface StructuredStreamState<T = unknown> {
 /** Makes a changeable copy of a container. */
 export type Own = <T extends object>(value: T) => T;
 
-/** Words an error: what does not fit, what was expected, what was found, and where. */
+/** Words an error: what does not fit, the expected and the found value, and where. */
 export type Misfit = (kind: 'stream' | 'done' | 'path' | 'unset' | 'container' | 'target', chunk: StructuredUpdate, expected?: string, found?: unknown, place?: string) => Error;
 
 type Container = Record<string | number, unknown>;

@@ -205,7 +205,7 @@ export class UIMessageReducer {
     return this.#parts().some((part) => part.type === 'tool-call' && part.id === id && part.approval !== undefined);
   }
 
-  /** Writes the part of a call anew: what was asked about it is forgotten. */
+  /** Writes the part of a call anew: its requests are forgotten. */
   #showCall(id: string): void {
     const call = this.#calls.get(id);
     if (!call) return;

@@ -65,7 +65,7 @@ export function createChatTransport({ api, headers, body, fetch = globalThis.fet
     return ask(`${path}/${encodeURIComponent(request.chatId)}/stream${query ? `?${query}` : ''}`, { signal }, request);
   };
 
-  /** The chunks of an answer, over as many connections as it takes. The wire has no cursor: a cut stream is told again. */
+  /** The chunks of an answer, over as many connections as it takes. The wire has no cursor: a cut stream is sent again. */
   async function* read(response: Response, request: TransportRequest, signal: AbortSignal): AsyncGenerator<UIMessageChunk, void, undefined> {
     const filter = new ReplayFilter();
     for (let attempt = 0; ; attempt += 1) {
@@ -89,7 +89,7 @@ export function createChatTransport({ api, headers, body, fetch = globalThis.fet
           if (error instanceof HeadwaterError && !error.retryable) throw error;
           return undefined;
         });
-        // The run has ended, and there is nothing more to tell.
+        // The run has ended, and there is nothing more to send.
         if (next?.status === 204) return;
         response = next ?? response;
       }

@@ -11,7 +11,7 @@ function compared(message: UIMessage | null | undefined, row: Row): unknown {
   return plain({ metadata: spreadsMetadata(row) ? undefined : message?.metadata, parts: shown });
 }
 
-/** The client completes a number or a literal by a guess; we show what was said before it. */
+/** The client completes a number or a literal by a guess; we show the text before it. */
 function endsInScalar(row: Row, call: unknown): boolean {
   const text = (row['chunks'] as Row[]).filter((chunk) => chunk?.['toolCallId'] === call).map((chunk) => chunk['inputTextDelta'] ?? '').join('');
   const open = text.replaceAll('\\\\', '').replaceAll('\\"', '').split('"').length % 2 === 0;

@@ -237,7 +237,7 @@ test('redirects that never end are an error', async () => {
   await sendsBadly(open(url), 'network');
 });
 
-test('storage that is full, forbidden, broken or holds nonsense is reported, and the chat goes on', async () => {
+test('storage that is full, forbidden, broken or holds nonsense is reported, and the chat continues', async () => {
   const throwing = (name: string) => () => {
     throw new DOMException('no', name);
   };

@@ -130,7 +130,7 @@ test('message that the network lost is sent again under the same key, and fails 
   assert.equal(chat.getSnapshot().messages.at(-1)?.status, 'error');
 });
 
-test('promise that nobody looks at is no unhandled rejection', async () => {
+test('ignored promise is not an unhandled rejection', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   process.on('unhandledRejection', note);
@@ -209,7 +209,7 @@ test('reload finds the session in storage, its messages, and the active run', as
   assert.deepEqual(shown(chat), ['user:Hi', 'assistant:Hello you']);
 });
 
-test('storage that is full or forbidden is reported, and the chat goes on', async () => {
+test('storage that is full or forbidden is reported, and the chat continues', async () => {
   const forbidden = () => {
     throw new Error('The operation is insecure.');
   };

@@ -141,7 +141,7 @@ test('tool call flow of TanStack', () => {
 });
 
 describe('examples with a real server', { skip: !binary, timeout: 60_000 }, () => {
-  test('page that chats, and allows what is asked', async () => {
+  test('page that chats, and allows the call', async () => {
     const server = await new RealServer().start();
     try {
       const kept = new Map<string, string>();

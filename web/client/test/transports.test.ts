@@ -79,7 +79,7 @@ test('transport of the AI SDK sends what its own sends, and finds nothing to res
   assert.equal(await transport.reconnectToStream({ chatId: 'c' }), null);
 });
 
-test('answer of the AI SDK that is told again is passed on once', async () => {
+test('answer of the AI SDK that is sent again is passed on once', async () => {
   const start = { type: 'start', messageId: 'm' };
   const steps = [{ type: 'start-step' }, { type: 'text-start', id: 't' }];
   const tool = [{ type: 'tool-input-available', toolCallId: 'c', toolName: 'f', input: {} }, { type: 'tool-output-available', toolCallId: 'c', output: 1 }];

@@ -5,7 +5,7 @@ const MAX_DELAY = 4000;
 /** The server refused, or the run failed: the same request would fail again. */
 export class RefusedError extends Error {}
 
-/** The connection is gone, and the run may go on without it. */
+/** The connection is gone, and the run may continue without it. */
 export class LostError extends Error {}
 
 /** Makes a request until a server responds that is not in trouble. */

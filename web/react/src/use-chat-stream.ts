@@ -5,7 +5,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 export interface UseChatStream extends ChatStreamSnapshot {
   sendMessage: ChatStream['sendMessage'];
   setMessages: ChatStream['setMessages'];
-  /** Stops reading. The run goes on. */
+  /** Stops reading. The run continues. */
   abort: ChatStream['abort'];
 }
 

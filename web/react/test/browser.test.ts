@@ -75,7 +75,7 @@ describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, 
     await context.close();
   });
 
-  test('answer goes on after the browser was offline', async () => {
+  test('answer continues after the browser was offline', async () => {
     const { context, open, complaints } = await visit();
     const page = await open('chat');
     await send(page, 'long');
@@ -92,7 +92,7 @@ describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, 
     await context.close();
   });
 
-  test('answer goes on after the server was killed in the middle of it', async () => {
+  test('answer continues after the server was killed in the middle of it', async () => {
     const { context, open, complaints } = await visit();
     const page = await open('chat');
     await send(page, 'long');
@@ -141,7 +141,7 @@ describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, 
     ['forbidden', `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })`],
     ['full', `localStorage.clear(); for (let size = 1 << 22; size >= 1; size >>= 1) try { for (;;) localStorage.setItem('x' + localStorage.length, 'x'.repeat(size)); } catch {}`],
   ] as const) {
-    test(`chat goes on where storage is ${how}`, async () => {
+    test(`chat continues where storage is ${how}`, async () => {
       const { context, open, complaints } = await visit();
       await context.addInitScript(script);
       const page = await open('chat');

@@ -87,7 +87,7 @@ export class Conversation {
     return this.chat.options.agent;
   }
 
-  /** Breaks the connection, as a tunnel or a proxy would. The run goes on. */
+  /** Breaks the connection, as a tunnel or a proxy would. The run continues. */
   cut(): boolean {
     const cut = this.#network.cut();
     if (cut && this.delivery) this.delivery.cuts += 1;

@@ -30,7 +30,7 @@ class LibraryStore {
   #loading: Promise<void> | undefined;
   #again = false;
 
-  /** Asks the server for everything; what is asked meanwhile is asked once more afterwards. */
+  /** Asks the server for everything; requests in the meantime cause one more afterwards. */
   refresh(): Promise<void> {
     this.#seen = '';
     return this.#poll();

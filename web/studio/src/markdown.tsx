@@ -40,7 +40,7 @@ let loading: Promise<void> | undefined;
 const renderer = new marked.Renderer();
 // HTML in a text is text: people see what the model wrote.
 renderer.html = ({ text }) => escape(text);
-// A picture from elsewhere would tell its server that the text was read.
+// A picture from elsewhere would reveal to its server that the text was read.
 renderer.image = ({ href, text }) => `<a href="${escape(href)}">${escape(text || href)}</a>`;
 renderer.code = ({ text, lang }) => `<pre><code>${coloured(text, lang?.match(/^\w+/)?.[0]?.toLowerCase())}\n</code></pre>`;
 

@@ -115,7 +115,7 @@ for (const enctype of ['application/x-www-form-urlencoded', 'multipart/form-data
 }
 
 test('a form that says nothing of its page is refused by its content type', async () => {
-  // Old browsers and other programs send no origin: then the kind of the body is what tells.
+  // Old browsers and other programs send no origin: then the kind of the body decides.
   for (const kind of ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']) {
     const response = await fetch(`${here.base}/v1/runs`, { method: 'POST', headers: { 'content-type': kind }, body: BODY });
     assert.equal(response.status, 415, kind);

@@ -24,7 +24,7 @@ function agentFile(name, script) {
   return file;
 }
 
-/** The provider, as far as the agent can tell. */
+/** The provider, as the agent sees it. */
 const provider = {
   name: 'provider',
   rules: [

@@ -74,7 +74,7 @@ export async function fakeServer({ text, stream, interrupts = [], status = 'runn
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    /** The run has ended with this text: whoever asks from now on gets it from the session. */
+    /** The run has ended with this text: later requests get it from the session. */
     finish: (full) => {
       if (run.status === 'finished') return;
       run.status = 'finished';

@@ -37,7 +37,7 @@ const graphOf = (studio) => studio.page.getByRole('region', { name: 'Graph of th
 /** What the names of the nodes say of them. */
 const states = async (graph) => Object.fromEntries((await graph.locator('.graph-node').evaluateAll((nodes) => nodes.map((node) => node.getAttribute('aria-label')))).map((label) => label.split(', ')));
 
-test('graph: the whole workflow with its conditions, what was visited, and the current node', async () => {
+test('graph: the whole workflow with its conditions, the visited nodes, and the current node', async () => {
   const studio = await demo.open('email');
   await studio.send('Our public beta');
   await studio.ask.waitFor();

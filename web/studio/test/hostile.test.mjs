@@ -163,4 +163,4 @@ test('paths of structured objects change nothing but the object', async () => {
   cases += updates.length;
 });
 
-after(() => console.log(`# told: hostile page events | ${cases.toLocaleString('en')} | 0 through`));
+after(() => console.log(`# figure: hostile page events | ${cases.toLocaleString('en')} | 0 through`));

@@ -263,7 +263,7 @@ test('state: that of the workflow is shown at each checkpoint', async () => {
   const { workflowState } = await getJson(`${here.base}/v1/sessions/${studio.session}/checkpoints/latest`);
   await state.getByText(JSON.stringify(workflowState.draft.subject)).waitFor();
   await studio.page.getByRole('slider', { name: 'Cursor' }).fill('2');
-  await state.getByText('there is none up to here').waitFor();
+  await state.getByText('the run has none so far').waitFor();
   assert.equal(await state.locator('.key').count(), 0);
 });
 

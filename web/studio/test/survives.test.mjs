@@ -99,7 +99,7 @@ test('two tabs: an answer grows in both, and a question answered in one is gone 
   await one.ask.waitFor({ state: 'detached' });
   await Promise.all([one.settled(), two.settled()]);
   assert.equal(await one.textOf(), await two.textOf());
-  // What is said in one tab appears in the other.
+  // A message of one tab appears in the other.
   await two.send('weather in Paris');
   await one.answers.nth(1).locator(':scope > .markdown').waitFor();
   await Promise.all([one.settled(2), two.settled(2)]);

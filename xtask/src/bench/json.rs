@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponent_is_fitted() {
+    fn exponent_is_fitted() {
         let flat: Vec<JsonRow> = [1_000, 10_000, 100_000].map(|size| row(size, size as f64 / 1e9)).to_vec();
         assert!((exponent(&flat, "list", "extract").unwrap() - 1.0).abs() < 1e-9);
         let square: Vec<JsonRow> =
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aim_is_met_from_its_side() {
+    fn aim_is_met_from_its_side() {
         let aim = |found, at_most| JsonAim { what: String::new(), found, wanted: 1.0, at_most }.is_met();
         assert!(aim(0.9, true) && !aim(1.1, true) && aim(1.1, false) && !aim(0.9, false));
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_with_and_without_spaces() {
+    fn line_is_read_with_and_without_spaces() {
         let expected = Measurement {
             dialect: "ai-sdk".into(),
             stream: "text".into(),

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_a_line_for_each_provider() {
+    fn table_has_a_line_for_each_provider() {
         let line = |what: &str, seconds: f64| {
             let line = format!(
                 "{{\"provider\":\"groq\",\"what\":\"{what}\",\"bytes\":2000000,\"events\":1000,\"seconds\":{seconds}}}"

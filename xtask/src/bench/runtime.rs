@@ -1,5 +1,5 @@
-//! `cargo xtask bench runtime` and `sessions`: what runs, deltas, waiting, replay and checkpoints cost, beside what was
-//! aimed at.
+//! `cargo xtask bench runtime` and `sessions`: what runs, deltas, waiting, replay and checkpoints cost, beside their
+//! aims.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_measurement_stands_beside_its_aim() {
+    fn measurement_is_printed_beside_its_aim() {
         let line = r#"{"what":"added per delta, p50","store":"memory","value":21.5,"unit":"µs"}"#;
         let row = RuntimeRow::parse(line).unwrap();
         let table = table(&[row]);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_with_a_session_misses_its_aim() {
+    fn growth_with_a_session_misses_its_aim() {
         let row = |what: &str, value| RuntimeRow {
             what: what.to_owned(),
             store: "memory".to_owned(),

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_stream_may_not_cost_more_per_event() {
+    fn longer_stream_may_not_cost_more_per_event() {
         let sized = |stream: &str, events: f64, seconds: f64| Measurement {
             stream: stream.into(),
             events,
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_that_was_not_measured_misses_nothing() {
+    fn ratio_that_was_not_measured_misses_nothing() {
         let all = [measured("encode", 0.001), measured("lint", 0.001)];
         assert!(rows(&all).iter().all(|row| !row.misses() && row.verdict() == "-"));
     }

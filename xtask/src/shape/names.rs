@@ -11,7 +11,7 @@ use super::source::{SourceCrate, definition_line};
 const EVERYWHERE: [&str; 6] = ["Error", "ErrorKind", "Options", "Arguments", "Builder", "Limits"];
 
 /// Names of the standard library that a reader takes for those.
-const STANDARD: [&str; 40] = [
+const STANDARD: [&str; 91] = [
     "From",
     "Into",
     "TryFrom",
@@ -52,55 +52,199 @@ const STANDARD: [&str; 40] = [
     "Cell",
     "Mutex",
     "Path",
+    "PathBuf",
+    "RefCell",
+    "Ref",
+    "Weak",
+    "RwLock",
+    "Condvar",
+    "Barrier",
+    "Once",
+    "OnceLock",
+    "LazyLock",
+    "Cow",
+    "Any",
+    "Range",
+    "Ordering",
+    "Duration",
+    "Instant",
+    "SystemTime",
+    "Read",
+    "Write",
+    "Seek",
+    "BufRead",
+    "File",
+    "Metadata",
+    "Command",
+    "Child",
+    "Stdio",
+    "ExitCode",
+    "Thread",
+    "Sender",
+    "Receiver",
+    "Pin",
+    "Poll",
+    "Context",
+    "Waker",
+    "Formatter",
+    "HashMap",
+    "HashSet",
+    "BTreeMap",
+    "BTreeSet",
+    "VecDeque",
+    "Entry",
+    "Hasher",
+    "Index",
+    "Add",
+    "Not",
+    "Deref",
+    "Borrow",
+    "Layout",
+    "Wrapping",
+    "TcpStream",
+    "OsStr",
 ];
 
-/// Participles without the ending `ed`.
-const IRREGULAR: [&str; 44] = [
+/// Past tenses and participles without the ending `ed`.
+const IRREGULAR: [&str; 131] = [
+    "Ate",
+    "Became",
+    "Began",
     "Begun",
+    "Bent",
+    "Bit",
+    "Bitten",
+    "Blown",
+    "Bore",
+    "Borne",
+    "Bought",
     "Bound",
+    "Bred",
+    "Broke",
     "Broken",
     "Brought",
     "Built",
-    "Bought",
+    "Burnt",
+    "Came",
+    "Cast",
     "Caught",
+    "Chose",
     "Chosen",
+    "Clung",
+    "Crept",
     "Cut",
+    "Dealt",
+    "Did",
     "Done",
     "Drawn",
+    "Drew",
     "Driven",
-    "Drawn",
+    "Drove",
     "Fed",
+    "Fell",
+    "Fallen",
     "Felt",
+    "Fled",
+    "Flew",
+    "Flown",
+    "Forgot",
     "Forgotten",
+    "Fought",
     "Found",
+    "Froze",
+    "Frozen",
+    "Gave",
     "Given",
+    "Going",
     "Gone",
+    "Got",
+    "Grew",
     "Grown",
+    "Had",
     "Heard",
     "Held",
+    "Hid",
     "Hidden",
+    "Hung",
+    "Hurt",
     "Kept",
+    "Knew",
     "Known",
+    "Laid",
+    "Led",
     "Left",
     "Lent",
     "Lost",
     "Made",
     "Meant",
     "Met",
+    "Paid",
+    "Put",
+    "Ran",
+    "Rang",
+    "Risen",
+    "Rose",
     "Said",
+    "Sank",
+    "Sat",
+    "Saw",
     "Seen",
     "Sent",
+    "Shaken",
+    "Shone",
+    "Shook",
+    "Shot",
     "Shown",
-    "Spoken",
+    "Shrank",
+    "Shrunk",
+    "Shut",
+    "Slept",
+    "Slid",
+    "Slung",
+    "Sold",
+    "Sought",
     "Spent",
-    "Split",
+    "Spoke",
+    "Spoken",
+    "Spread",
+    "Sprung",
+    "Stole",
     "Stolen",
+    "Stood",
+    "Struck",
+    "Stuck",
+    "Sunk",
+    "Swept",
+    "Swum",
+    "Swung",
     "Taken",
+    "Taught",
     "Thought",
+    "Threw",
+    "Thrown",
     "Told",
+    "Took",
+    "Tore",
+    "Torn",
+    "Understood",
+    "Went",
+    "Woke",
     "Woken",
+    "Won",
+    "Wore",
+    "Worn",
+    "Wove",
+    "Woven",
+    "Wrote",
     "Written",
+    "Wrung",
 ];
+
+/// Words of speech with which no name of a function begins: data is sent, received and recorded.
+const SPEECH: [&str; 6] = ["say", "tell", "told", "hear", "heard", "note"];
+
+/// Functions that keep such a word, because people use it for them.
+const SPOKEN: [&str; 1] = ["note"];
 
 /// Words that end in `ed` and are not participles, and `Embedded`, which is what people call such a store, as in `Memory`,
 /// `Redis` and `Postgres`.
@@ -233,6 +377,12 @@ pub(crate) fn is_participle(name: &str) -> bool {
     IRREGULAR.contains(&last) || (last.ends_with("ed") && last.len() > 3 && !NOUNS.contains(&last))
 }
 
+/// Whether the name of a function begins with a word of speech.
+pub(crate) fn is_speech(name: &str) -> bool {
+    let first = name.split('_').next().unwrap_or(name);
+    SPEECH.contains(&first) && !SPOKEN.contains(&name)
+}
+
 /// Whether a name is one of the standard library.
 pub(crate) fn shadows(name: &str) -> bool {
     STANDARD.contains(&name)
@@ -263,7 +413,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::super::source::{Module, SourceCrate};
-    use super::{definitions, is_participle, shadows};
+    use super::{definitions, is_participle, is_speech, shadows};
 
     fn names_in(text: &str) -> Vec<(String, bool)> {
         let file = PathBuf::from("lib.rs");
@@ -295,7 +445,7 @@ mod tests {
 
     #[test]
     fn participles_are_recognised_by_their_last_word() {
-        for name in ["Begun", "RunDriven", "Parked", "Seen"] {
+        for name in ["Begun", "RunDriven", "Parked", "Seen", "Swept", "Gave", "Going"] {
             assert!(is_participle(name), "{name}");
         }
         for name in ["RunSpec", "RandomSeed", "Feed", "SentMessage", "TimeLimit"] {
@@ -304,8 +454,19 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_begin_with_speech_are_recognised() {
+        for name in ["say_end", "tell_wait", "told", "note_end"] {
+            assert!(is_speech(name), "{name}");
+        }
+        for name in ["emit_end", "saying", "teller", "note"] {
+            assert!(!is_speech(name), "{name}");
+        }
+    }
+
+    #[test]
     fn names_of_the_standard_library_are_recognised() {
         assert!(shadows("From"));
+        assert!(shadows("Metadata"));
         assert!(!shadows("ReadFrom"));
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::text::{TextKind, is_read, texts_of};
 use crate::command::Failure;
 
 /// A phrase to rewrite.
@@ -14,31 +15,40 @@ pub(crate) struct ProseFinding {
 }
 
 /// Words for a person where the reader wants the role: caller, reader, client, operator, owner, driver.
-const PERSONS: [&str; 7] = ["whoever", "whomever", "somebody", "someone", "nobody", "everybody", "anybody"];
+const PERSONS: [&str; 9] =
+    ["whoever", "whomever", "somebody", "someone", "nobody", "everybody", "everyone", "anybody", "anyone"];
+
+/// Verbs of speech where data is sent or received.
+const SPEECH: [&str; 8] = ["tell", "tells", "telling", "told", "hear", "hears", "hearing", "heard"];
+
+/// Participles after `what is` where a noun exists. Those that end in `ed` need no list.
+const PARTICIPLES: [&str; 10] =
+    ["told", "said", "kept", "sent", "given", "held", "known", "seen", "left", "begun"];
 
 /// Phrases, and the words to use in their place.
-const PHRASES: [(&str, &str); 28] = [
+const PHRASES: [(&str, &str); 30] = [
     ("is none", "is missing, is not valid"),
     ("are none", "are missing, there are no"),
     ("was none", "was missing"),
+    ("were none", "were missing"),
     ("theirs who", "the caller's"),
     ("is no more", "no longer exists"),
-    ("is told", "gets, receives"),
-    ("are told", "get, receive"),
-    ("was told", "got, received"),
-    ("were told", "got, received"),
-    ("has told", "has sent"),
-    ("tells readers", "sends to readers"),
     ("is said by", "is encoded as"),
     ("come back", "reconnect, return"),
     ("comes back", "reconnects, returns"),
     ("came back", "reconnected, returned"),
+    ("coming back", "reconnecting, returning"),
     ("take back", "retract"),
     ("takes back", "retracts"),
     ("taken back", "retracted"),
     ("took back", "retracted"),
     ("is going", "is active"),
     ("are going", "are active"),
+    ("go on", "continue"),
+    ("goes on", "continues"),
+    ("going on", "continuing, active"),
+    ("gone on", "continued"),
+    ("went on", "continued"),
     ("whether that", "whether"),
     ("how manyeth", "index"),
     ("take up", "resume"),
@@ -46,12 +56,14 @@ const PHRASES: [(&str, &str); 28] = [
     ("taken up", "resumed"),
     ("who asks", "the caller"),
     ("who ask", "the callers"),
+    ("as none", "as missing"),
 ];
 
-/// Sources whose words are not ours to change, or that must name the phrases.
-const ALLOWED: [(&str, &str); 2] = [
+/// Sources that must name the phrases, and why.
+const ALLOWED: [(&str, &str); 3] = [
     ("xtask/src/shape/prose.rs", "lists the phrases"),
-    ("conformance/vendors/recorded", "recorded from other projects"),
+    ("xtask/src/shape/names.rs", "lists words to avoid in names"),
+    ("xtask/src/shape/text.rs", "has phrases as samples of its tests"),
 ];
 
 /// The phrases in all sources and documents of the workspace.
@@ -70,26 +82,24 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<ProseFinding>, Failure> {
     for file in files {
         let text = fs::read_to_string(&file)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
-        let pieces = match file.extension().and_then(|extension| extension.to_str()) {
-            Some("md") => document(&text),
-            Some("toml" | "yaml" | "yml" | "html") => settings(&text),
-            Some("rs") => source(&text, true),
-            _ => source(&text, false),
-        };
         let place = file.strip_prefix(root).unwrap_or(&file);
         if ALLOWED.iter().any(|(path, _)| place.starts_with(path)) {
             continue;
         }
-        let messages =
-            if file.extension().is_some_and(|ending| ending == "rs") { strings(&text) } else { Vec::new() };
-        let phrases = pieces.into_iter().filter_map(|(line, text)| Some((line, stumble(&text)?, text)));
-        let negations = messages.into_iter().filter_map(|(line, text)| Some((line, is_no(&text)?, text)));
-        found.extend(phrases.chain(negations).map(|(line, phrase, text)| ProseFinding {
-            file: file.clone(),
-            line,
-            phrase,
-            text,
-        }));
+        for piece in texts_of(&file, &text).unwrap_or_default() {
+            let words = words(&piece.text);
+            let mut phrases = stumbles(&words);
+            if piece.kind == TextKind::Literal && file.extension().is_some_and(|ending| ending == "rs") {
+                phrases.extend(negations(&piece.text));
+            }
+            let lines: Vec<_> = piece.text.lines().collect();
+            found.extend(phrases.into_iter().map(|(line, phrase)| ProseFinding {
+                file: file.clone(),
+                line: piece.line + line,
+                phrase,
+                text: lines.get(line).copied().unwrap_or_default().to_owned(),
+            }));
+        }
     }
     Ok(found)
 }
@@ -116,191 +126,118 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a file has comments or text that readers see.
-fn is_read(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    ["rs", "md", "ts", "tsx", "js", "mjs", "toml", "yaml", "yml", "html"].contains(&ending)
+/// The words of a text, each with its line in the text, without code.
+fn words(text: &str) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    for (line, text) in without_code(text).lines().enumerate() {
+        let is_end = |letter: char| !letter.is_alphanumeric() && letter != '\'';
+        let found = text.split(is_end).filter(|word| !word.is_empty());
+        words.extend(found.map(|word| (line, word.to_lowercase())));
+    }
+    words
 }
 
-/// The lines of a file of settings or of a page, without tags.
-fn settings(text: &str) -> Vec<(usize, String)> {
+/// The phrases of a text that a reader stumbles over, with better words where there are some.
+fn stumbles(words: &[(usize, String)]) -> Vec<(usize, String)> {
+    let word = |at: usize| words.get(at).map_or("", |(_, word)| word.as_str());
     let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let mut plain = String::new();
-        for (at, piece) in line.split('<').enumerate() {
-            plain.push_str(if at == 0 {
-                piece
-            } else {
-                piece.split_once('>').map_or(piece, |(_, rest)| rest)
-            });
-            plain.push(' ');
+    for (at, (line, first)) in words.iter().enumerate() {
+        let base = first.trim_end_matches("'s");
+        if PERSONS.contains(&base) {
+            found.push((*line, first.clone()));
         }
-        found.push((index + 1, plain));
+        let is_talk = matches!(word(at + 1), "me" | "us" | "you");
+        let is_distinction = (1..8).any(|after| word(at + after) == "apart");
+        if SPEECH.contains(&base) && !is_talk && !is_distinction {
+            found.push((*line, format!("{first} (send, receive, report)")));
+        }
+        let phrase = PHRASES.iter().find(|(phrase, _)| {
+            phrase.split(' ').enumerate().all(|(index, expected)| word(at + index) == expected)
+        });
+        if let Some((phrase, better)) = phrase {
+            found.push((*line, format!("{phrase} ({better})")));
+        }
+        let done = word(at + 2);
+        let is_done = done.ends_with("ed") || PARTICIPLES.contains(&done);
+        if first == "what" && matches!(word(at + 1), "is" | "was" | "were" | "are") && is_done {
+            found.push((*line, format!("what {} {done}", word(at + 1))));
+        }
     }
     found
 }
 
-/// The lines of a document that are not code.
-fn document(text: &str) -> Vec<(usize, String)> {
-    let mut code = false;
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            code = !code;
-        } else if !code {
-            lines.push((index + 1, line.to_owned()));
+/// The places where a message says "is no X" of something that is not a valid X.
+fn negations(text: &str) -> Vec<(usize, String)> {
+    let words = words(text);
+    let mut found = Vec::new();
+    for (at, window) in words.windows(3).enumerate() {
+        let [(line, verb), (_, no), (_, next)] = window else { continue };
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |(_, word)| word.as_str());
+        let says_no = matches!(verb.as_str(), "is" | "are") && no == "no";
+        if says_no && next != "longer" && before != "there" {
+            found.push((*line, format!("{verb} no {next} (is not a)")));
         }
     }
-    lines
+    found
 }
 
-/// The comments, strings and names of tests of a source file.
-fn source(text: &str, rust: bool) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut example = false;
-    for (index, line) in text.lines().enumerate() {
-        let trimmed = line.trim_start();
-        if let Some(comment) = comment(trimmed) {
-            if comment.trim_start().starts_with("```") {
-                example = !example;
-            } else if !example {
-                found.push((index + 1, comment.to_owned()));
-            }
+/// A text without code in backticks and without the placeholders of a format string. Lines stay.
+fn without_code(text: &str) -> String {
+    let mut plain = String::new();
+    for (index, piece) in text.split('`').enumerate() {
+        if index % 2 == 1 {
+            plain.push_str(" code ");
+            plain.push_str(&"\n".repeat(piece.matches('\n').count()));
             continue;
         }
-        example = false;
-        if let Some(rest) = trimmed.strip_prefix("fn ").or_else(|| trimmed.strip_prefix("async fn ")) {
-            let name = rest.split(['(', '<']).next().unwrap_or_default();
-            found.push((index + 1, name.replace('_', " ")));
+        for (index, piece) in piece.split('{').enumerate() {
+            // Braces with spaces in them are those of a page's code, whose strings are prose.
+            let placeholder =
+                piece.split_once('}').filter(|(name, _)| index > 0 && !name.contains(char::is_whitespace));
+            plain.push(' ');
+            plain.push_str(placeholder.map_or(piece, |(_, rest)| rest));
         }
-        found.extend(quoted(line).map(|piece| (index + 1, piece.to_owned())));
-        if rust && !line.contains('"') && trimmed.ends_with('\\') {
-            found.push((index + 1, trimmed.to_owned()));
-        }
-    }
-    found
-}
-
-/// The strings of several words on a line. Every second piece between quotes is a string; escaped quotes are rare enough to
-/// ignore.
-fn quoted(line: &str) -> impl Iterator<Item = &str> {
-    line.split('"').skip(1).step_by(2).filter(|piece| piece.contains(' '))
-}
-
-/// The strings of a source file: most are messages.
-fn strings(text: &str) -> Vec<(usize, String)> {
-    let lines = text.lines().enumerate().filter(|(_, line)| comment(line.trim_start()).is_none());
-    lines.flat_map(|(index, line)| quoted(line).map(move |piece| (index + 1, piece.to_owned()))).collect()
-}
-
-/// The place where a message says "is no X" of something that is not a valid X.
-fn is_no(text: &str) -> Option<String> {
-    let text = without_code(text).replace("\\n", " ");
-    let words: Vec<_> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
-    let found = words.windows(3).enumerate().find(|(at, window)| {
-        let [verb, no, next] = window else { return false };
-        let before = at.checked_sub(1).and_then(|before| words.get(before)).map_or("", String::as_str);
-        let says_no = matches!(verb.as_str(), "is" | "are") && no == "no";
-        says_no && next != "longer" && before != "there"
-    });
-    found.map(|(_, window)| format!("{} (is not a)", window.join(" ")))
-}
-
-fn comment(line: &str) -> Option<&str> {
-    ["///", "//!", "//", "* "].iter().find_map(|start| line.strip_prefix(start))
-}
-
-/// The phrase of a text that a reader stumbles over, with a better word where there is one.
-fn stumble(text: &str) -> Option<String> {
-    let plain: String = without_code(text)
-        .chars()
-        .map(
-            |letter| {
-                if letter.is_alphanumeric() || letter == '\'' { letter.to_ascii_lowercase() } else { ' ' }
-            },
-        )
-        .collect();
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    let is_person = |word: &&&str| PERSONS.contains(&word.trim_end_matches("'s"));
-    if let Some(person) = words.iter().find(is_person) {
-        return Some((*person).to_owned());
-    }
-    let joined = format!(" {} ", words.join(" "));
-    let phrase = PHRASES.iter().find(|(phrase, _)| joined.contains(&format!(" {phrase} ")));
-    if let Some((phrase, better)) = phrase {
-        return Some(format!("{phrase} ({better})"));
-    }
-    words.windows(3).find_map(|window| match window {
-        ["what", "is" | "was" | "were" | "are", done] if done.ends_with("ed") => Some(window.join(" ")),
-        _ => None,
-    })
-}
-
-/// A text without code in backticks and without the placeholders of a format string.
-fn without_code(text: &str) -> String {
-    let outside: Vec<_> = text.split('`').step_by(2).collect();
-    let mut plain = String::new();
-    for (index, piece) in outside.join(" code ").split('{').enumerate() {
-        plain.push_str(if index == 0 {
-            piece
-        } else {
-            piece.split_once('}').map_or(piece, |(_, rest)| rest)
-        });
     }
     plain
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{document, is_no, settings, source, stumble};
+    use super::{negations, stumbles, words};
 
-    #[test]
-    fn phrases_are_found_in_any_case_and_across_marks() {
-        assert_eq!(stumble("Whoever asks, waits.").as_deref(), Some("whoever"));
-        assert_eq!(
-            stumble("the choice is none, that is known").as_deref(),
-            Some("is none (is missing, is not valid)")
-        );
-        assert_eq!(stumble("What was appended last").as_deref(), Some("what was appended"));
-        assert_eq!(stumble("A reader that falls behind encodes for itself."), None);
+    fn found(text: &str) -> Vec<String> {
+        stumbles(&words(text)).into_iter().map(|(line, phrase)| format!("{line}: {phrase}")).collect()
+    }
+
+    fn negated(text: &str) -> Vec<String> {
+        negations(text).into_iter().map(|(_, phrase)| phrase).collect()
     }
 
     #[test]
-    fn persons_are_found_as_owners_too() {
-        assert_eq!(stumble("not somebody's run").as_deref(), Some("somebody's"));
+    fn phrases_are_found_in_any_case_and_across_marks_and_lines() {
+        assert_eq!(found("Whoever asks, waits."), ["0: whoever"]);
+        assert_eq!(found("the choice is\nnone, that is known"), ["0: is none (is missing, is not valid)"]);
+        assert_eq!(found("One.\nWhat was appended last"), ["1: what was appended"]);
+        assert_eq!(found("what is kept, and not somebody's"), ["0: what is kept", "0: somebody's"]);
+        assert_eq!(found("A reader that falls behind encodes for itself."), Vec::<String>::new());
     }
 
     #[test]
-    fn messages_do_not_say_is_no() {
-        assert_eq!(is_no("{name} is no JSON").as_deref(), Some("is no json (is not a)"));
-        assert_eq!(is_no("the text is no JSON").as_deref(), Some("is no json (is not a)"));
-        assert_eq!(is_no("there is no run `x`"), None);
-        assert_eq!(is_no("it is no longer there"), None);
+    fn verbs_of_speech_are_found_where_data_is_sent() {
+        assert_eq!(found("The reader is told."), ["0: told (send, receive, report)"]);
+        assert_eq!(found("Tell me a story. It tells the two blocks apart."), Vec::<String>::new());
     }
 
     #[test]
-    fn settings_and_pages_are_read_without_tags() {
-        assert_eq!(settings("a: <b class=\"nobody\">one</b>"), [(1, "a:  one  ".to_owned())]);
-    }
-
-    #[test]
-    fn code_in_documents_is_not_prose() {
-        let lines = document("one\n```\nwhoever\n```\ntwo");
-        assert_eq!(lines, [(1, "one".to_owned()), (5, "two".to_owned())]);
+    fn messages_with_is_no_are_found() {
+        assert_eq!(negated("{name} is no JSON"), ["is no json (is not a)"]);
+        assert_eq!(negated("there is no run `x`"), Vec::<String>::new());
+        assert_eq!(negated("it is no longer there"), Vec::<String>::new());
     }
 
     #[test]
     fn code_and_placeholders_are_not_prose() {
-        assert_eq!(stumble("runs as the user `nobody`: {what} was called"), None);
-        let found = source("/// One.\n/// ```\n/// assert!(find(1).is_none());\n/// ```\nfn x() {}", true);
-        let texts: Vec<_> = found.iter().map(|(_, text)| text.trim()).collect();
-        assert_eq!(texts, ["One.", "x"]);
-    }
-
-    #[test]
-    fn comments_strings_and_test_names_are_prose() {
-        let found = source("/// A comment.\nfn nobody_waits() {\n    let x = \"two words\";\n}", true);
-        let texts: Vec<_> = found.iter().map(|(_, text)| text.trim()).collect();
-        assert_eq!(texts, ["A comment.", "nobody waits", "two words"]);
+        assert_eq!(found("runs as the user `nobody`: {told} was called"), Vec::<String>::new());
+        assert_eq!(found("{isLost && reload to go on}"), ["0: go on (continue)"]);
     }
 }

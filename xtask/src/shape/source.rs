@@ -34,6 +34,13 @@ impl SourceCrate {
         Ok(source)
     }
 
+    /// Reads a test target of a crate. Its own modules are looked for in `folder`.
+    fn read_test(name: String, root: &Path, folder: &Path) -> Result<Self, Failure> {
+        let mut source = Self { name, modules: Vec::new(), files: Vec::new() };
+        source.file(root, Vec::new(), folder)?;
+        Ok(source)
+    }
+
     /// Reads a file as a module. Its own modules are looked for in `folder`.
     fn file(&mut self, file: &Path, path: Vec<String>, folder: &Path) -> Result<(), Failure> {
         let text = fs::read_to_string(file)
@@ -68,6 +75,7 @@ impl SourceCrate {
                 None => {
                     let beside = folder.join(format!("{name}.rs"));
                     let found = if beside.exists() { beside } else { folder.join(&name).join("mod.rs") };
+                    let found = named_path(&module.attrs, folder).unwrap_or(found);
                     self.file(&found, inner, &folder.join(&name))?;
                 }
             }
@@ -90,6 +98,29 @@ pub(crate) fn crates(root: &Path) -> Result<Vec<SourceCrate>, Failure> {
         .filter(|folder| folder.join("Cargo.toml").exists())
         .map(|folder| SourceCrate::read(folder))
         .collect()
+}
+
+/// The test targets of the workspace, in the order of their names.
+pub(crate) fn tests(root: &Path, crates: &[SourceCrate]) -> Result<Vec<SourceCrate>, Failure> {
+    let mut found = Vec::new();
+    for source in crates {
+        let own =
+            if source.name == "xtask" { root.join("xtask") } else { root.join("crates").join(&source.name) };
+        let Ok(entries) = fs::read_dir(own.join("tests")) else { continue };
+        let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort();
+        for path in paths {
+            let name = format!("{} {}", source.name, path.file_stem().unwrap_or_default().to_string_lossy());
+            let main = path.join("main.rs");
+            if main.exists() {
+                found.push(SourceCrate::read_test(name, &main, &path)?);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let folder = path.parent().unwrap_or(root).to_owned();
+                found.push(SourceCrate::read_test(name, &path, &folder)?);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// A function in the text of a file.
@@ -143,6 +174,14 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")
     })
+}
+
+/// The file that a module names with `#[path]`.
+fn named_path(attributes: &[syn::Attribute], folder: &Path) -> Option<PathBuf> {
+    let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("path"))?;
+    let syn::Expr::Lit(value) = &attribute.meta.require_name_value().ok()?.value else { return None };
+    let syn::Lit::Str(path) = &value.lit else { return None };
+    Some(folder.join(path.value()))
 }
 
 fn attributes(item: &syn::Item) -> &[syn::Attribute] {

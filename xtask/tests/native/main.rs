@@ -170,7 +170,7 @@ fn least_event_of_every_kind_is_valid_and_one_without_its_type_is_not() {
 }
 
 #[test]
-fn schema_tells_missing_and_wrong_fields() {
+fn schema_reports_missing_and_wrong_fields() {
     let validator = validator();
     let record = |event: Value| json!({ "seq": 1, "event": event });
     let delta = json!({ "type": "block-delta", "kind": "text", "id": "t1", "delta": "Hi" });

@@ -110,7 +110,7 @@ export const changes = [
     title: 'keeps a stopped answer stopped after a reload',
     async check(here) {
       const { page, since } = await stopped(here);
-      // Until the next message nothing tells a stop from a page that was closed, and that answer is to continue.
+      // Until the next message a stop and a closed page look the same, and that answer is to continue.
       await page.say('go');
       await page.shows(/This is run_/);
       await isCancelled(since);
@@ -122,7 +122,7 @@ export const changes = [
   },
   {
     name: 'clear',
-    title: 'remembers nothing of what was cleared',
+    title: 'remembers nothing of the cleared messages',
     async check({ visit }) {
       const page = await visit('chat');
       await page.say('hello heron');

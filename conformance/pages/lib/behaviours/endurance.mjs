@@ -12,7 +12,7 @@ async function isWhole(page) {
 export const endurance = [
   {
     name: 'reload',
-    title: 'goes on with an answer after a reload',
+    title: 'continues an answer after a reload',
     async check({ visit }) {
       const page = await visit('chat');
       await page.say('slow');

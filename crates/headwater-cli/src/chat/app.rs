@@ -533,7 +533,7 @@ impl ChatApp {
         self.fail(&format!("{error}; `/attach {id}` tries again"));
     }
 
-    /// Prints what is left of the run, which is no longer followed.
+    /// Prints the rest of the run, which is no longer followed.
     pub(super) fn end_run(&mut self, state: &RunState) {
         let look = self.look();
         if let Some(run) = &mut self.run {

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_asks_for_one_field_after_the_other() {
+    fn form_asks_for_one_field_after_the_other() {
         let mut form = FormProgress::new(&trip());
         assert_eq!(form.submit(""), Err("this field is required: type text".into()));
         assert_eq!(form.submit("Oslo"), Ok(None));

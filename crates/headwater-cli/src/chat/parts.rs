@@ -120,7 +120,6 @@ pub(super) fn source(source: &SourcePart, look: MarkdownLook) -> Vec<StyledLine>
     vec![line.truncate(look.width)]
 }
 
-/// A file.
 pub(super) fn file(file: &FilePart, look: MarkdownLook) -> Vec<StyledLine> {
     let mut line = StyledLine::dim("▤ ").add(PLAIN, file.filename.as_deref().unwrap_or("file"));
     line.push(DIM, &format!("  {}", file.media_type));
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_takes_a_line_and_its_result_another() {
+    fn tool_takes_a_line_and_its_result_another() {
         let mut part = ToolPart::new("c", "get_weather");
         part.input_text = r#"{"city":"Par"#.to_owned();
         assert_eq!(texts(&tool(&part, "⠋", LOOK)), ["⠋ get_weather  city: Par"]);
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_shown_by_its_label() {
+    fn answer_is_shown_by_its_label() {
         let options =
             vec![headwater_protocol::Choice { id: "s".into(), label: "Send".into(), description: None }];
         let interrupt = Interrupt::choice("r", "Send it?", options);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrower_terminal_has_broken_the_lines_above_the_cursor() {
+    fn narrower_terminal_has_broken_the_lines_above_the_cursor() {
         let mut screen = Screen::new(80, false);
         screen.draw(frame(&[], &[&"x".repeat(70), "", "> "], (2, 2)));
         screen.resize(30);

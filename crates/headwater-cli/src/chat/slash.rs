@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_to_type() {
+    fn errors_suggest_the_command() {
         assert_eq!(
             parse("/stopp"),
             Some(Err("unknown command `/stopp`: did you mean `/stop`? `/help` lists them".into()))

@@ -117,7 +117,7 @@ impl StyledLine {
 
     /// Wraps to this many columns, between words where possible.
     pub(super) fn wrap(&self, limit: usize) -> Vec<Self> {
-        let mut wrapping = Wrapping { limit: limit.max(1), ..Wrapping::default() };
+        let mut wrapping = LineWrapper { limit: limit.max(1), ..LineWrapper::default() };
         for (style, text) in &self.spans {
             text.chars().for_each(|char| wrapping.push(*style, char));
         }
@@ -141,7 +141,7 @@ impl StyledLine {
 
 /// Lines while they are wrapped.
 #[derive(Debug, Default)]
-struct Wrapping {
+struct LineWrapper {
     limit: usize,
     lines: Vec<StyledLine>,
     line: Vec<(Style, char)>,
@@ -150,7 +150,7 @@ struct Wrapping {
     word: usize,
 }
 
-impl Wrapping {
+impl LineWrapper {
     fn push(&mut self, style: Style, char: char) {
         if char == '\n' {
             self.end_line();

@@ -43,9 +43,9 @@ impl CheckCommand {
                     wrong = true;
                     // Flush the drawings of earlier files, so that errors appear after them.
                     out.flush()?;
-                    let mut told = anstream::stderr().lock();
+                    let mut stderr = anstream::stderr().lock();
                     for error in &errors {
-                        tell(error, &mut told)?;
+                        print_error(error, &mut stderr)?;
                     }
                 }
             }
@@ -56,7 +56,7 @@ impl CheckCommand {
 }
 
 /// Prints the message, the source line, and a caret under the position.
-fn tell(error: &FileError, out: &mut impl Write) -> io::Result<()> {
+fn print_error(error: &FileError, out: &mut impl Write) -> io::Result<()> {
     let place = match error.line() {
         0 => error.file().to_owned(),
         line => format!("{}:{line}:{}", error.file(), error.column()),

@@ -11,7 +11,7 @@ use headwater_protocol::{ErrorKind, Event, Framing, RunState, RunStatus};
 
 use crate::{
     args,
-    dialect_detection::Stream,
+    dialect_detection::DetectedInput,
     failure::{CommandFailure, ExitVerdict},
     input::StreamInput,
     style,
@@ -66,7 +66,7 @@ impl ConvertCommand {
     pub(crate) fn run(&self) -> Result<ExitVerdict, CommandFailure> {
         let mut encoder = Encoder::new(self.to, &self.options()?);
         let stream =
-            Stream::recognise(StreamInput::open(self.file.as_deref())?, self.from, self.from_framing)?;
+            DetectedInput::recognise(StreamInput::open(self.file.as_deref())?, self.from, self.from_framing)?;
         let mut decoder = Decoder::new(stream.dialect, stream.framing);
         let mut decoded = DecodeOutput::default();
         let mut end = RunEndTracker::default();

@@ -20,7 +20,7 @@ use clap::Args;
 
 use crate::{
     args::StreamArgs,
-    dialect_detection::Stream,
+    dialect_detection::DetectedInput,
     failure::{CommandFailure, ExitVerdict},
     style,
 };
@@ -68,7 +68,7 @@ impl InspectCommand {
         Ok(ExitVerdict::at_fault_if(is_at_fault))
     }
 
-    fn show(&self, stream: Stream, out: &mut Box<dyn Write>) -> Result<bool, CommandFailure> {
+    fn show(&self, stream: DetectedInput, out: &mut Box<dyn Write>) -> Result<bool, CommandFailure> {
         let (dialect, framing) = (stream.dialect, stream.framing);
         let reading = StreamReading::of(dialect, framing, &stream.input.read_all()?);
         if self.json {
@@ -80,7 +80,7 @@ impl InspectCommand {
     }
 
     /// Shows a stream while it arrives.
-    fn follow(&self, stream: Stream, out: &mut Box<dyn Write>) -> Result<bool, CommandFailure> {
+    fn follow(&self, stream: DetectedInput, out: &mut Box<dyn Write>) -> Result<bool, CommandFailure> {
         let (dialect, framing) = (stream.dialect, stream.framing);
         let mut reading = GrowingReading::new(dialect, framing);
         let mut rows = LiveRows::new(self.full);

@@ -53,7 +53,7 @@ impl ReplayCommand {
             (Some(run), _) => self.replay(run, agents, &mut out)?,
             (None, Some(folder)) => {
                 let checked = golden::check_all(folder)?;
-                self.tell_golden(&checked, &mut out)?
+                self.print_golden(&checked, &mut out)?
             }
             (None, None) => {
                 return Err(CommandFailure::new("give the id of a run, or a folder with --golden"));
@@ -99,9 +99,9 @@ impl ReplayCommand {
                 serde_json::to_writer_pretty(&mut *out, &as_json(&replayed, bytes.as_ref()))?;
                 writeln!(out)?;
             } else {
-                tell(&replayed, out)?;
+                print_report(&replayed, out)?;
                 if let Some(bytes) = &bytes {
-                    self.tell_golden(std::slice::from_ref(bytes), out)?;
+                    self.print_golden(std::slice::from_ref(bytes), out)?;
                 }
             }
             let bytes_differ = bytes.is_some_and(|bytes| !bytes.differences.is_empty());
@@ -140,7 +140,7 @@ impl ReplayCommand {
         })
     }
 
-    fn tell_golden(
+    fn print_golden(
         &self,
         all: &[golden::GoldenResult],
         out: &mut dyn Write,
@@ -208,7 +208,7 @@ fn as_json(replayed: &ReplayReport, bytes: Option<&golden::GoldenResult>) -> Val
     told
 }
 
-fn tell(replayed: &ReplayReport, out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn print_report(replayed: &ReplayReport, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let run = printable(replayed.run.as_str());
     let Some(divergence) = &replayed.divergence else {
         let visits = style::count(replayed.visits as u64, "visit");

@@ -12,10 +12,10 @@ use super::{
 use crate::failure::CommandFailure;
 
 /// A setting, its value, and its line in the file.
-type Read = (&'static SettingKey, SettingValue, usize);
+type FileSetting = (&'static SettingKey, SettingValue, usize);
 
 /// Reads the settings of a file. All errors are reported together.
-pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, CommandFailure> {
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<FileSetting>, CommandFailure> {
     let mut reader = TableReader { path, text, found: Vec::new(), wrong: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.table("", table.get_ref()),
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, CommandFailure>
 struct TableReader<'t> {
     path: &'t Path,
     text: &'t str,
-    found: Vec<Read>,
+    found: Vec<FileSetting>,
     wrong: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
 //! The list of all settings.
 
-/// A setting.
-#[derive(Debug)]
+use std::sync::LazyLock;
+
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct SettingKey {
     /// The name in the file; a dot leads into a table.
     pub(crate) name: &'static str,
@@ -64,9 +65,34 @@ const fn key(
     SettingKey { name, kind, default, about }
 }
 
+/// Stands for the additional paths of each dialect.
+const PATHS: &str = "paths";
+
 /// All settings, in the order in which they are shown.
+pub(crate) static KEYS: LazyLock<Vec<SettingKey>> = LazyLock::new(|| {
+    let listed = LISTED.iter().flat_map(|listed| match listed.name {
+        PATHS => paths(),
+        _ => vec![*listed],
+    });
+    listed.collect()
+});
+
+/// The additional paths of the dialects; the first one explains them all.
+fn paths() -> Vec<SettingKey> {
+    let names = headwater_dialects::CHAT.iter().map(|dialect| format!("{PATHS}.{}", dialect.name()));
+    let names: Vec<&'static str> = names.map(|name| &*name.leak()).collect();
+    let first = names.first().copied().unwrap_or_default();
+    let about = |name: &str| match name == first {
+        true => "Additional paths for this dialect, so that a page can keep its old URL: `/api/chat`, or \
+                 `/api/chat=AGENT` for one agent."
+            .to_owned(),
+        false => format!("As `{first}`."),
+    };
+    names.iter().map(|&name| key(name, SettingKind::Many, "", about(name).leak())).collect()
+}
+
 #[rustfmt::skip]
-pub(crate) static KEYS: &[SettingKey] = &[
+static LISTED: &[SettingKey] = &[
     key("listen", SettingKind::One, "127.0.0.1:8787", "The address and port to listen on. Port 0 picks a free one. Without API keys only a loopback address is allowed."),
     key("agents", SettingKind::Paths, "", "Agent files, and folders of them. Default: the demo agents."),
     key("default_agent", SettingKind::One, "", "The agent for requests that name no agent. Default: the first one."),
@@ -114,13 +140,7 @@ pub(crate) static KEYS: &[SettingKey] = &[
     key("durable_streams.long_poll", SettingKind::One, "20s", "How long a long-poll of a durable stream waits for data."),
     key("heartbeat", SettingKind::One, "15s", "Heartbeat interval of idle streams."),
     key("padding", SettingKind::One, "0", "Padding bytes at the start of a stream, for proxies that buffer the first bytes."),
-    key("paths.kortyx", SettingKind::Many, "", "Additional paths for this dialect, so that a page can keep its old URL: `/api/chat`, or `/api/chat=AGENT` for one agent."),
-    key("paths.tanstack", SettingKind::Many, "", "As `paths.kortyx`."),
-    key("paths.mui", SettingKind::Many, "", "As `paths.kortyx`."),
-    key("paths.agents", SettingKind::Many, "", "As `paths.kortyx`."),
-    key("paths.ai-sdk", SettingKind::Many, "", "As `paths.kortyx`."),
-    key("paths.ag-ui", SettingKind::Many, "", "As `paths.kortyx`."),
-    key("paths.responses", SettingKind::Many, "", "As `paths.kortyx`."),
+    key(PATHS, SettingKind::Many, "", ""),
     key("replay", SettingKind::One, "5m", "How long after its end a run can still be read by a page that reconnects to its stream."),
     key("when_busy", SettingKind::One, "", "What to do with a message that arrives while the session's last one is still being answered: `stop` the answer, `queue` the message or `refuse` it. Empty: `stop` for pages whose stop button only closes the connection, `queue` for others. An agent file can override this."),
     key("seam", SettingKind::One, "", "Text between a failed attempt and the next, for clients that cannot retract the failed one."),

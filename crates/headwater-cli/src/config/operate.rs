@@ -3,7 +3,7 @@
 use headwater_runtime::{Price, PriceList};
 use headwater_server::{OpenAccess, WebhookEvent, WebhookTarget};
 
-use super::read::{Read, SecretText};
+use super::read::{SecretText, SettingsReader};
 use crate::failure::CommandFailure;
 
 /// A claim and its value: `role=operator`.
@@ -16,9 +16,9 @@ pub(super) fn claim_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The API keys of operators. Without keys everyone is the principal `local`.
+/// The API keys of operators. Without keys every caller is the principal `local`.
 pub(super) fn operators(
-    read: &Read<'_>,
+    read: &SettingsReader<'_>,
     keys: &[(String, SecretText)],
 ) -> Result<Vec<String>, CommandFailure> {
     let names = read.many("operators");
@@ -41,7 +41,7 @@ pub(super) fn operators(
 }
 
 /// What models cost: `MODEL=INPUT/OUTPUT` or `MODEL=INPUT/OUTPUT/CACHED`.
-pub(super) fn prices(read: &Read<'_>) -> Result<PriceList, CommandFailure> {
+pub(super) fn prices(read: &SettingsReader<'_>) -> Result<PriceList, CommandFailure> {
     let mut prices = PriceList::default();
     for entry in read.many("prices") {
         let wrong = || {
@@ -68,7 +68,7 @@ fn price(text: &str) -> Option<f64> {
 }
 
 /// The targets of webhooks: `NAME=URL`, with their secrets, events and agents.
-pub(super) fn webhooks(read: &Read<'_>) -> Result<Vec<WebhookTarget>, CommandFailure> {
+pub(super) fn webhooks(read: &SettingsReader<'_>) -> Result<Vec<WebhookTarget>, CommandFailure> {
     let (events, agents) = (read.many("webhook_events"), read.many("webhook_agents"));
     let secrets = read.secrets("webhook_secrets");
     let mut names: Vec<String> = Vec::new();
@@ -121,7 +121,7 @@ pub(super) fn webhooks(read: &Read<'_>) -> Result<Vec<WebhookTarget>, CommandFai
     Ok(targets)
 }
 
-fn webhook_event(read: &Read<'_>, name: &str) -> Result<WebhookEvent, CommandFailure> {
+fn webhook_event(read: &SettingsReader<'_>, name: &str) -> Result<WebhookEvent, CommandFailure> {
     WebhookEvent::find(name).ok_or_else(|| {
         let known = WebhookEvent::ALL.map(WebhookEvent::name).join("`, `");
         read.wrong("webhook_events", format!("unknown event `{name}`: use `{known}`"))

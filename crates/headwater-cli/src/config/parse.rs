@@ -39,7 +39,6 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))
 }
 
-/// A count.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("invalid number `{text}`: use a whole number"))
 }

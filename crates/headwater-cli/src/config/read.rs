@@ -16,9 +16,9 @@ impl fmt::Debug for SecretText {
 }
 
 /// Parses settings by name.
-pub(super) struct Read<'a>(pub(super) &'a Layers);
+pub(super) struct SettingsReader<'a>(pub(super) &'a Layers);
 
-impl Read<'_> {
+impl SettingsReader<'_> {
     pub(super) fn one(&self, name: &str) -> String {
         match self.0.get(name).map(|setting| &setting.value) {
             Some(SettingValue::One(text)) => text.clone(),

@@ -13,7 +13,7 @@ use super::{
     layers::Layers,
     operate::{claim_and_value, operators, prices, webhooks},
     parse,
-    read::{Read, SecretText},
+    read::{SecretText, SettingsReader},
 };
 use crate::failure::CommandFailure;
 
@@ -167,7 +167,7 @@ pub(crate) enum LogFormat {
 impl ServerSettings {
     /// Parses and validates the settings.
     pub(crate) fn of(layers: &Layers) -> Result<Self, CommandFailure> {
-        let read = Read(layers);
+        let read = SettingsReader(layers);
         let data = PathBuf::from(read.one("data"));
         let store = match read.optional("store") {
             None => StoreUrl::File(data.join("store")),
@@ -328,7 +328,7 @@ impl ServerSettings {
 }
 
 /// The timeouts for model providers.
-fn timeouts(read: &Read<'_>) -> Result<Timeouts, CommandFailure> {
+fn timeouts(read: &SettingsReader<'_>) -> Result<Timeouts, CommandFailure> {
     let mut timeouts = Timeouts::default();
     timeouts.connect = read.with("models.connect", parse::length)?;
     timeouts.headers = read.with("models.headers", parse::length)?;
@@ -338,7 +338,7 @@ fn timeouts(read: &Read<'_>) -> Result<Timeouts, CommandFailure> {
 }
 
 /// Additional paths of the dialects: `PATH`, or `PATH=AGENT`.
-fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, CommandFailure> {
+fn paths(read: &SettingsReader<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, CommandFailure> {
     let own = Server::new(Agents::new(), Options::default()).routes();
     let mut paths: Vec<(&'static dyn Dialect, ChatPath)> = Vec::new();
     for &dialect in headwater_dialects::CHAT {

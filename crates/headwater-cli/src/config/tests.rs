@@ -316,7 +316,7 @@ fn manual_lists_every_setting() {
     let (before, rest) = text.split_once("<!-- generated: settings -->\n").unwrap();
     let (written, after) = rest.split_once("<!-- /generated -->").unwrap();
     let mut table = String::from("| setting | variable | default | does |\n| --- | --- | --- | --- |\n");
-    for key in KEYS {
+    for key in KEYS.iter() {
         let default = if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
         let (name, variable, about) = (key.name, key.variable(), key.about);
         table.push_str(&format!("| `{name}` | `{variable}` | {default} | {about} |\n"));

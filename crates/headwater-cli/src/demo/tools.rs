@@ -105,7 +105,7 @@ fn report(called: &[ToolOutcome<'_>]) -> String {
             _ => None,
         })
         .collect();
-    let mut sentences: Vec<String> = called.iter().map(told).collect();
+    let mut sentences: Vec<String> = called.iter().map(sentence_about).collect();
     if let [first, second, ..] = weather.as_slice() {
         let warmer = first.celsius - second.celsius;
         sentences.push(match warmer {
@@ -118,7 +118,7 @@ fn report(called: &[ToolOutcome<'_>]) -> String {
 }
 
 /// One sentence about the result of a call.
-fn told(call: &ToolOutcome<'_>) -> String {
+fn sentence_about(call: &ToolOutcome<'_>) -> String {
     let field = |name: &str| {
         let field = call.input.and_then(|input| input.get(name)).and_then(Value::as_str);
         field.unwrap_or("it").to_owned()
@@ -145,7 +145,7 @@ fn told(call: &ToolOutcome<'_>) -> String {
         }
         ("get_location", ToolResultOutput::Text { value }) => format!("You are in {value}."),
         ("get_location", ToolResultOutput::ErrorText { value }) => {
-            format!("Your page could not tell where you are: {value}.")
+            format!("Your page does not know where you are: {value}.")
         }
         (tool, ToolResultOutput::ErrorText { value }) => format!("The tool {tool} failed: {value}."),
         (tool, ToolResultOutput::ExecutionDenied { .. }) => format!("You did not allow {tool}."),

@@ -14,7 +14,7 @@ use super::{
     upstream::Upstream,
 };
 
-/// Forwards the turn. Each answer that waits for something is followed by a request with what was given.
+/// Forwards the turn. Each answer that waits for something is followed by a request with the answers.
 pub(super) async fn forward(cx: Cx, upstream: Arc<Upstream>) -> NodeResult {
     let mut chat = upstream.chat(&cx)?.messages(cx.messages().to_vec());
     let message = cx.user_message();
@@ -53,7 +53,7 @@ fn continued(cx: &Cx, upstream: &Upstream, state: AnswerState) -> Result<Dialect
     Ok(upstream.chat(cx)?.messages(messages).questions(state.questions))
 }
 
-/// What was given for a request of the server behind, in its names.
+/// The answer to a request of the server behind, in its names.
 enum GivenReply {
     Decision { request: String, call: String, decision: CallDecision },
     Output { call: String, output: std::result::Result<Value, String> },

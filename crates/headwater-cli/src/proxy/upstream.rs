@@ -40,11 +40,7 @@ impl Upstream {
         let name = host_of(&settings.url)?.to_owned();
         let dialect = settings.from;
         if let Err(error) = dialect.client_request(&ClientRequest::default()) {
-            let hint = match dialect.name() {
-                "tanstack" => "; a server of TanStack AI takes `--from ag-ui`",
-                _ => "",
-            };
-            return Err(CommandFailure::new(format!("--from {}: {error}{hint}", dialect.name())));
+            return Err(CommandFailure::new(format!("--from {}: {error}", dialect.name())));
         }
         let options = Options {
             stall_timeout: settings.stall,
@@ -83,15 +79,10 @@ impl Upstream {
         }
     }
 
-    /// Whether the messages of its requests are texts alone.
-    fn takes_only_text(&self) -> bool {
-        self.dialect.name() == "kortyx"
-    }
-
     /// Fails if the dialect has no way to send the files of a message.
     pub(super) fn check_takes_files(&self, message: &Message) -> Result<()> {
         let has_files = message.parts.iter().any(|part| matches!(part, Part::File(_)));
-        match self.takes_only_text() && has_files {
+        match self.dialect.sends_only_text() && has_files {
             true => Err(self.inexpressible("files")),
             false => Ok(()),
         }
@@ -99,7 +90,7 @@ impl Upstream {
 
     /// Fails if the dialect has no way to send decisions about calls and their outputs.
     pub(super) fn check_takes_calls(&self) -> Result<()> {
-        if self.takes_only_text() { Err(self.inexpressible("tool calls")) } else { Ok(()) }
+        if self.dialect.sends_only_text() { Err(self.inexpressible("tool calls")) } else { Ok(()) }
     }
 
     fn inexpressible(&self, what: &str) -> Error {

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::TcpListener;
 
-use super::store::Serving;
+use super::store::ServerProcess;
 use crate::{config::ServerSettings, failure::CommandFailure};
 
 /// Binds the port. Without keys only a loopback address is accepted.
@@ -12,8 +12,8 @@ pub(crate) async fn listen(settings: &ServerSettings) -> Result<(TcpListener, So
     let wanted = &settings.listen;
     let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let who = match Serving::read(&settings.data) {
-                Some(Serving { pid, address }) if address == *wanted => {
+            let who = match ServerProcess::read(&settings.data) {
+                Some(ServerProcess { pid, address }) if address == *wanted => {
                     format!("the headwater process {pid}, which listens there")
                 }
                 _ => {

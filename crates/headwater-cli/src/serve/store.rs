@@ -30,12 +30,12 @@ const SERVING: &str = "serving.json";
 /// The process that serves from a data folder. A killed process leaves this file behind: only the store's
 /// lock is reliable.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Serving {
+pub(crate) struct ServerProcess {
     pub(crate) pid: u32,
     pub(crate) address: String,
 }
 
-impl Serving {
+impl ServerProcess {
     /// The last process that claimed this folder.
     pub(crate) fn read(data: &Path) -> Option<Self> {
         serde_json::from_str(&fs::read_to_string(data.join(SERVING)).ok()?).ok()
@@ -184,8 +184,8 @@ fn open_folder(settings: &ServerSettings, folder: &Path) -> Result<OpenStore, Co
     options.fsync = settings.fsync;
     let store = Embedded::open_folder(folder, options).map_err(|error| match error.kind() {
         ErrorKind::Locked => {
-            let who = match Serving::read(&settings.data) {
-                Some(Serving { pid, address }) => {
+            let who = match ServerProcess::read(&settings.data) {
+                Some(ServerProcess { pid, address }) => {
                     format!("the headwater process {pid}, which listens on {address}")
                 }
                 None => "another process".to_owned(),

@@ -120,7 +120,7 @@ fn deleted_file_removes_agent_and_moved_file_keeps_it() {
     fs::remove_file(&second).unwrap();
     assert!(files.changes().is_empty(), "the file may be being rewritten");
     assert!(matches!(&files.changes()[..], [AgentFileChange::Removed(name)] if name == "a"));
-    assert!(files.changes().is_empty(), "told once");
+    assert!(files.changes().is_empty(), "reported once");
     fs::write(&second, agent("a", "hi")).unwrap();
     assert!(matches!(&files.changes()[..], [AgentFileChange::Loaded(_)]), "it is back");
 }

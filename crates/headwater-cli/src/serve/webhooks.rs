@@ -13,7 +13,7 @@ pub(super) fn of(settings: &ServerSettings) -> Result<Option<Webhooks>, CommandF
     }
     super::tokens::ensure_crypto();
     let client = reqwest::Client::builder()
-        // The goal of a redirect was not configured, and must not see what is sent.
+        // The goal of a redirect was not configured, and must not see the events.
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(settings.webhook_timeout)
         .timeout(settings.webhook_timeout)

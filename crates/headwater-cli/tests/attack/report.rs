@@ -16,7 +16,7 @@ pub(crate) fn attack<C>(name: &str, cases: &[C], try_case: impl FnMut(&C) -> Res
     assert!(through.is_empty(), "{name}: {} got through:\n{shown}", through.len());
     let row = row(name, cases.len(), "0 through");
     if long {
-        println!("told: {row}");
+        println!("figure: {row}");
     }
     if env::var_os("HEADWATER_ATTACK_WRITE").is_none() {
         assert_documented("docs/security.md", &row, "cargo xtask attack --write");

@@ -191,7 +191,7 @@ fn unsigned(all: &mut Forged) {
     all.push(("no alg".to_owned(), format!("{signed}.{good}")));
 }
 
-/// Tokens signed with HMAC and a public key as the secret, which everyone has.
+/// Tokens signed with HMAC and a public key as the secret, which is public.
 fn signed_with_public_keys(all: &mut Forged) {
     let der = from_pem(RSA_PUBLIC);
     let point = ISSUER.ec.public_key().as_ref().to_vec();

@@ -121,7 +121,7 @@ fn survey(folder: &Path) -> String {
 }
 
 #[test]
-fn an_agent_file_asks_for_texts_several_options_and_a_form() {
+fn agent_file_asks_for_texts_several_options_and_a_form() {
     let folder = tempdir().unwrap();
     let chat = Tmux::chat(&[&survey(folder.path())]);
     chat.send("go");
@@ -185,7 +185,7 @@ fn undo_gives_the_message_back_and_retry_and_fork_continue() {
 }
 
 #[test]
-fn a_resized_terminal_has_one_prompt_and_no_remains() {
+fn resized_terminal_has_one_prompt_and_no_remains() {
     let chat = Tmux::chat_with(&[], &[("HEADWATER_DEMO_PACE", "60ms")]);
     chat.send("long");
     chat.wait_for("Ctrl-C to stop");
@@ -215,7 +215,7 @@ fn seconds(shown: &str) -> Option<String> {
 }
 
 #[test]
-fn a_run_is_detached_and_attached_again() {
+fn run_is_detached_and_attached_again() {
     let folder = tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), &[]);
     let url = format!("http://{}", server.address);
@@ -237,7 +237,7 @@ fn a_run_is_detached_and_attached_again() {
 }
 
 #[test]
-fn a_session_is_opened_with_its_messages() {
+fn session_is_opened_with_its_messages() {
     let folder = tempdir().unwrap();
     let server = Server::start(&folder.path().join("data"), &[]);
     let url = format!("http://{}", server.address);
@@ -254,7 +254,7 @@ fn a_session_is_opened_with_its_messages() {
 }
 
 #[test]
-fn a_killed_server_is_reconnected_to() {
+fn killed_server_is_reconnected_to() {
     let folder = tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start(&data, &["--lease", "1s"]);
@@ -302,7 +302,7 @@ fn without_colour_there_are_no_styles() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_terminal_ends_the_chat() {
+fn closed_terminal_ends_the_chat() {
     let chat = Tmux::chat(&[]);
     chat.send("slow");
     chat.wait_for("One word");

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::run::{Ran, headwater};
+use crate::run::{CommandRun, headwater};
 
 fn agent(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents").join(name);
@@ -10,10 +10,10 @@ fn agent(name: &str) -> String {
 }
 
 /// Runs the binary in a folder.
-fn headwater_in(folder: &Path, args: &[&str]) -> Ran {
+fn headwater_in(folder: &Path, args: &[&str]) -> CommandRun {
     let output =
         Command::new(env!("CARGO_BIN_EXE_headwater")).args(args).current_dir(folder).output().unwrap();
-    Ran {
+    CommandRun {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),

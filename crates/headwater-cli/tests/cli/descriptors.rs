@@ -47,12 +47,12 @@ fn fill(store: &Path) {
 }
 
 /// A connection accepted before descriptors ran out, used for all requests.
-struct Connected {
+struct OpenConnection {
     stream: BufReader<TcpStream>,
     address: String,
 }
 
-impl Connected {
+impl OpenConnection {
     fn ask(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let (address, length) = (&self.address, body.len());
         let head = format!(
@@ -111,7 +111,7 @@ fn run_without_free_descriptors_crosses_a_segment() {
 
     let stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut connected = Connected { stream: BufReader::new(stream), address: server.address.clone() };
+    let mut connected = OpenConnection { stream: BufReader::new(stream), address: server.address.clone() };
     assert_eq!(connected.ask("GET", "/healthz", "").0, 200);
     let idle: Vec<_> = (0..FILES).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     server.wait_for_log("cannot accept a connection");

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::{
     reason::provider::{Provider, Reply},
-    run::Ran,
+    run::CommandRun,
     server::{Server, command},
 };
 
 /// Runs the check of a server with its data in a folder, on a free port unless the arguments name one.
-fn doctor(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn doctor(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> CommandRun {
     let mut command = command();
     command.arg("doctor").args(["--set", "listen=127.0.0.1:0"]).args(args).envs(variables.iter().copied());
     for key in ["OPENAI_API_KEY", "OPENAI_BASE_URL"] {
@@ -20,7 +20,7 @@ fn doctor(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
         }
     }
     let output = command.env("COLUMNS", "140").current_dir(folder).output().unwrap();
-    Ran {
+    CommandRun {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -28,7 +28,7 @@ fn doctor(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 }
 
 /// The state and the message of a check.
-fn check(ran: &Ran, name: &str) -> (String, String) {
+fn check(ran: &CommandRun, name: &str) -> (String, String) {
     let report = ran.json();
     let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["check"] == name).unwrap_or_else(|| panic!("{ran:?}"));
@@ -61,7 +61,7 @@ fn running_server_is_good() {
 }
 
 #[test]
-fn mistakes_are_wrong_and_say_what_to_do() {
+fn mistakes_are_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

@@ -40,7 +40,7 @@ const FAILURES: [(&str, &str, &[&str]); 4] = [
 
 fn agent(name: &str, more: &str, node: &str, visibility: &str) -> String {
     format!(
-        "name: {name}\nmodels: {{ m: \"openai-compatible:{name}\" }}\n{visibility}{more}workflows:\n  w:\n    start: n\n    nodes:\n      n:\n        reason: {{ model: m, system: SERVER-SYSTEM-PROMPT do not tell, {node} }}\n"
+        "name: {name}\nmodels: {{ m: \"openai-compatible:{name}\" }}\n{visibility}{more}workflows:\n  w:\n    start: n\n    nodes:\n      n:\n        reason: {{ model: m, system: SERVER-SYSTEM-PROMPT keep it, {node} }}\n"
     )
 }
 

@@ -9,12 +9,12 @@ use crate::server::{Answer, Server, ask};
 /// `tell` says many words, `slow` does so with a pause before each, and `wait` asks, and keeps its input.
 const AGENTS: [(&str, &str); 3] = [
     (
-        "tell",
-        "name: tell
+        "repeat",
+        "name: repeat
 models:
   m: { script: { name: m, rules: [{ say: [{ text: WORDS }] }] } }
 workflows:
-  tell: { start: say, nodes: { say: { reason: { model: m, prompt: \"{{ input }}\" } } } }
+  repeat: { start: say, nodes: { say: { reason: { model: m, prompt: \"{{ input }}\" } } } }
 ",
     ),
     (
@@ -30,7 +30,7 @@ workflows:
         "wait",
         "name: wait
 workflows:
-  wait: { start: ask, nodes: { ask: { interrupt: { ask: Go on? } } } }
+  wait: { start: ask, nodes: { ask: { interrupt: { ask: Continue? } } } }
 ",
     ),
 ];
@@ -64,7 +64,7 @@ fn ended_runs_of_a_small_memory_store_make_room() {
     let mut runs = Vec::new();
     // Several times as much text as the store has room for.
     for _ in 0..200 {
-        let run = run_of(&begin(&server, "tell", "go on"));
+        let run = run_of(&begin(&server, "repeat", "continue"));
         let events = server.get(&format!("/v1/runs/{run}/events"));
         assert!(events.body.contains("run-finished"), "run {}: {}", runs.len(), tail(&events.body));
         runs.push(run);
@@ -82,7 +82,7 @@ fn ended_runs_of_a_small_memory_store_make_room() {
 fn full_memory_store_is_reported_and_ends_the_streams_of_its_runs() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());
-    let run = run_of(&begin(&server, "slow", "go on"));
+    let run = run_of(&begin(&server, "slow", "continue"));
     let (address, path) = (server.address.clone(), format!("/v1/runs/{run}/events?dialect=ai-sdk"));
     let reader = thread::spawn(move || ask(&address, "GET", &path, &[], ""));
     // Runs that wait are kept, so they fill the store.
@@ -98,7 +98,7 @@ fn full_memory_store_is_reported_and_ends_the_streams_of_its_runs() {
     };
     assert!(waiting > 10, "{waiting}: {refused:?}");
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("store.full")), "{refused:?}");
-    // A run that failed for want of room makes room again: smaller ones fill what is left.
+    // A run that failed for want of room makes room again: smaller ones fill the rest.
     let is_full = || {
         let ready = server.get("/readyz");
         ready.status == 503 && ready.json()["code"] == "store.full"

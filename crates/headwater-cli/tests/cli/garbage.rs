@@ -1,6 +1,6 @@
 //! For any input, a command exits with a documented code and without a panic.
 
-use crate::run::{DIALECTS, Ran, headwater, read_example};
+use crate::run::{CommandRun, DIALECTS, headwater, read_example};
 
 const COMMANDS: [&[&str]; 5] = [
     &["inspect", "--dialect"],
@@ -10,7 +10,7 @@ const COMMANDS: [&[&str]; 5] = [
     &["convert", "--to", "kortyx", "--from"],
 ];
 
-fn check(ran: &Ran, what: &str) {
+fn check(ran: &CommandRun, what: &str) {
     assert!(matches!(ran.code, Some(0..=2)), "{what}: {ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{what}: {ran:?}");
     // A failing command prints an error.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::{
     client::{Client, Reply},
-    generate::{Generator, Known, Routes},
+    generate::{Generator, KnownIds, Routes},
 };
 use crate::server::{Server, memory};
 
@@ -83,14 +83,14 @@ fn agents(client: &mut Client) -> Vec<String> {
 
 /// The data that the server has acknowledged.
 #[derive(Debug, Default)]
-struct Stored {
+struct StoreContent {
     /// The sessions of the last check, and those named in responses since then.
     sessions: BTreeSet<String>,
     /// The sessions deleted since the last check. One of them may have been created again.
     deleted: BTreeSet<String>,
 }
 
-impl Stored {
+impl StoreContent {
     fn learn(&mut self, request: &generate::Request, reply: &Reply) {
         if !(200..300).contains(&reply.status) {
             return;
@@ -172,8 +172,8 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
     let mut client = Client::new(&server.address);
     let document: Value = serde_json::from_str(&client.get("/openapi.json").body).unwrap();
     let routes = Arc::new(Routes::of(&document));
-    let known = Arc::new(Mutex::new(Known::default()));
-    let stored = Arc::new(Mutex::new(Stored::default()));
+    let known = Arc::new(Mutex::new(KnownIds::default()));
+    let stored = Arc::new(Mutex::new(StoreContent::default()));
     let start = memory(server.pid(), "VmRSS");
     let (mut sent, mut statuses, mut batches, mut items) = (0, [0_u64; 6], 0, 0);
     while sent < requests {
@@ -242,7 +242,7 @@ fn server_survives_random_requests() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let told = attack(&data, number("HEADWATER_REQUESTS", 600), number("HEADWATER_SEED", 1));
-    println!("told: {told}");
+    println!("figure: {told}");
     // Read the stored data in a fresh process.
     let server = Server::start(&data, &["--set", "log.level=warn"]);
     read_back(&server.address);

@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    run::{Ran, headwater, read_example},
+    run::{CommandRun, headwater, read_example},
     server::{Server, command},
 };
 
@@ -96,7 +96,7 @@ fn pipe_shows_the_same_as_a_file() {
             let of_pipe = headwater(&args, read_example(name));
             assert_eq!(of_pipe.code, of_file.code, "{of_pipe:?}");
             // An object is printed when it is complete.
-            let sorted = |ran: &Ran| {
+            let sorted = |ran: &CommandRun| {
                 let mut lines: Vec<_> = ran.stdout.lines().map(str::to_owned).collect();
                 if form == "--full" {
                     // The columns differ, so lines are broken elsewhere.

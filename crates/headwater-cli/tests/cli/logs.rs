@@ -79,14 +79,14 @@ fn run_logs_one_line_per_step() {
     assert_eq!(stopped.status, 200, "{stopped:?}");
     lines.extend(server.logged_until("run cancelled"));
 
-    let told = |run: &str| -> Vec<String> {
+    let messages = |run: &str| -> Vec<String> {
         let of_run = lines.iter().filter(|line| field(line, "run") == run);
         let of_run = of_run.filter(|line| line.contains("headwater::run"));
         of_run.map(|line| field(line, "message").as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(told(&run), ["run started", "run finished"]);
-    assert_eq!(told(&failed), ["run started", "run failed"]);
-    assert_eq!(told(&waiting), ["run started", "run waiting", "run resumed", "run cancelled"]);
+    assert_eq!(messages(&run), ["run started", "run finished"]);
+    assert_eq!(messages(&failed), ["run started", "run failed"]);
+    assert_eq!(messages(&waiting), ["run started", "run waiting", "run resumed", "run cancelled"]);
 
     let finished = lines.iter().find(|line| line.contains("run finished")).unwrap();
     assert_eq!(field(finished, "agent"), "talk");

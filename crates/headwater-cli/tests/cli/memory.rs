@@ -38,7 +38,7 @@ fn check(server: &Server, what: &str) {
     // Only Linux reports it.
     let Some(peak) = peak(server) else { return };
     assert!(peak < PEAK, "{what}: {} MiB at the peak", peak >> 20);
-    println!("told: {what}: {} MiB at the peak", peak >> 20);
+    println!("figure: {what}: {} MiB at the peak", peak >> 20);
 }
 
 #[test]

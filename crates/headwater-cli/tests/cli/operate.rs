@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    run::{Ran, headwater},
+    run::{CommandRun, headwater},
     server::Server,
 };
 
@@ -68,7 +68,7 @@ impl Desk {
     }
 
     /// Runs a command as the owner of a key.
-    fn ran(&self, key: &str, args: &[&str]) -> Ran {
+    fn ran(&self, key: &str, args: &[&str]) -> CommandRun {
         let url = self.url();
         headwater(&[args, &["--server", &url, "--key", key]].concat(), "")
     }

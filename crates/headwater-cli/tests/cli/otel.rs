@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::{
 use serde_json::json;
 
 use crate::server::Server;
-use collector::{Collector, Sent, text};
+use collector::{Collector, Telemetry, text};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -22,7 +22,7 @@ fn start(data: &std::path::Path, collector: &Collector, args: &[&str]) -> Server
 }
 
 /// Sends a message to an agent in a session and reads the response to its end.
-fn say(server: &Server, agent: &str, headers: &[(&str, &str)], words: &str) -> String {
+fn send_text(server: &Server, agent: &str, headers: &[(&str, &str)], words: &str) -> String {
     let message = json!({ "id": "u1", "role": "user", "parts": [{ "type": "text", "text": words }] });
     let body = json!({ "id": format!("with {agent}"), "messages": [message] }).to_string();
     let answer = server.ask("POST", &format!("/v1/ai-sdk/chat?agent={agent}"), headers, &body);
@@ -36,7 +36,7 @@ fn collector_gets_the_span_tree_without_message_text() {
     let collector = Collector::start();
     let server = start(&folder.path().join("data"), &collector, &["--set", "log.level=error"]);
     let parent = format!("00-{TRACE}-{CALLER}-01");
-    let said = say(&server, "tools", &[("traceparent", &parent)], "compare Paris and Rome");
+    let said = send_text(&server, "tools", &[("traceparent", &parent)], "compare Paris and Rome");
     assert!(said.contains("Paris"), "{said}");
     assert_eq!(server.terminate(), Some(0));
     let sent = collector.sent();
@@ -116,13 +116,13 @@ fn failed_spans_have_an_error_code() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start();
     let server = start(&folder.path().join("data"), &collector, &[]);
-    say(&server, "tools", &[], "weather in Atlantis");
-    say(&server, "flaky", &[], "hello");
+    send_text(&server, "tools", &[], "weather in Atlantis");
+    send_text(&server, "flaky", &[], "hello");
     assert_eq!(server.terminate(), Some(0));
     let sent = collector.sent();
     let tool = sent.span("execute_tool get_weather");
     assert_eq!((tool.status(), tool.text("error.type")), (StatusCode::Error, "tool.failed"));
-    let failed = |sent: &Sent| {
+    let failed = |sent: &Telemetry| {
         let mut spans = sent.spans().into_iter().filter(|span| span.name().starts_with("chat "));
         spans.find(|span| span.status() == StatusCode::Error).unwrap()
     };
@@ -156,6 +156,6 @@ fn unreachable_collector_does_not_affect_runs() {
     let variables = [("OTEL_EXPORTER_OTLP_TIMEOUT", "500")];
     let args = ["--set", "otel.endpoint=http://127.0.0.1:9"];
     let server = Server::start_with("127.0.0.1:0", &folder.path().join("data"), &args, &variables);
-    assert!(say(&server, "tools", &[], "weather in Oslo").contains("Oslo"));
+    assert!(send_text(&server, "tools", &[], "weather in Oslo").contains("Oslo"));
     assert_eq!(server.terminate(), Some(0));
 }

@@ -24,12 +24,12 @@ enum Step {
 }
 
 /// A request that an upstream has read.
-struct Seen {
+struct UpstreamRequest {
     head: String,
     body: String,
 }
 
-impl Seen {
+impl UpstreamRequest {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -38,7 +38,7 @@ impl Seen {
 /// An upstream that does one step for each connection; the last one for all further ones.
 struct Upstream {
     url: String,
-    seen: Receiver<Seen>,
+    seen: Receiver<UpstreamRequest>,
 }
 
 impl Upstream {
@@ -62,14 +62,14 @@ impl Upstream {
         Self { url, seen }
     }
 
-    fn next(&self) -> Seen {
+    fn next(&self) -> UpstreamRequest {
         self.seen
             .recv_timeout(Duration::from_secs(60))
             .unwrap_or_else(|error| panic!("the upstream was not asked: {error}"))
     }
 }
 
-fn read_request(stream: &mut TcpStream) -> Option<Seen> {
+fn read_request(stream: &mut TcpStream) -> Option<UpstreamRequest> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -77,7 +77,7 @@ fn read_request(stream: &mut TcpStream) -> Option<Seen> {
             let head = head.to_lowercase();
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                return Some(Seen { head, body: body.to_owned() });
+                return Some(UpstreamRequest { head, body: body.to_owned() });
             }
         }
         match stream.read(&mut piece) {
@@ -139,7 +139,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Says something after other messages in a session, and gives the stream of the agents dialect.
-fn say_after(server: &Server, session: &str, before: &[(&str, &str)], text: &str) -> String {
+fn send_text_after(server: &Server, session: &str, before: &[(&str, &str)], text: &str) -> String {
     let message =
         |(role, text): &(&str, &str)| json!({"role": role, "content": text, "id": format!("m-{text}")});
     let messages: Vec<_> = before.iter().chain([&("user", text)]).map(message).collect();
@@ -150,8 +150,8 @@ fn say_after(server: &Server, session: &str, before: &[(&str, &str)], text: &str
     answer.body
 }
 
-fn say(server: &Server, session: &str, text: &str) -> String {
-    say_after(server, session, &[], text)
+fn send_text(server: &Server, session: &str, text: &str) -> String {
+    send_text_after(server, session, &[], text)
 }
 
 /// How a run ends, or that it waits: its summary follows its last event.
@@ -166,7 +166,7 @@ fn status(server: &Server, run: &str) -> String {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("run {run} goes on")
+    panic!("run {run} continues")
 }
 
 fn newest_status(server: &Server) -> String {
@@ -194,7 +194,7 @@ fn answer_of_an_upstream_is_served_in_another_dialect() {
         "authorization=BEHIND_AUTHORIZATION",
     ];
     let server = proxy(&data, &upstream, &args);
-    let body = say(&server, "s1", "hi");
+    let body = send_text(&server, "s1", "hi");
     assert!(body.contains("Hello ") && body.contains("there"), "{body}");
     let seen = upstream.next();
     assert!(seen.head.starts_with("post /api/chat "), "{}", seen.head);
@@ -205,7 +205,7 @@ fn answer_of_an_upstream_is_served_in_another_dialect() {
     assert_eq!(request["messages"][0]["parts"][0]["text"], "hi");
 
     let before = [("user", "hi"), ("assistant", "Hello there")];
-    assert!(say_after(&server, "s1", &before, "more").contains("Again"));
+    assert!(send_text_after(&server, "s1", &before, "more").contains("Again"));
     let request = upstream.next().json();
     let texts: Vec<_> = request["messages"].as_array().unwrap().iter().map(texts_of).collect();
     assert_eq!(texts, ["hi", "Hello there", "more"]);
@@ -272,7 +272,7 @@ fn each_fault_of_an_upstream_has_its_code_and_readers_see_no_text_of_it() {
         };
         let (data, upstream) = (folder(), Upstream::start(steps));
         let server = proxy(&data, &upstream, &["--stall-timeout", "1s"]);
-        let body = say(&server, "s1", "hi");
+        let body = send_text(&server, "s1", "hi");
         assert!(body.contains(code), "{code}: {}", &body[..body.len().min(2000)]);
         assert!(!body.contains(SECRET) && !body.contains("127.0.0.1"), "{code}: {body}");
         assert_eq!(newest_status(&server), "failed", "{code}");
@@ -286,7 +286,7 @@ fn upstream_that_is_down_is_unreachable() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let upstream = Upstream { url: format!("http://{gone}/"), ..upstream };
     let server = proxy(&data, &upstream, &[]);
-    assert!(say(&server, "s1", "hi").contains("upstream.unreachable"));
+    assert!(send_text(&server, "s1", "hi").contains("upstream.unreachable"));
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn cut_answer_that_the_upstream_sends_again_is_shown_once() {
         Upstream::start(vec![Step::Send(stream(&text(&["One ", "two "]))), whole(&["One two", " three"])]),
     );
     let server = proxy(&data, &upstream, &[]);
-    say(&server, "s1", "hi");
+    send_text(&server, "s1", "hi");
     let (first, again) = (upstream.next(), upstream.next());
     assert!(
         first.head.starts_with("post ") && again.head.starts_with("get /api/chat/s1/stream "),
@@ -367,7 +367,7 @@ fn approval_of_an_upstream_is_asked_here_and_answered_there() {
     let steps = vec![Step::Send(stream(&asks)), Step::Send(stream(&done))];
     let (data, upstream) = (folder(), Upstream::start(steps));
     let server = proxy(&data, &upstream, &[]);
-    say(&server, "s1", "delete Rome");
+    send_text(&server, "s1", "delete Rome");
     upstream.next();
     assert_eq!(newest_status(&server), "waiting");
     let run = newest_run(&server);
@@ -410,7 +410,7 @@ fn wrong_use_of_the_proxy_is_explained() {
     let cases: [(&[&str], &str); 6] = [
         (&["--upstream", "ftp://a/", "--from", "ai-sdk"], "begins with http://"),
         (&["--upstream", "http://me:secret@a/", "--from", "ai-sdk"], "must not have a password"),
-        (&["--upstream", "http://a/", "--from", "tanstack"], "--from ag-ui"),
+        (&["--upstream", "http://a/", "--from", "tanstack"], "`ag-ui`"),
         (
             &["--upstream", "http://a/", "--from", "ai-sdk", "--pass-header", "host"],
             "belongs to a single connection",

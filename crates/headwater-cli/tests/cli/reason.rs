@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::run::{Ran, headwater};
+use crate::run::{CommandRun, headwater};
 use provider::{Provider, Reply};
 
 const CHAT: &str = "data: {\"id\":\"1\",\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n\
@@ -32,7 +32,7 @@ const CONTENTS: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\
      \"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":2}}\n\n";
 
 /// Calls a model with JSON output, without any key in the environment.
-fn ask(provider: &str, server: &Provider, more: &[&str]) -> Ran {
+fn ask(provider: &str, server: &Provider, more: &[&str]) -> CommandRun {
     let (model, url) = (format!("{provider}:some-model"), server.url());
     let mut args = vec!["reason", "--model", &model, "--base-url", &url, "--json"];
     args.extend(more);

@@ -115,7 +115,7 @@ fn mui() {
             "id": "msg_1", "role": "assistant", "status": "sent", "metadata": {"model": "gpt-5.1"},
             "parts": [
                 {"type": "step-start"},
-                {"type": "reasoning", "text": "A search will tell.", "state": "done"},
+                {"type": "reasoning", "text": "A search will show.", "state": "done"},
                 {"type": "tool-search", "toolName": "search", "toolCallId": "call_1", "state": "output-available",
                  "input": {"query": "streaming"},
                  "output": {"hits": [{"title": "Core streaming", "url": "https://example.com/streaming"}]}},

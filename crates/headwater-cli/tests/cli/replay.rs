@@ -27,12 +27,12 @@ workflows:
 ";
 
 /// A store with one run, and the file of its agent.
-struct Kept {
+struct StoredRun {
     folder: tempfile::TempDir,
     run: String,
 }
 
-impl Kept {
+impl StoredRun {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("greeter.yaml");
@@ -70,7 +70,7 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn run_is_replayed_with_the_file_of_its_agent() {
-    let kept = Kept::new();
+    let kept = StoredRun::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
     let ran = headwater(&["replay", &kept.run, &file, "--store", &data], "");
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -91,7 +91,7 @@ fn run_is_replayed_with_the_file_of_its_agent() {
 
 #[test]
 fn golden_files_of_every_dialect_are_written_and_compared() {
-    let kept = Kept::new();
+    let kept = StoredRun::new();
     let (data, file) = (text(&kept.path("data")), text(&kept.path("greeter.yaml")));
     let golden = text(&kept.path("golden"));
     let args = ["replay", &kept.run, &file, "--store", &data, "--golden", &golden, "--json"];
@@ -125,7 +125,7 @@ fn golden_files_of_every_dialect_are_written_and_compared() {
     assert!(ran.stdout.contains("kortyx.") && ran.stdout.contains("Hallo"), "{}", ran.stdout);
 }
 
-fn first_stream(kept: &Kept, dialect: &str) -> PathBuf {
+fn first_stream(kept: &StoredRun, dialect: &str) -> PathBuf {
     let files = fs::read_dir(kept.path("golden").join(&kept.run)).unwrap();
     let mut paths = files.map(|entry| entry.unwrap().path());
     paths.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(dialect)).unwrap()
@@ -133,7 +133,7 @@ fn first_stream(kept: &Kept, dialect: &str) -> PathBuf {
 
 #[test]
 fn unreplayable_runs_are_reported() {
-    let kept = Kept::new();
+    let kept = StoredRun::new();
     let data = text(&kept.path("data"));
     let nowhere = text(&kept.path("nowhere"));
     for (args, says) in [

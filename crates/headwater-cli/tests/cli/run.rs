@@ -37,13 +37,13 @@ const KEYS: [&str; 18] = [
 
 /// The result of running the binary.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandRun {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl CommandRun {
     /// Standard output as one JSON value.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
@@ -57,7 +57,7 @@ impl Ran {
 }
 
 /// Runs the binary with this standard input.
-pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
+pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> CommandRun {
     let mut child = Command::new(env!("CARGO_BIN_EXE_headwater"))
         .args(args)
         .env("COLUMNS", "100")
@@ -75,7 +75,7 @@ pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
     let writer = thread::spawn(move || drop(pipe.write_all(&bytes)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Ran {
+    CommandRun {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),

@@ -246,7 +246,7 @@ fn stopping_server_refuses_new_runs_and_lets_active_runs_end() {
     server.wait_for_log("no new runs are accepted");
     while server.get("/readyz").status != 503 {}
     let refused = server.post("/v1/runs", &json!({ "input": "x" }));
-    assert_eq!((refused.status, refused.json()["code"].clone()), (503, json!("server.leaving")));
+    assert_eq!((refused.status, refused.json()["code"].clone()), (503, json!("server.stopping")));
     assert!(refused.head.contains("retry-after: "), "{}", refused.head);
     reader.read_to_string(&mut seen).unwrap();
     assert!(seen.contains("event: run-finished"), "the reader gets the end: {seen}");

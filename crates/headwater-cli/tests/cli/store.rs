@@ -6,7 +6,7 @@ use headwater_store::{Embedded, Expect, Store as _};
 use serde_json::json;
 
 use crate::{
-    run::{Ran, headwater},
+    run::{CommandRun, headwater},
     server::Server,
 };
 
@@ -19,7 +19,7 @@ fn run(server: &Server, input: &str) -> String {
     run
 }
 
-fn store(action: &[&str], folder: &Path) -> Ran {
+fn store(action: &[&str], folder: &Path) -> CommandRun {
     let mut args = vec!["store"];
     args.extend(action);
     args.push(folder.to_str().unwrap());
@@ -259,7 +259,7 @@ fn backup_of_a_running_server_is_restored_with_all_that_had_ended() {
     let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
     let server = Server::start(&data, &[]);
     let mut runs: Vec<String> = (0..5).map(|number| run(&server, &format!("planets {number}"))).collect();
-    // Runs go on while the store is copied.
+    // Runs continue while the store is copied.
     let address = server.address.clone();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let busy = std::thread::spawn(move || {

@@ -6,11 +6,11 @@ use headwater_testkit::engines::{PostgresServer, RedisServer};
 use serde_json::{Value, json};
 
 use crate::{
-    run::{Ran, headwater},
+    run::{CommandRun, headwater},
     server::{Answer, Server, ask, command},
 };
 
-fn copy(from: &Path, to: &Path, more: &[&str]) -> Ran {
+fn copy(from: &Path, to: &Path, more: &[&str]) -> CommandRun {
     let mut args = vec!["store", "copy", from.to_str().unwrap(), to.to_str().unwrap()];
     args.extend(more);
     headwater(&args, "")

@@ -197,7 +197,7 @@ fn claims_of_a_token_reach_the_runtime_context() {
     std::fs::write(&path, set(&[&issuer])).unwrap();
     let agent = folder.path().join("plan.yaml");
     let node = r#"{ message: "{{ context.principal }} has the plan {{ context.claims.plan }}" }"#;
-    let workflow = format!("workflows: {{ plan: {{ start: tell, nodes: {{ tell: {node} }} }} }}\n");
+    let workflow = format!("workflows: {{ plan: {{ start: ask, nodes: {{ ask: {node} }} }} }}\n");
     std::fs::write(&agent, format!("name: plan\n{workflow}")).unwrap();
     let keys = format!("jwt.jwks={}", path.display());
     let args = [&[agent.to_str().unwrap(), "--set", &keys, "--store", "memory:"][..], &MEANT].concat();

@@ -12,7 +12,7 @@ pub(crate) const NAME: &str = "cluster";
 pub(crate) const ANSWER: &str = "one two three four five six seven eight nine ten eleven twelve.";
 
 /// A run takes about a second, so that a fault meets it in any of its phases. A tool call that was under way when its node
-/// died is made again with the same key: the ledger tells such a repetition from a second effect.
+/// died is made again with the same key: the ledger distinguishes such a repetition from a second effect.
 const AGENT: &str = r#"
 name: cluster
 limits: { keep: KEEP, max_takeovers: 100 }
@@ -50,7 +50,7 @@ workflows:
   asking:
     start: ask
     nodes:
-      ask: { interrupt: { ask: "Shall it go on?" }, save: given }
+      ask: { interrupt: { ask: "Shall it continue?" }, save: given }
       answer: { reason: { model: writer, mcp: [ledger], tool_options: { max_steps: 3 } } }
     edges:
       - { from: ask, to: answer }

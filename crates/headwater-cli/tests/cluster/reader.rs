@@ -131,7 +131,7 @@ impl Reader {
         let read = native::read_record(data).unwrap_or_else(|error| panic!("{error} in {frame}"));
         assert!(read.problems.is_empty(), "{:?} in {frame}", read.problems);
         if read.replay && !self.replaying {
-            // More was seen than was kept: what is sent now takes the place of all that was there.
+            // More was seen than was stored: the new state replaces all that was there.
             (self.state, self.last) = (RunState::default(), 0);
         }
         self.replaying = read.replay;

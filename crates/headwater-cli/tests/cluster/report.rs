@@ -20,7 +20,7 @@ pub(crate) fn setting(name: &str, short: usize) -> usize {
 
 /// Notes that a scenario held so many times. The document must have the row that the long form writes.
 pub(crate) fn held(what: &str, count: usize, long: usize, result: &str) {
-    println!("told: {}", row(what, count, result));
+    println!("figure: {}", row(what, count, result));
     if env::var_os("HEADWATER_CLUSTER_WRITE").is_none() {
         assert_documented(DOCUMENT, &row(what, long, result), "cargo xtask cluster --write");
     }

@@ -44,7 +44,7 @@ workflows:
   asking:
     start: ask
     nodes:
-      ask: { interrupt: { ask: "Shall it go on?" }, save: given }
+      ask: { interrupt: { ask: "Shall it continue?" }, save: given }
       answer: { reason: { model: writer } }
     edges:
       - { from: ask, to: answer }

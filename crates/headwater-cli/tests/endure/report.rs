@@ -17,7 +17,7 @@ pub(crate) fn is_long() -> bool {
 pub(crate) fn held(what: &str, long: usize, result: &str) {
     let row = row(what, long, result);
     if is_long() {
-        println!("told: {row}");
+        println!("figure: {row}");
     }
     if env::var_os("HEADWATER_ENDURE_WRITE").is_none() {
         assert_documented("docs/reliability.md", &row, "cargo xtask endure --write");

@@ -112,7 +112,7 @@ async fn refusals_have_the_code_of_the_server_and_are_not_repeated() {
         ("401 Unauthorized", "<h1>Login</h1>", "http.401"),
         ("404 Not Found", r#"{"error":"there is no such run","code":"run.unknown"}"#, "run.unknown"),
         ("404 Not Found", "nginx", "http.404"),
-        ("409 Conflict", r#"{"error":"this is no cursor","code":"cursor.malformed"}"#, "cursor.malformed"),
+        ("409 Conflict", r#"{"error":"invalid cursor","code":"cursor.malformed"}"#, "cursor.malformed"),
         ("302 Found", "", "http.302"),
     ];
     for (status, body, code) in cases {
@@ -269,7 +269,7 @@ async fn replay_after_a_lost_cursor_replaces_the_state() {
 }
 
 #[tokio::test]
-async fn stream_continues_after_an_error_when_told_to() {
+async fn stream_continues_after_an_error_when_requested() {
     let steps = vec![
         Step::Send(stream(&(text_event("c1", 1, "Hel") + "data: nonsense\n\n"))),
         Step::Send(stream(&(text_event("c2", 2, "lo") + &event("c3", 3, FINISHED)))),

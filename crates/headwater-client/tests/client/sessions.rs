@@ -5,7 +5,7 @@ use headwater_protocol::{Message, Role};
 
 use crate::harness::TestServer;
 
-async fn say(session: &SessionHandle, text: &str) {
+async fn send_text(session: &SessionHandle, text: &str) {
     session.send(text).await.unwrap().follow().finish().await.unwrap();
 }
 
@@ -19,14 +19,14 @@ async fn conversation_is_undone_forked_edited_and_regenerated() {
     let client = server.client();
     let session = client.session("s 1/ä");
     for text in ["one", "two", "three"] {
-        say(&session, text).await;
+        send_text(&session, text).await;
     }
     session.undo().await.unwrap();
     assert_eq!(texts(&session.messages().await.unwrap()), ["one", "two"]);
     assert_eq!(session.show().await.unwrap().turns, 2);
 
     let forked = client.session(session.fork("latest").await.unwrap().id);
-    say(&forked, "four").await;
+    send_text(&forked, "four").await;
     assert_eq!(texts(&forked.messages().await.unwrap()), ["one", "two", "four"]);
 
     let run = session.edit("latest", "zwei").await.unwrap();
@@ -51,7 +51,7 @@ async fn sessions_are_listed_renamed_archived_exported_and_deleted() {
     let server = TestServer::start().await;
     let client = server.client();
     let session = client.session(client.create_session(Some("demo")).await.unwrap().id);
-    say(&session, "one").await;
+    send_text(&session, "one").await;
     assert_eq!(session.rename("Greetings").await.unwrap().label.as_deref(), Some("Greetings"));
     assert_eq!(client.sessions(&SessionFilter::default()).await.unwrap().sessions.len(), 1);
     assert!(session.archive(true).await.unwrap().archived);

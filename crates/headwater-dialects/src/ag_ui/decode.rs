@@ -22,7 +22,7 @@ pub(super) struct AgUiDecoder {
 /// The fields of the most frequent events, parsed without an intermediate tree.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Hot<'a> {
+struct DeltaEvent<'a> {
     #[serde(borrow, rename = "type")]
     name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -40,7 +40,7 @@ struct Hot<'a> {
 impl AgUiDecoder {
     /// Decodes a delta of text, reasoning or arguments. `None` if it is another event or has more fields.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut DecodeOutput) -> Option<Result<(), Error>> {
-        let hot: Hot<'_> = serde_json::from_str(frame.data).ok()?;
+        let hot: DeltaEvent<'_> = serde_json::from_str(frame.data).ok()?;
         if hot.metadata.is_some() || !self.reader.has_no_lanes() {
             return None;
         }

@@ -147,10 +147,10 @@ impl AgUiEncoder {
             StreamPhase::Before | StreamPhase::Waiting => self.start(record, None, sink),
             StreamPhase::Running => {}
         }
-        self.say(record, sink);
+        self.emit_record(record, sink);
     }
 
-    fn say(&mut self, record: &Record, sink: Sink<'_>) {
+    fn emit_record(&mut self, record: &Record, sink: Sink<'_>) {
         match &record.event {
             Event::RunStarted(_) => {}
             Event::RunFinished(_)
@@ -216,7 +216,7 @@ impl AgUiEncoder {
             Event::Structured(update) => self.grow_object(record, update, sink),
             Event::StructuredInvalidated(gone) => self.drop_object(record, &gone.stream, sink),
             Event::MessageFinished { .. } => {
-                self.say_unsent(record, sink);
+                self.emit_unsent(record, sink);
                 self.reduce(record);
             }
             Event::Unknown(UnknownEvent { name, data, .. }) => unknown(record, name, data, sink),
@@ -336,7 +336,7 @@ impl AgUiEncoder {
     }
 
     /// Sends the remaining messages; nothing is open any more.
-    fn say_again(&mut self, sink: Sink<'_>) {
+    fn emit_missed(&mut self, sink: Sink<'_>) {
         if self.phase != StreamPhase::Running {
             return;
         }
@@ -360,7 +360,7 @@ impl AgUiEncoder {
         messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
         let messages = WireMessages(messages);
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
-        self.say_objects_again(record, sink);
+        self.emit_missed_objects(record, sink);
     }
 
     /// The conversation in AG-UI's form. TanStack's page would show an empty reasoning message as an empty
@@ -465,7 +465,7 @@ impl Encode for AgUiEncoder {
     }
 
     fn restate(&mut self, _: Option<u64>, out: &mut FrameWriter) {
-        self.say_again(&mut |chunk| out.chunk(None, chunk));
+        self.emit_missed(&mut |chunk| out.chunk(None, chunk));
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {

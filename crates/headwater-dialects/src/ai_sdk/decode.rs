@@ -58,13 +58,13 @@ impl Decode for AiSdkDecoder {
         if !self.ended
             && let Some(error) = self.failed.take()
         {
-            self.say(Event::RunFailed(error), out);
+            self.emit(Event::RunFailed(error), out);
         }
     }
 }
 
 impl AiSdkDecoder {
-    fn say(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
+    fn emit(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
@@ -72,7 +72,7 @@ impl AiSdkDecoder {
 
     fn chunk(&mut self, chunk: Chunk<'_>, text: &str, out: &mut DecodeOutput) -> Result<(), Error> {
         if let Some(event) = self.event(chunk, text, out)? {
-            self.say(event, out);
+            self.emit(event, out);
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl AiSdkDecoder {
             self.known.start_message(&id);
             let message = MessageId::from(id);
             self.message = Some(message.clone());
-            self.say(MessageStarted { message, role: Role::Assistant, ..Default::default() }, out);
+            self.emit(MessageStarted { message, role: Role::Assistant, ..Default::default() }, out);
         }
         self.metadata(start.message_metadata, out)?;
         Ok(None)
@@ -261,7 +261,7 @@ impl AiSdkDecoder {
     fn metadata(&mut self, metadata: Option<Cow<'_, Value>>, out: &mut DecodeOutput) -> Result<(), Error> {
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_null()) {
             let metadata = self.known.metadata(metadata.into_owned())?;
-            self.say(Event::MessageMetadata { metadata }, out);
+            self.emit(Event::MessageMetadata { metadata }, out);
         }
         Ok(())
     }

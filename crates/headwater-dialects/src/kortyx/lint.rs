@@ -61,7 +61,7 @@ impl Lint for KortyxLinter {
 
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
         while self.hazards.front().is_some_and(|hazard| hazard.start <= frame.offset) {
-            self.hazards.pop_front().into_iter().for_each(|hazard| hazard.tell(findings));
+            self.hazards.pop_front().into_iter().for_each(|hazard| hazard.report(findings));
         }
         if self.closed {
             return findings.add("done-marker-at-the-end", "a frame after `[DONE]`", "the end of the stream");
@@ -101,7 +101,7 @@ impl Lint for KortyxLinter {
 
     fn end(&mut self, findings: &mut Findings) {
         for hazard in self.hazards.drain(..) {
-            hazard.tell(findings);
+            hazard.report(findings);
         }
         if !self.done && !self.closed {
             findings.add("done-exactly-once", "no `done`", "a `done` chunk: the stream was cut");

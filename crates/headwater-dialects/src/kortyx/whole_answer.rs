@@ -27,7 +27,7 @@ impl BufferedAnswer {
     /// Collects the records of a run.
     pub(super) fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let records: Vec<_> = records.into_iter().collect();
-        let dead = Dead::new(&records);
+        let dead = RetractedContent::new(&records);
         let mut answer = Self::default();
         let mut encoder = KortyxEncoder::default();
         for record in records.iter().filter(|record| !dead.said(record)) {
@@ -57,12 +57,12 @@ impl BufferedAnswer {
 }
 
 /// The retracted content: everything of failed attempts except executed calls.
-struct Dead<'r> {
+struct RetractedContent<'r> {
     attempts: HashSet<&'r AttemptId>,
     settled: HashSet<&'r ToolCallId>,
 }
 
-impl<'r> Dead<'r> {
+impl<'r> RetractedContent<'r> {
     fn new(records: &[&'r Record]) -> Self {
         let mut dead = Self { attempts: HashSet::new(), settled: HashSet::new() };
         for record in records {

@@ -32,7 +32,7 @@ impl MuiEncoder {
 impl Encode for MuiEncoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         let Self { messages, numbers } = self;
-        messages.say(record, &mut |chunk| numbers.write(chunk, out));
+        messages.emit_message(record, &mut |chunk| numbers.write(chunk, out));
     }
 
     /// Sends the state from `start` on, merged, for a client with an empty message, such as a reloaded page.

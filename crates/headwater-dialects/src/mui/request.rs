@@ -121,7 +121,7 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         Action::Resume
     } else {
         let what = "the body asks for nothing: send a `message`, an answer (`id` and `approved`), or the \
-                    `messageId` of a reply to come back to";
+                    `messageId` of the reply to resume";
         return Err(Error::new(ErrorKind::Request, what));
     };
     if matches!(parsed.action, Action::Chat | Action::Regenerate) {

@@ -70,7 +70,7 @@ fn text<'v>(value: &'v Value, key: &'static str) -> Read<&'v str> {
 }
 
 impl ResponsesDecoder {
-    fn say(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
+    fn emit(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         out.records.push(Record::new(self.seq, event));
         self.seq += 1;
     }
@@ -79,9 +79,9 @@ impl ResponsesDecoder {
     fn part(&mut self, event: impl Into<Event>, out: &mut DecodeOutput) {
         if !std::mem::replace(&mut self.message, true) {
             let message = self.id.as_str().into();
-            self.say(MessageStarted { message, role: Role::Assistant, ..MessageStarted::default() }, out);
+            self.emit(MessageStarted { message, role: Role::Assistant, ..MessageStarted::default() }, out);
         }
-        self.say(event, out);
+        self.emit(event, out);
     }
 
     fn event(&mut self, kind: &str, value: &Value, out: &mut DecodeOutput) -> Read {
@@ -151,7 +151,7 @@ impl ResponsesDecoder {
             | "response.mcp_call.failed"
             | "keepalive" => Ok(()),
             other => {
-                self.say(UnknownEvent::new(other, value.clone()), out);
+                self.emit(UnknownEvent::new(other, value.clone()), out);
                 Ok(())
             }
         }
@@ -170,7 +170,7 @@ impl ResponsesDecoder {
             model: field("/model").map(str::to_owned),
             ..RunStarted::default()
         };
-        self.say(started, out);
+        self.emit(started, out);
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl ResponsesDecoder {
         self.ended = true;
         let reason = match field("/incomplete_details/reason") {
             _ if field("/status") == Some("cancelled") => {
-                self.say(Event::RunCancelled { reason: None }, out);
+                self.emit(Event::RunCancelled { reason: None }, out);
                 return Ok(());
             }
             Some("max_output_tokens") => FinishReason::Length,
@@ -195,18 +195,18 @@ impl ResponsesDecoder {
             Some(other) => FinishReason::Other(other.to_owned()),
             None if self.asks => {
                 let tool_calls = std::mem::take(&mut self.pending);
-                self.say(RunWaiting { tool_calls, usage }, out);
+                self.emit(RunWaiting { tool_calls, usage }, out);
                 return Ok(());
             }
             None => FinishReason::Stop,
         };
-        self.say(RunFinished { reason: Some(reason), usage, data: None }, out);
+        self.emit(RunFinished { reason: Some(reason), usage, data: None }, out);
         Ok(())
     }
 
     fn fail(&mut self, error: ErrorInfo, out: &mut DecodeOutput) {
         self.ended = true;
-        self.say(Event::RunFailed(error), out);
+        self.emit(Event::RunFailed(error), out);
     }
 
     fn added(&mut self, item: &Value, out: &mut DecodeOutput) -> Read {
@@ -293,7 +293,7 @@ impl ResponsesDecoder {
                 },
                 out,
             ),
-            _ => self.say(UnknownEvent::new(kind, item.clone()), out),
+            _ => self.emit(UnknownEvent::new(kind, item.clone()), out),
         }
         Ok(())
     }

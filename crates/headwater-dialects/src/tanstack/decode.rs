@@ -29,7 +29,7 @@ struct RecordSink<'s> {
 }
 
 impl RecordSink<'_> {
-    fn say(&mut self, event: impl Into<Event>) {
+    fn emit(&mut self, event: impl Into<Event>) {
         let record =
             Record { seq: *self.seq, time: self.time, origin: self.origin.clone(), event: event.into() };
         *self.seq += 1;
@@ -78,7 +78,7 @@ impl TanStackDecoder {
         let mut sink = RecordSink { out, seq, time, origin, frame: *frame };
         if let Chunk::Other(data) = chunk {
             let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-            sink.say(UnknownEvent::new(name, data.into_owned()));
+            sink.emit(UnknownEvent::new(name, data.into_owned()));
         } else {
             page.take(&mut sink, chunk);
         }

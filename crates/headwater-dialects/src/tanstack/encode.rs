@@ -28,7 +28,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use calls::Calls;
-use deferred_calls::Later;
+use deferred_calls::DeferredCalls;
 use headwater_protocol::{
     ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
     Executor, FrameWriter, Framing, MessageId, MessageStarted, PartId, Record, Role, RunState, ToolCallId,
@@ -67,7 +67,7 @@ pub(super) struct TanstackEncoder {
     end: End,
     /// The server's calls are sent later: see the profile `client-tools`.
     tells_later: bool,
-    later: Later,
+    later: DeferredCalls,
     /// The open requests to the page.
     asked: Vec<Event>,
     /// Requests answered before this response began: calls and questions by id.
@@ -183,7 +183,7 @@ impl TanstackEncoder {
 
     fn encode(&mut self, sink: &mut ChunkSink<'_>) {
         let record = sink.record;
-        self.note_asked(&record.event);
+        self.record_request(&record.event);
         match &record.event {
             Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. })
             | Event::Message { content: delta } => self.text(sink, delta),

@@ -156,7 +156,7 @@ impl TanStackLinter {
                 (Event::BlockDelta(block), Chunk::Content(Content { delta, content, .. })) => {
                     let text = delta.as_deref().filter(|delta| !delta.is_empty()).or(content.as_deref());
                     if text.is_some_and(|text| block.delta.len() > text.len()) {
-                        let seen = "text that goes on after another part, where all of it is shown again";
+                        let seen = "text that continues after another part, where all of it is shown again";
                         add(SEGMENT, seen.to_owned());
                     }
                 }

@@ -13,7 +13,7 @@ use headwater_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::flat::{Reduced, reduce_bytes};
+use crate::flat::{FlatState, reduce_bytes};
 
 /// The stream of the contract's document, with its elision filled in.
 const EXAMPLE: &str = r#"event: meta
@@ -47,11 +47,11 @@ fn stream(events: &[(&str, Value)]) -> String {
     events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect()
 }
 
-fn read(stream: &str) -> Reduced {
+fn read(stream: &str) -> FlatState {
     reduce_bytes("agents", Framing::Sse, &[stream.as_bytes().to_vec()])
 }
 
-fn read_events(events: &[(&str, Value)]) -> Reduced {
+fn read_events(events: &[(&str, Value)]) -> FlatState {
     read(&stream(events))
 }
 

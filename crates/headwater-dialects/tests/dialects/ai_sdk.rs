@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    flat::{Reduced, flat, reduce_bytes, reduce_chunks},
+    flat::{FlatState, flat, reduce_bytes, reduce_chunks},
     runs,
     vectors::{Judge, read_jsonl, read_lines, replace_lone_surrogates},
 };
@@ -50,7 +50,7 @@ fn rows(file: &str) -> Option<Vec<Row>> {
     Some(read_lines(file)?.iter().map(|line| Row::read(line)).collect())
 }
 
-fn reduce(Row { row, chunks }: &Row) -> Reduced {
+fn reduce(Row { row, chunks }: &Row) -> FlatState {
     let prior = row.get("message").filter(|message| !message.is_null());
     let prior: Vec<Message> =
         prior.map(|message| ui_message::read(message, "message").unwrap()).into_iter().collect();
@@ -59,7 +59,7 @@ fn reduce(Row { row, chunks }: &Row) -> Reduced {
 }
 
 /// The client's message in the form for comparison, and ours.
-fn messages(row: &Value, ours: &Reduced) -> (Value, Value) {
+fn messages(row: &Value, ours: &FlatState) -> (Value, Value) {
     let wanted = match &row["wire"]["final"] {
         Value::Null => json!(null),
         message => compared(&ui_message::read(message, "final").unwrap(), row),

@@ -133,7 +133,7 @@ async fn ready_events_are_sent_in_one_piece() {
 }
 
 #[tokio::test]
-async fn request_that_is_no_chat_is_refused_with_a_reason() {
+async fn request_without_a_chat_is_refused_with_a_reason() {
     let cases = [
         ("not json", StatusCode::BAD_REQUEST),
         ("{}", StatusCode::BAD_REQUEST),

@@ -46,7 +46,7 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -
 
 /// The records for the expectation. Most clients show the same whether they stayed or reconnected; a TanStack
 /// page shows the streamed messages, and after a reconnect the outcome.
-fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
+fn expected_records(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
     match scenario.comes_back_after {
         Some(cut) if dialect.name() == "tanstack" => {
             let (seen, rest) = scenario.records.split_at(cut);
@@ -259,7 +259,7 @@ fn committed_cases_equal_the_encoder_output() {
         let folder = root.join(dialect.name());
         for scenario in scenarios() {
             let body = encode(dialect, &EncodeOptions::profile(dialect.profile(profile).unwrap()), &scenario);
-            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
+            let expected = expected(dialect, profile, exact, &expected_records(dialect, &scenario));
             let name = format!("{}.{profile}", scenario.name);
             known.insert(folder.join(format!("{name}.sse")));
             complaints.extend(write_case(&folder, &name, &body, &expected, bless).err());
@@ -343,7 +343,7 @@ fn generated_runs_are_written_for_the_judges() {
                 continue;
             }
             let body = encode(dialect, &EncodeOptions::profile(dialect.profile(profile).unwrap()), &scenario);
-            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
+            let expected = expected(dialect, profile, exact, &expected_records(dialect, &scenario));
             write_case(&root.join(dialect.name()), &format!("{number:04}.{profile}"), &body, &expected, true)
                 .unwrap();
         }

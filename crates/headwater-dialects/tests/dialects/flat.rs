@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 /// A decoded and reduced stream.
 #[derive(Debug)]
-pub(crate) struct Reduced {
+pub(crate) struct FlatState {
     pub(crate) state: RunState,
     pub(crate) decoded: DecodeOutput,
 }
 
-impl Reduced {
+impl FlatState {
     /// The frame at which the dialect's own client would have rejected the stream.
     pub(crate) fn fatal_frame(&self) -> Option<u64> {
         self.decoded.fatal().and_then(headwater_protocol::Error::place).map(|place| place.frame)
@@ -20,7 +20,7 @@ impl Reduced {
 }
 
 /// Decodes chunks, one frame each, and reduces them on top of a state.
-pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[String]) -> Reduced {
+pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[String]) -> FlatState {
     let dialect = headwater_dialects::reader(dialect).unwrap();
     let messages = start.as_ref().map(RunState::messages).unwrap_or_default();
     let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(messages);
@@ -34,7 +34,7 @@ pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[St
 }
 
 /// Decodes the bytes of a response, in the given pieces, and reduces them.
-pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) -> Reduced {
+pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) -> FlatState {
     let dialect = headwater_dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, framing);
     let mut decoded = DecodeOutput::default();
@@ -45,14 +45,14 @@ pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) 
     reduce(dialect, None, decoded)
 }
 
-fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: DecodeOutput) -> Reduced {
+fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: DecodeOutput) -> FlatState {
     let mut state = start.unwrap_or_else(|| RunState::with_rules(dialect.rules()));
     for record in &decoded.records {
         // A refused update changes nothing; tests that care check it themselves.
         let _ = state.apply(record);
     }
     state.end_of_stream();
-    Reduced { state, decoded }
+    FlatState { state, decoded }
 }
 
 /// A message in the form for comparison.

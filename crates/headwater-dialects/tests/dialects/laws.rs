@@ -108,7 +108,7 @@ fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
     serde_json::json!([shown, view["run"]["status"], view["run"]["error"], view["state"]])
 }
 
-fn say(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -138,9 +138,9 @@ proptest! {
             let bytes = encode(dialect, &options, &records);
             let name = dialect.name();
             let decoded = decode(dialect, &options, &bytes);
-            prop_assert!(decoded.errors.is_empty(), "{name} {options:?}: {:?}\n{}", decoded.errors, say(&bytes));
+            prop_assert!(decoded.errors.is_empty(), "{name} {options:?}: {:?}\n{}", decoded.errors, printable(&bytes));
             let findings = lint(reader(dialect), framing(&options), &bytes);
-            prop_assert!(findings.is_empty(), "{name} {options:?}: {findings:?}\n{}", say(&bytes));
+            prop_assert!(findings.is_empty(), "{name} {options:?}: {findings:?}\n{}", printable(&bytes));
         }
     }
 
@@ -154,7 +154,7 @@ proptest! {
             for kind in EventKind::ALL {
                 if dialect.support(*kind, profile) == Support::Exact {
                     prop_assert_eq!(
-                        said.get(kind), heard.get(kind), "{} {:?}: {}\n{}", dialect.name(), options, kind, say(&bytes)
+                        said.get(kind), heard.get(kind), "{} {:?}: {}\n{}", dialect.name(), options, kind, printable(&bytes)
                     );
                 }
             }
@@ -345,7 +345,7 @@ fn resume_law(
     // The stream of an active run was cut, and may report that.
     let ended = records.last().is_some_and(|record| record.event.kind().ends_run());
     decoded.errors.retain(|error| ended || error.kind() != ErrorKind::Cut);
-    prop_assert!(decoded.errors.is_empty(), "{name}: {:?}\n{}", decoded.errors, say(&bytes));
+    prop_assert!(decoded.errors.is_empty(), "{name}: {:?}\n{}", decoded.errors, printable(&bytes));
     let mut came_back = reduce(dialect, &decoded.records);
     stayed.end_of_stream();
     came_back.end_of_stream();
@@ -356,8 +356,8 @@ fn resume_law(
         name,
         options.profile,
         cut,
-        say(&live),
-        say(&bytes)
+        printable(&live),
+        printable(&bytes)
     );
     Ok(())
 }
@@ -382,7 +382,7 @@ fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {
     kinds
 }
 
-/// What every page shows: the text of the answers. Not every dialect separates messages, or tells to which of
+/// What every page shows: the text of the answers. Not every dialect separates messages, or names the one among
 /// two open blocks a text belongs, so the order of the letters may differ.
 fn essence(state: &RunState) -> String {
     letters(state.messages().iter().map(headwater_protocol::Message::plain_text))

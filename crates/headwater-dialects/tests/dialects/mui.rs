@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    flat::{Reduced, reduce_bytes, reduce_chunks},
+    flat::{FlatState, reduce_bytes, reduce_chunks},
     vectors::{Judge, read_jsonl, read_lines},
 };
 
@@ -75,7 +75,7 @@ fn compare(row: &Value, chunks: &[String]) -> Result<(), String> {
     ends_alike(row, &reduced)
 }
 
-fn ends_alike(row: &Value, reduced: &Reduced) -> Result<(), String> {
+fn ends_alike(row: &Value, reduced: &FlatState) -> Result<(), String> {
     let Some(result) = row.get("result") else { return Ok(()) };
     let run = reduced.state.run();
     let reason = run.finish_reason.as_ref().map(|reason| reason.as_str().to_owned());
@@ -105,7 +105,7 @@ fn lint_names(refused: u64, chunks: &[String]) -> Result<(), String> {
     Err(format!("frame {refused} is refused, and we say nothing: {findings:?}"))
 }
 
-fn read(row: &Value, chunks: &[String]) -> Reduced {
+fn read(row: &Value, chunks: &[String]) -> FlatState {
     let options = &row["options"];
     let rules = headwater_dialects::reader("mui").unwrap().rules();
     let state = RunState::with_rules(rules).with_messages(messages(&row["initialMessages"]));
@@ -119,7 +119,7 @@ fn read(row: &Value, chunks: &[String]) -> Reduced {
     follow(&mut decoder, state, chunks)
 }
 
-fn follow(decoder: &mut MuiDecoder, mut state: RunState, chunks: &[String]) -> Reduced {
+fn follow(decoder: &mut MuiDecoder, mut state: RunState, chunks: &[String]) -> FlatState {
     let mut decoded = DecodeOutput::default();
     for (index, data) in chunks.iter().enumerate() {
         if decoded.fatal().is_none() {
@@ -132,7 +132,7 @@ fn follow(decoder: &mut MuiDecoder, mut state: RunState, chunks: &[String]) -> R
     }
     decoded.records.iter().for_each(|record| drop(state.apply(record)));
     state.end_of_stream();
-    Reduced { state, decoded }
+    FlatState { state, decoded }
 }
 
 fn streams(row: &Value, name: &str) -> Option<Vec<Vec<Value>>> {

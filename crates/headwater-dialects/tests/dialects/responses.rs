@@ -151,7 +151,7 @@ fn kortyx_continues_and_ends_once() {
 }
 
 #[test]
-fn frame_ids_tell_how_much_of_the_record_was_read() {
+fn frame_ids_count_the_frames_read_of_a_record() {
     let mut encoder = Encoder::new(headwater_dialects::find("agents").unwrap(), &EncodeOptions::default());
     let record = Record::new(7, Event::Message { content: "Hi".into() });
     encoder

@@ -339,7 +339,7 @@ fn round_trip_covers_every_kind_of_event() {
 }
 
 #[test]
-fn run_state_leaves_waiting_with_the_kinds_that_say_so() {
+fn run_state_leaves_waiting_with_the_kinds_marked_so() {
     for event in events("a", &Value::Null, &Map::new()) {
         let kind = event.kind();
         let mut state = RunState::default();

@@ -206,7 +206,7 @@ struct Script {
 
 impl Script {
     fn begin(&mut self) {
-        self.say(Event::RunStarted(RunStarted {
+        self.emit(Event::RunStarted(RunStarted {
             run: Some("run_1".into()),
             session: Some("session_1".into()),
             workflow: Some("support".into()),
@@ -216,25 +216,25 @@ impl Script {
         self.act(Act::Message);
     }
 
-    fn say(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         let origin = Origin {
             attempt: None,
             message: (self.messages > 0).then(|| format!("msg_{}", self.messages).into()),
             ..Origin::default()
         };
-        self.say_from(origin, event);
+        self.emit_from(origin, event);
     }
 
-    fn say_in(&mut self, attempt: Option<u32>, event: Event) {
+    fn emit_in(&mut self, attempt: Option<u32>, event: Event) {
         let origin = Origin {
             attempt: attempt.map(|attempt| format!("attempt_{attempt}").into()),
             message: Some(format!("msg_{}", self.messages).into()),
             ..Origin::default()
         };
-        self.say_from(origin, event);
+        self.emit_from(origin, event);
     }
 
-    fn say_from(&mut self, origin: Origin, event: Event) {
+    fn emit_from(&mut self, origin: Origin, event: Event) {
         let seq = self.records.len() as u64;
         self.records.push(Record::new(seq, event).at(1_700_000_000_000 + seq).from(origin));
     }
@@ -261,7 +261,7 @@ impl Script {
                 } else {
                     Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))
                 };
-                self.say_in(self.attempt, event);
+                self.emit_in(self.attempt, event);
             }
             Act::Delta(at, delta) => {
                 if self.blocks.is_empty() {
@@ -273,7 +273,7 @@ impl Script {
                 } else {
                     Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))
                 };
-                self.say_in(attempt, event);
+                self.emit_in(attempt, event);
             }
             Act::Close(at) => {
                 if !self.blocks.is_empty() {
@@ -284,7 +284,7 @@ impl Script {
                 let tool = ToolCall::new(self.fresh("call"), name).by(executor);
                 let (attempt, stage) = (self.attempt, Stage::Streaming);
                 self.calls.push(Call { tool: tool.clone(), stage, input, streamed: 0, attempt });
-                self.say_in(attempt, Event::ToolInputStart(tool));
+                self.emit_in(attempt, Event::ToolInputStart(tool));
             }
             Act::CallDelta(at, length) => {
                 if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
@@ -300,7 +300,7 @@ impl Script {
                     self.calls[at].stage = Stage::Ready;
                     let (tool, input) = (self.calls[at].tool.clone(), self.calls[at].input.clone());
                     let event = Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input)));
-                    self.say_in(self.calls[at].attempt, event);
+                    self.emit_in(self.calls[at].attempt, event);
                 }
             }
             Act::CallRefused(at) => {
@@ -312,7 +312,7 @@ impl Script {
                         error: "not what the tool takes".into(),
                         ..Default::default()
                     });
-                    self.say_in(call.attempt, event);
+                    self.emit_in(call.attempt, event);
                 }
             }
             Act::Ask(at) => {
@@ -325,7 +325,7 @@ impl Script {
                         tool,
                         ..Default::default()
                     });
-                    self.say_in(self.calls[at].attempt, event);
+                    self.emit_in(self.calls[at].attempt, event);
                 }
             }
             Act::Decide(at, approved) => {
@@ -338,10 +338,10 @@ impl Script {
                         approved,
                         ..Default::default()
                     });
-                    self.say_in(self.calls[at].attempt, event);
+                    self.emit_in(self.calls[at].attempt, event);
                     if !approved {
                         let attempt = self.calls.remove(at).attempt;
-                        self.say_in(attempt, Event::ToolDenied(ToolDenied { call, ..Default::default() }));
+                        self.emit_in(attempt, Event::ToolDenied(ToolDenied { call, ..Default::default() }));
                     }
                 }
             }
@@ -356,14 +356,14 @@ impl Script {
                     }
                     let event =
                         Event::ToolOutput(ToolOutput { call, output, preliminary, ..Default::default() });
-                    self.say_in(attempt, event);
+                    self.emit_in(attempt, event);
                 }
             }
             Act::CallFailed(at, error) => {
                 let stages = [Stage::Ready, Stage::Decided(true), Stage::Preliminary];
                 if let Some(at) = self.call_at(at, &stages) {
                     let Call { tool, attempt, .. } = self.calls.remove(at);
-                    self.say_in(
+                    self.emit_in(
                         attempt,
                         Event::ToolOutputError(ToolOutputError {
                             call: tool.call,
@@ -376,11 +376,11 @@ impl Script {
             Act::Page(title) => {
                 let source = self.fresh("src");
                 let url = format!("https://example.com/{source}");
-                self.say(Event::SourceUrl(SourceUrl { source, url, title, ..Default::default() }));
+                self.emit(Event::SourceUrl(SourceUrl { source, url, title, ..Default::default() }));
             }
             Act::Document => {
                 let source = self.fresh("doc");
-                self.say(Event::SourceDocument(SourceDocument {
+                self.emit(Event::SourceDocument(SourceDocument {
                     source,
                     title: Some("Handbook".into()),
                     media_type: Some("application/pdf".into()),
@@ -388,13 +388,13 @@ impl Script {
                     ..Default::default()
                 }));
             }
-            Act::File => self.say(Event::File(FileEvent {
+            Act::File => self.emit(Event::File(FileEvent {
                 url: "https://example.com/chart.png".into(),
                 media_type: "image/png".into(),
                 ..Default::default()
             })),
             Act::Data(name, id, data, transient) => {
-                self.say(Event::Data(DataEvent {
+                self.emit(Event::Data(DataEvent {
                     name: name.into(),
                     id: id.map(str::to_owned),
                     data,
@@ -416,36 +416,36 @@ impl Script {
                     }
                     _ => StructuredOp::text("body", text),
                 };
-                self.say(Event::Structured(StructuredUpdate::new(stream, "email.compose", op)));
+                self.emit(Event::Structured(StructuredUpdate::new(stream, "email.compose", op)));
             }
             Act::Step => {
                 if self.steps == 0 {
                     self.steps = 1;
-                    self.say(Event::StepStarted { name: None });
+                    self.emit(Event::StepStarted { name: None });
                 }
             }
             Act::StepEnd => {
                 if self.steps == 1 {
                     self.steps = 0;
-                    self.say(Event::StepFinished { name: None });
+                    self.emit(Event::StepFinished { name: None });
                 }
             }
-            Act::Metadata(metadata) => self.say(Event::MessageMetadata { metadata }),
-            Act::Whole(content) => self.say(Event::Message { content }),
+            Act::Metadata(metadata) => self.emit(Event::MessageMetadata { metadata }),
+            Act::Whole(content) => self.emit(Event::Message { content }),
             Act::Status(message) => {
-                self.say(Event::Status(StatusEvent {
+                self.emit(Event::Status(StatusEvent {
                     state: Some("streaming".into()),
                     message: Some(message),
                     ..Default::default()
                 }));
             }
-            Act::Used(tokens) => self.say(Event::Usage(usage_of(tokens))),
-            Act::Warn(message) => self.say(Event::Warning(WarningEvent { message, ..Default::default() })),
+            Act::Used(tokens) => self.emit(Event::Usage(usage_of(tokens))),
+            Act::Warn(message) => self.emit(Event::Warning(WarningEvent { message, ..Default::default() })),
             Act::Stumble(message) => {
-                self.say(Event::Error(ErrorEvent { error: ErrorInfo::new(message), ..Default::default() }));
+                self.emit(Event::Error(ErrorEvent { error: ErrorInfo::new(message), ..Default::default() }));
             }
             Act::Transition => {
-                self.say(Event::Transition(TransitionEvent {
+                self.emit(Event::Transition(TransitionEvent {
                     to: "billing".into(),
                     payload: Some(json!({ "a": 1 })),
                     ..Default::default()
@@ -453,20 +453,20 @@ impl Script {
             }
             Act::Checkpoint => {
                 let checkpoint = self.fresh("cp").into();
-                self.say(Event::Checkpoint(CheckpointEvent {
+                self.emit(Event::Checkpoint(CheckpointEvent {
                     checkpoint,
                     session: "session_1".into(),
                     turn: 1,
                     ..Default::default()
                 }));
             }
-            Act::Shared(state) => self.say(Event::StateSnapshot { state }),
+            Act::Shared(state) => self.emit(Event::StateSnapshot { state }),
             Act::Attempt => {
                 if self.attempt.is_none() {
                     self.ids += 1;
                     self.attempt = Some(self.ids);
                     let attempt = format!("attempt_{}", self.ids).into();
-                    self.say(Event::AttemptStarted(AttemptStarted { attempt, ..Default::default() }));
+                    self.emit(Event::AttemptStarted(AttemptStarted { attempt, ..Default::default() }));
                 }
             }
             Act::Retract => {
@@ -474,18 +474,18 @@ impl Script {
                     self.blocks.retain(|(.., attempt)| *attempt != Some(dead));
                     self.calls.retain(|call| call.attempt != Some(dead));
                     let attempt = format!("attempt_{dead}").into();
-                    self.say(Event::AttemptRetracted(AttemptRetracted { attempt, ..Default::default() }));
+                    self.emit(Event::AttemptRetracted(AttemptRetracted { attempt, ..Default::default() }));
                 }
             }
             Act::Message => {
                 self.close_all();
                 if self.messages > 0 {
                     let message = format!("msg_{}", self.messages).into();
-                    self.say(Event::MessageFinished { message });
+                    self.emit(Event::MessageFinished { message });
                 }
                 self.messages += 1;
                 let message = format!("msg_{}", self.messages).into();
-                self.say(Event::MessageStarted(MessageStarted {
+                self.emit(Event::MessageStarted(MessageStarted {
                     message,
                     role: Role::Assistant,
                     ..Default::default()
@@ -501,7 +501,7 @@ impl Script {
         *streamed += delta.chars().count();
         let (call, attempt) = (tool.call.clone(), *attempt);
         if !delta.is_empty() {
-            self.say_in(attempt, Event::ToolInputDelta(ToolInputDelta::new(call, delta)));
+            self.emit_in(attempt, Event::ToolInputDelta(ToolInputDelta::new(call, delta)));
         }
     }
 
@@ -512,7 +512,7 @@ impl Script {
         } else {
             Event::BlockEnded(BlockEnded::new(BlockKind::Text, id))
         };
-        self.say_in(attempt, event);
+        self.emit_in(attempt, event);
     }
 
     /// A message is finished together with everything in it.
@@ -526,7 +526,7 @@ impl Script {
         self.calls.clear();
         self.act(Act::StepEnd);
         if let Some(attempt) = self.attempt.take() {
-            self.say(Event::AttemptFinished { attempt: format!("attempt_{attempt}").into() });
+            self.emit(Event::AttemptFinished { attempt: format!("attempt_{attempt}").into() });
         }
     }
 
@@ -543,19 +543,19 @@ impl Script {
         if !matches!(end, End::Failed(_) | End::Cancelled) {
             self.close_all();
             let message = format!("msg_{}", self.messages).into();
-            self.say(Event::MessageFinished { message });
+            self.emit(Event::MessageFinished { message });
         }
         match end {
             End::Finished(reason, usage, data) => {
-                self.say(Event::RunFinished(RunFinished {
+                self.emit(Event::RunFinished(RunFinished {
                     reason: Some(reason),
                     usage,
                     data,
                     ..Default::default()
                 }));
             }
-            End::Failed(message) => self.say(Event::RunFailed(ErrorInfo::new(message).code("model"))),
-            End::Cancelled => self.say(Event::RunCancelled { reason: None }),
+            End::Failed(message) => self.emit(Event::RunFailed(ErrorInfo::new(message).code("model"))),
+            End::Cancelled => self.emit(Event::RunCancelled { reason: None }),
             End::Waiting(choice) => {
                 let question = if choice {
                     let option = Choice { id: "send".into(), label: "Send".into(), description: None };
@@ -564,8 +564,8 @@ impl Script {
                     Interrupt::text("req_1", "Which city?")
                 };
                 let question = Interrupt { token: Some("token_1".into()), ..question };
-                self.say(Event::InterruptRequested(Box::new(question)));
-                self.say(Event::RunWaiting(RunWaiting { tool_calls: waits, ..Default::default() }));
+                self.emit(Event::InterruptRequested(Box::new(question)));
+                self.emit(Event::RunWaiting(RunWaiting { tool_calls: waits, ..Default::default() }));
             }
             End::Open => {}
         }

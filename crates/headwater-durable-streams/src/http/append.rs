@@ -30,7 +30,10 @@ pub(super) async fn append(
         return Err(StreamError::bad("body.empty", "there is nothing to append: send bytes"));
     }
     if !body.is_empty() && content_type.is_none() {
-        return Err(StreamError::bad("content-type.missing", "say what the bytes are: send `Content-Type`"));
+        return Err(StreamError::bad(
+            "content-type.missing",
+            "missing `Content-Type`: send the media type of the bytes",
+        ));
     }
     let has_body = !body.is_empty();
     let request =

@@ -116,7 +116,7 @@ impl ReadQuery {
         };
         if live.is_some() && offset.is_none() {
             return Err(invalid(
-                "a live read needs an offset: send `offset=-1`, `offset=now`, or one that you were given",
+                "a live read needs an offset: send `offset=-1`, `offset=now`, or one of a response",
             ));
         }
         let cursor = one("cursor").and_then(|cursor| cursor.parse().ok());

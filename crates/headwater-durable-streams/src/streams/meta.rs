@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::producer::ProducerStamp;
 use crate::clock;
 
-/// A stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StreamMeta {
     pub(crate) owner: String,

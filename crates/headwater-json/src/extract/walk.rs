@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::repeated_keys::{SeenKeys, SeenKeysPool};
-use crate::build::Builder;
+use crate::build::ValueBuilder;
 use crate::chunk::Chunk;
 use crate::fields::{Automaton, DEAD, FieldKind, ROOT};
 use crate::parser::number;
@@ -21,7 +21,7 @@ pub(super) struct WalkState {
     path: String,
     /// Number of open containers that are collected to be emitted whole.
     collected: usize,
-    builder: Builder,
+    builder: ValueBuilder,
     string: StringState,
     /// The string being collected.
     text: String,

@@ -41,7 +41,7 @@ pub fn failure<'h>(
         Some(said) => said.into_error(provider, Some(status)),
         None => {
             let message = if (300..400).contains(&status) {
-                "the address answers with a redirect, which is not followed: check the address".to_owned()
+                "redirects are not followed: check the address".to_owned()
             } else if body.iter().all(u8::is_ascii_whitespace) {
                 "the provider rejected the request without a reason".to_owned()
             } else {

@@ -58,7 +58,7 @@ fn weather() -> ToolSpec {
         "required": ["city"],
         "additionalProperties": false,
     });
-    ToolSpec::new("weather", schema).description("Tells the weather")
+    ToolSpec::new("weather", schema).description("Reports the weather")
 }
 
 fn call(id: &str, options: Option<Value>) -> ContentPart {

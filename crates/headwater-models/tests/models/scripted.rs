@@ -163,9 +163,9 @@ fn first_matching_rule_answers() {
     let after_tool = |output| ModelRequest::of(vec![user("go"), assistant("ok"), tool("search", output)]);
     let cases = [
         (When::input("go"), ModelRequest::new("go"), true),
-        (When::input("go"), ModelRequest::new("go on"), false),
-        (When::input_contains("o o"), ModelRequest::new("go on"), true),
-        (When::input_starts_with("on"), ModelRequest::new("go on"), false),
+        (When::input("go"), ModelRequest::new("go off"), false),
+        (When::input_contains("o o"), ModelRequest::new("go off"), true),
+        (When::input_starts_with("on"), ModelRequest::new("go off"), false),
         (When::input("two"), ModelRequest::of(vec![user("one"), assistant("x"), user("two")]), true),
         (When::system_contains("poet"), ModelRequest::new("go").system("You are a poet."), true),
         (When::system_contains("poet"), ModelRequest::new("poet"), false),

@@ -14,7 +14,7 @@ mod tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use index::{Index, PartKey, PartLocation};
+use index::{PartIndex, PartKey, PartLocation};
 pub use rules::{Rules, ToolScope};
 use serialize::{RunStateData, as_updates};
 
@@ -54,7 +54,7 @@ pub struct RunState {
     interrupts: Vec<Interrupt>,
     shared: Option<Value>,
     #[serde(skip)]
-    index: Index,
+    index: PartIndex,
 }
 
 impl RunState {

@@ -84,7 +84,7 @@ async fn fragile(cx: Cx, input: String) -> NodeResult {
 }
 
 #[derive(Deserialize)]
-struct Failed {
+struct FailureInput {
     error: Reason,
 }
 
@@ -94,7 +94,7 @@ struct Reason {
     code: String,
 }
 
-async fn rescue(_: Cx, failed: Failed) -> NodeResult {
+async fn rescue(_: Cx, failed: FailureInput) -> NodeResult {
     Ok(Next::message(format!("Sorry: {} ({}).", failed.error.message, failed.error.code)))
 }
 

@@ -23,7 +23,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn questions_of_everyone(
+    pub async fn questions_of_all_owners(
         &self,
         after: Option<&RequestId>,
         limit: usize,

@@ -161,7 +161,7 @@ impl RunTable {
     /// Reads the runs started since the last update.
     async fn read_new(&mut self, agent: &Agent) -> Result<()> {
         let newest = self.runs.first_key_value().map_or(0, |((created, _), _)| created.0);
-        let prefix = keys::runs_of(&OwnerTag::everyone());
+        let prefix = keys::runs_of(&OwnerTag::all());
         let mut after = None::<String>;
         loop {
             let page = agent.store().list(&prefix, after.as_deref(), PAGE).await?;

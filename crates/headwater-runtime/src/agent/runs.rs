@@ -152,7 +152,7 @@ impl Agent {
         let summary = self.run(run.clone()).summary().await?;
         let Some(id) = summary.session else { return Ok(Vec::new()) };
         let session = self.session(id, summary.owner.as_deref());
-        if let Some((base, message)) = session.going(run).await? {
+        if let Some((base, message)) = session.active_turn(run).await? {
             let mut messages = match &base {
                 Some(base) => session.history(Some(base), None, MESSAGES).await?.messages,
                 None => Vec::new(),

@@ -116,7 +116,7 @@ impl Agent {
     ///
     /// # Errors
     /// As [`Agent::sessions`].
-    pub async fn sessions_of_everyone(
+    pub async fn sessions_of_all_owners(
         &self,
         after: Option<&str>,
         limit: usize,

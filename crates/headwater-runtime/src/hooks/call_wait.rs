@@ -63,7 +63,7 @@ pub(crate) fn call_client(
         let output = match wait_for(&node, &key.text, key.kind, request, kind, None).await? {
             AnswerValue::Output(output) => Ok(output),
             AnswerValue::OutputError(error) => Err(error),
-            AnswerValue::Expired => Err("the page gave nothing in time".to_owned()),
+            AnswerValue::Expired => Err("the page sent no output in time".to_owned()),
             other => return Err(node.diverged(&format!("`{}` was answered with {other:?}", key.text))),
         };
         show_output(&node, tool, &output)?;

@@ -14,7 +14,7 @@ use crate::{Error, Result, error::ErrorKind};
 
 /// Applies records of the store to a [`Fold`].
 #[derive(Debug, Default)]
-struct Folding {
+struct FoldInput {
     fold: Fold,
     reader: RecordReader,
     /// A delta whose text may continue in the next record: the state gets the merged text.
@@ -26,14 +26,14 @@ struct Folding {
 pub(crate) struct FoldReader<'a> {
     store: &'a dyn Store,
     journal: &'a JournalId,
-    folding: Folding,
+    folding: FoldInput,
 }
 
 impl<'a> FoldReader<'a> {
     /// A reader that starts with the snapshot of this sequence number. Without such a snapshot (0, or one
     /// that was not durable when its process died) it starts with the first record.
     pub(crate) async fn open(store: &'a dyn Store, journal: &'a JournalId, snapshot: u64) -> Result<Self> {
-        let mut folding = Folding::default();
+        let mut folding = FoldInput::default();
         if snapshot > 0 {
             let page = store.read(journal, snapshot - 1, ReadLimit { records: 1, bytes: 1 }).await?;
             if let Some(record) = page.records.first().filter(|record| super::is_snapshot(record)) {
@@ -83,7 +83,7 @@ impl<'a> FoldReader<'a> {
     /// # Errors
     /// `journal.snapshot-differs` when a snapshot does not match.
     pub(crate) async fn read_whole(store: &'a dyn Store, journal: &'a JournalId) -> Result<Fold> {
-        let (mut whole, mut checked) = (Folding::default(), Folding::default());
+        let (mut whole, mut checked) = (FoldInput::default(), FoldInput::default());
         whole.fold.keeps_all = true;
         loop {
             let page = store.read(journal, whole.fold.last, ReadLimit::default()).await?;
@@ -106,7 +106,7 @@ impl<'a> FoldReader<'a> {
 /// # Errors
 /// When they are not the records of a run.
 pub fn state_after(records: &[headwater_store::Record]) -> Result<RunState> {
-    let mut folding = Folding::default();
+    let mut folding = FoldInput::default();
     for record in records {
         folding.check_snapshot(record)?;
         folding.add(record)?;
@@ -115,7 +115,7 @@ pub fn state_after(records: &[headwater_store::Record]) -> Result<RunState> {
     Ok(folding.fold.state)
 }
 
-impl Folding {
+impl FoldInput {
     /// Adds the next record.
     fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
         self.fold.count(record.seq, record.body.len());

@@ -229,7 +229,7 @@ impl Journal {
         let known = std::mem::take(&mut inner.origin);
         let origin = if known == *origin { known } else { origin.clone() };
         let record = Record::new(seq, event).from(origin);
-        // An event that the state rejects is refused before anyone sees it.
+        // An event that the state rejects is refused before a reader sees it.
         inner.fold.event(&record, emit, effect.is_some())?;
         inner.origin = record.origin;
         let receipt = self.append(&mut inner, class, body)?;

@@ -188,7 +188,7 @@ impl ActiveRun {
     }
 
     /// Keeps the cause of the failure until the end is logged.
-    pub(crate) fn note_failure(&self, error: Error) {
+    pub(crate) fn record_failure(&self, error: Error) {
         let _ = self.failure.set(error);
     }
 

@@ -59,15 +59,15 @@ impl Divergence {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            DivergenceKind::New => "the code asks for something that the journal does not have",
-            DivergenceKind::Missing => "the journal has something that the code does not ask for",
-            DivergenceKind::Hook => "the hook is of another kind",
-            DivergenceKind::Input => "the hook is called with something else",
-            DivergenceKind::Shown => "readers are shown something else",
-            DivergenceKind::Result => "the node gives something else",
-            DivergenceKind::Path => "the run goes another way",
-            DivergenceKind::End => "the run ends otherwise",
-            DivergenceKind::Unreadable => "what the journal holds cannot be read any more",
+            DivergenceKind::New => "the code calls a hook that is not in the journal",
+            DivergenceKind::Missing => "the journal has a hook that the code does not call",
+            DivergenceKind::Hook => "the hook has another kind than in the journal",
+            DivergenceKind::Input => "the hook has another input than in the journal",
+            DivergenceKind::Shown => "readers get other events than in the journal",
+            DivergenceKind::Result => "the node has another result than in the journal",
+            DivergenceKind::Path => "the run takes another path than in the journal",
+            DivergenceKind::End => "the run has another end than in the journal",
+            DivergenceKind::Unreadable => "the record cannot be read by today's code",
         };
         write!(f, "`{}`: {what}", self.key)
     }

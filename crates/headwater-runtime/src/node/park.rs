@@ -79,8 +79,8 @@ impl NodeVisit {
             if now > 0 && now < *before {
                 drop(state);
                 let what = format!(
-                    "`{id}` was used {before} times before the wait and {now} times now, so that it cannot be told \
-                     which of them the node state leads around"
+                    "`{id}` was used {before} times before the wait and {now} times now: give each use an id, so that \
+                     the skipped ones are known"
                 );
                 return Err(self.differs(DivergenceKind::Missing, key, None, None, &what));
             }

@@ -41,7 +41,7 @@ impl NodeVisit {
                 };
                 return Err(self.differs(DivergenceKind::Input, key, recorded, None, &message));
             }
-            tracing::warn!(run = %self.run.id, key, "a hook was called with something else than the journal says");
+            tracing::warn!(run = %self.run.id, key, "a hook was called with another input than in the journal");
             let code = Some("replay.changed".to_owned());
             let warning = Event::Warning(WarningEvent { message, code, ..Default::default() });
             drop(self.run.journal.fact(&self.origin(), warning)?);
@@ -210,7 +210,7 @@ impl NodeVisit {
 
     fn value(&self, key: &str, given: &impl Serialize) -> Result<Value> {
         let value = serde_json::to_value(given).map_err(|error| {
-            Error::new(ErrorKind::State, format!("what `{key}` gave does not serialise: {error}"))
+            Error::new(ErrorKind::State, format!("cannot serialise the result of `{key}`: {error}"))
         })?;
         limits::check(&limits::stored_hook(), &format!("what `{key}` gave"), &value)?;
         Ok(value)

@@ -180,7 +180,7 @@ impl NodeVisit {
         if !named && self.is_ambiguous(&state, kind) {
             let message = format!(
                 "node `{}` changed its node state before it waited, and has several `{kind}` hooks without an id \
-                 there: which of them are skipped now cannot be told: give them ids",
+                 there: give them ids, so that the skipped ones are known",
                 self.visit.node
             );
             let error = Error::new(ErrorKind::Hook, message);

@@ -89,7 +89,7 @@ impl Questions {
         let question = self.find(&answered.request).await?;
         let question = question.ok_or_else(|| {
             let message =
-                format!("there is no request {}: it never was, or is no longer kept", answered.request);
+                format!("unknown request {}: the id is wrong, or the request was deleted", answered.request);
             Error::new(ErrorKind::UnknownRequest, message)
         })?;
         self.may_answer(&question, answered).await?;

@@ -88,7 +88,7 @@ impl Runs {
         }
         // All writes in one commit.
         let last = async { last.await.map_err(Error::from) };
-        futures_util::try_join!(self.summaries.note_running(shared), last).map(drop)
+        futures_util::try_join!(self.summaries.record_running(shared), last).map(drop)
     }
 
     /// The name of the model that answers in a workflow, if it is known before a call: the workflow's model,

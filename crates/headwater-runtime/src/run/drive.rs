@@ -445,7 +445,7 @@ impl RunDriver {
             }
             _ => {
                 let info = self.run.error_info(&error);
-                self.run.note_failure(error);
+                self.run.record_failure(error);
                 self.end(Event::RunFailed(info)).await
             }
         }

@@ -69,7 +69,7 @@ impl Runs {
         recorded: RecordedWalk,
         resumed: bool,
     ) {
-        let (going, since) = (telemetry::Going::new(&self.env.agent), Instant::now());
+        let (going, since) = (telemetry::ActiveRunGauge::new(&self.env.agent), Instant::now());
         let work = Box::pin(async {
             let driven =
                 drive(self.clone(), shared.clone(), walk, recorded, resumed, seat.wake.clone()).await;
@@ -126,7 +126,7 @@ impl Runs {
             if snapshot != noted && shared.phase.is_driven() {
                 // Readers that re-attach through another process find it there.
                 noted = snapshot;
-                let _ = Box::pin(self.summaries.note_running(shared)).await;
+                let _ = Box::pin(self.summaries.record_running(shared)).await;
             }
         }
     }
@@ -228,7 +228,7 @@ impl Runs {
     /// this process dies.
     pub(super) async fn ended(self: &Arc<Self>, shared: &ActiveRun) -> Result<()> {
         self.turn_over(shared).await?;
-        self.summaries.note_end(shared).await?;
+        self.summaries.record_end(shared).await?;
         let asked: Vec<_> = {
             let fold = shared.fold();
             let answer = |wait: &Wait| fold.answers.get(&wait.request).cloned();
@@ -243,8 +243,8 @@ impl Runs {
     async fn waiting(self: &Arc<Self>, shared: &ActiveRun, until: u64) -> Result<()> {
         self.turn_over(shared).await?;
         // Both before the release: a process that takes the run over then needs the time limit of the wait.
-        self.summaries.note_wait(shared, until).await?;
-        self.note_waiting(&shared.id, until).await?;
+        self.summaries.record_wait(shared, until).await?;
+        self.record_waiting(&shared.id, until).await?;
         shared.phase.release();
         self.env.store.release(shared.journal.lease()).await?;
         let mut drivers = self.registry.lock();

@@ -16,7 +16,7 @@ use super::{
     unknown::{read_error, unknown_run},
 };
 use crate::{
-    Answer, Result,
+    Answer, Error, ErrorKind, Result,
     journal::{JournalEntry, RecordReader},
 };
 
@@ -47,6 +47,17 @@ impl RunOutcome {
     #[must_use]
     pub fn text(&self) -> String {
         self.state.messages().iter().map(Message::plain_text).collect()
+    }
+
+    /// The question that the run waits for; the first one if there are several.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownRequest`] when it waits for no answer.
+    pub fn question(&self) -> Result<&Interrupt> {
+        self.state.interrupts().first().ok_or_else(|| {
+            let message = format!("the run has no open question: its status is {:?}", self.status());
+            Error::new(ErrorKind::UnknownRequest, message)
+        })
     }
 
     /// The structured objects that it emitted.

@@ -51,7 +51,7 @@ impl Runs {
         }
         let active: Vec<_> =
             left.into_iter().map(|(run, _)| run).filter(|run| !run.phase.is_released()).collect();
-        active.iter().for_each(|run| note_handed_over(run));
+        active.iter().for_each(|run| record_handed_over(run));
         if let Err(error) = self.env.store.flush().await {
             tracing::warn!(error = ?error.to_string(), "cannot write the last records before runs are handed over");
         }
@@ -59,7 +59,7 @@ impl Runs {
         let expire = |run: Arc<ActiveRun>| async move { self.expire_lease(&run).await };
         stream::iter(active).for_each_concurrent(AT_ONCE, expire).await;
         if count > 0 {
-            self.note_handover().await;
+            self.record_handover().await;
         }
         count
     }
@@ -67,7 +67,7 @@ impl Runs {
 
 /// Records in the journal that the driver handed the run over, so that this takeover does not count as one
 /// without progress. A run being cleaned up has ended, and is driven no further.
-fn note_handed_over(run: &ActiveRun) {
+fn record_handed_over(run: &ActiveRun) {
     if !run.phase.is_driven() {
         return;
     }
@@ -86,7 +86,7 @@ impl Runs {
     }
 
     /// Wakes the other processes. Without this they would find the runs a little later.
-    async fn note_handover(&self) {
+    async fn record_handover(&self) {
         let key = keys::handover(&self.env.process);
         let put = self
             .env
@@ -94,7 +94,7 @@ impl Runs {
             .put(&key, self.env.agent.clone().into(), Expect::Any, Some(self.env.options.lease))
             .await;
         if let Err(error) = put {
-            tracing::debug!(error = ?error.to_string(), "cannot tell other processes of a handover");
+            tracing::debug!(error = ?error.to_string(), "cannot announce a handover to other processes");
         }
     }
 }

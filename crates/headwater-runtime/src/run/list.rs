@@ -54,7 +54,7 @@ impl Owners<'_> {
     fn tag(self) -> OwnerTag {
         match self {
             Self::One(owner) => OwnerTag::new(owner),
-            Self::All => OwnerTag::everyone(),
+            Self::All => OwnerTag::all(),
         }
     }
 }

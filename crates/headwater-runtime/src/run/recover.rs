@@ -131,7 +131,7 @@ impl Runs {
 }
 
 impl Runs {
-    pub(super) async fn note_waiting(&self, run: &RunId, until: u64) -> Result<()> {
+    pub(super) async fn record_waiting(&self, run: &RunId, until: u64) -> Result<()> {
         let key = keys::waiting(until, run);
         self.env.store.put(&key, self.env.agent.clone().into(), Expect::Any, None).await?;
         Ok(())
@@ -226,7 +226,7 @@ impl Runs {
         } else if let Some(until) =
             self.summaries.load(run).await?.and_then(|summary| summary.until).filter(|until| *until > now)
         {
-            self.note_waiting(run, until).await?;
+            self.record_waiting(run, until).await?;
         }
         Ok(any)
     }

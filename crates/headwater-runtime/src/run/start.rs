@@ -68,7 +68,7 @@ impl Start {
     }
 
     /// Merges a repeated request over the earlier one; page tools are replaced as a whole.
-    pub(crate) fn instead_of(self, workflow: Option<String>, before: RunSpec) -> (Option<String>, RunSpec) {
+    pub(crate) fn replacing(self, workflow: Option<String>, before: RunSpec) -> (Option<String>, RunSpec) {
         let now = self.spec;
         let mut spec = before;
         spec.input = now.input;
@@ -123,7 +123,7 @@ impl Start {
         }
         if let Some(schema) = spec.answer_format.as_ref().and_then(|format| format.schema.as_ref()) {
             Schema::new(schema.clone()).map_err(|error| {
-                let message = format!("the schema of the answer is not one: {error}");
+                let message = format!("invalid answer schema: {error}");
                 Error::new(ErrorKind::Input, message).with_code("answer-format.invalid")
             })?;
         }

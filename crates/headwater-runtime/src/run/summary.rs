@@ -102,7 +102,7 @@ impl Summaries {
     }
 
     /// Writes the summary of a driven run, and lists it if its driver has not done so.
-    pub(crate) async fn note_running(&self, shared: &ActiveRun) -> Result<()> {
+    pub(crate) async fn record_running(&self, shared: &ActiveRun) -> Result<()> {
         let summary = self.summarise(shared, RunStatus::Running);
         if !shared.summary.list() {
             return self.put_summary(shared, &summary).await;
@@ -119,7 +119,7 @@ impl Summaries {
     }
 
     /// Writes the summary of a run that waits.
-    pub(crate) async fn note_wait(&self, shared: &ActiveRun, until: u64) -> Result<()> {
+    pub(crate) async fn record_wait(&self, shared: &ActiveRun, until: u64) -> Result<()> {
         let summary = RunSummary { until: Some(until), ..self.summarise(shared, RunStatus::Waiting) };
         let notice = self.put_notice(shared, &summary);
         futures_util::try_join!(self.put_summary(shared, &summary), self.uncount(&summary), notice).map(drop)
@@ -163,7 +163,7 @@ impl Summaries {
     }
 
     /// Writes the summary of an ended run.
-    pub(crate) async fn note_end(&self, shared: &ActiveRun) -> Result<()> {
+    pub(crate) async fn record_end(&self, shared: &ActiveRun) -> Result<()> {
         let summary = self.end_summary(shared);
         let [own, all] = listed_keys(&summary);
         let keep = Some(self.env.options.keep);
@@ -248,7 +248,7 @@ impl Summaries {
     }
 
     /// Records why a run cannot continue. Returns since when that is known.
-    pub(crate) async fn note_stuck(&self, run: &RunId, why: &Error) -> Result<u64> {
+    pub(crate) async fn record_stuck(&self, run: &RunId, why: &Error) -> Result<u64> {
         let now = self.env.now();
         let Some(StoredSummary { mut summary, version }) = self.load_stored(run).await? else {
             return Ok(now);
@@ -302,7 +302,7 @@ impl Summaries {
 
 /// The keys that list a run for its owner and for operators.
 fn listed_keys(summary: &RunSummary) -> [String; 2] {
-    let owners = [OwnerTag::new(summary.owner.as_deref()), OwnerTag::everyone()];
+    let owners = [OwnerTag::new(summary.owner.as_deref()), OwnerTag::all()];
     owners.map(|owner| keys::listed_run(&owner, summary.created, &summary.run))
 }
 

@@ -148,7 +148,7 @@ impl Runs {
         if error.code() == WORKFLOW_CHANGED && waited >= wait {
             return Ok(error);
         }
-        self.summaries.note_stuck(run, &error).await?;
+        self.summaries.record_stuck(run, &error).await?;
         Err(error)
     }
 
@@ -211,7 +211,7 @@ impl Runs {
         let Some(stop) = stop else {
             let waits = summary.is_some_and(|summary| summary.status == RunStatus::Waiting);
             self.give_back(&lease, waits).await?;
-            self.summaries.note_stuck(run, &error).await?;
+            self.summaries.record_stuck(run, &error).await?;
             return Err(error);
         };
         let spec = RunSpec {
@@ -263,7 +263,7 @@ impl Runs {
             }
             Err(error) => return Err(error),
         }
-        self.summaries.note_running(&shared).await?;
+        self.summaries.record_running(&shared).await?;
         let workflow = self.workflows.version(&shared.spec.workflow, &shared.spec.version)?;
         let walk = Walk::new(workflow, shared.spec.input.clone(), &shared.spec.data);
         let recorded = shared.fold().walk.clone();

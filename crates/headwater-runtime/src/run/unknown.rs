@@ -24,5 +24,5 @@ pub(super) fn fold_error(run: &RunId, error: Error) -> Error {
 }
 
 pub(crate) fn unknown_run(run: &RunId) -> Error {
-    Error::new(ErrorKind::UnknownRun, format!("there is no run {run}: it never was, or is no longer kept"))
+    Error::new(ErrorKind::UnknownRun, format!("unknown run {run}: the id is wrong, or the run was deleted"))
 }

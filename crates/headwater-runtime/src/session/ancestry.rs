@@ -165,7 +165,7 @@ impl CheckpointTree {
             None if !merged => Err(unknown(id)),
             _ => {
                 let message = format!(
-                    "checkpoint {id} is too old to be gone back to: what was said in its turn is kept, and no more"
+                    "checkpoint {id} is too old to roll back to: only the messages of its turn are stored"
                 );
                 Err(Error::new(ErrorKind::UnknownCheckpoint, message).with_code("checkpoint.retired"))
             }
@@ -186,7 +186,7 @@ impl CheckpointTree {
     }
 
     /// Records the tip of an abandoned branch, so that it can be selected again.
-    pub(crate) async fn note_branch(
+    pub(crate) async fn record_branch(
         &self,
         session: &SessionKey,
         parent: Option<&CheckpointId>,

@@ -142,7 +142,10 @@ impl ContextBudget {
             .await
         {
             Err(error) if matches!(error.kind(), Conflict { .. }) => {
-                return Err(Error::new(ErrorKind::Busy, "another process sums up what was said before"));
+                return Err(Error::new(
+                    ErrorKind::Busy,
+                    "another process is summarising the earlier messages",
+                ));
             }
             version => version?,
         };
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_messages_go_first() {
+    fn oldest_messages_go_first() {
         let messages: Vec<_> = ["1", "2", "3", "4"].map(said).to_vec();
         assert_eq!(over(&messages, 10, None), 0);
         assert_eq!(over(&messages, 3, None), 1);
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_call_goes_with_its_result() {
+    fn tool_call_goes_with_its_result() {
         let messages = [
             said("1"),
             calling("2", Role::Assistant, "a"),

@@ -283,6 +283,6 @@ pub(crate) fn fresh_checkpoint(tree: &str) -> Result<CheckpointId> {
 }
 
 pub(crate) fn unknown(id: &CheckpointId) -> Error {
-    let message = format!("there is no checkpoint {id} in the session: it never was, or was rolled back");
+    let message = format!("unknown checkpoint {id}: the id is wrong, or the session was rolled back");
     Error::new(ErrorKind::UnknownCheckpoint, message)
 }

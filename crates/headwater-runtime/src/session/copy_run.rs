@@ -31,7 +31,7 @@ impl Sessions {
     ) -> Result<()> {
         let waited = self.tree.node(of).await?.checkpoint;
         if answers.is_empty() {
-            self.note_copy(&head.key(), run).await?;
+            self.record_copy(&head.key(), run).await?;
         }
         let journal = JournalId::from(run.as_str());
         if self.env.store.info(&journal).await?.is_some_and(|info| info.tail.last > 0) {

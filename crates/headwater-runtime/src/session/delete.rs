@@ -39,7 +39,7 @@ impl Sessions {
             .filter(|seen| !seen.head.deleted)
             .ok_or_else(|| unknown_session(&session.id))?;
             // Before the delete is confirmed: if this process dies, another one removes the rest.
-            self.note_queue(&session.key).await?;
+            self.record_queue(&session.key).await?;
             head.queue.clear();
             head.leave_waiting();
             head.deleted = true;
@@ -48,7 +48,7 @@ impl Sessions {
             }
         }
         // Recovery may have run in between, found nothing to do and removed the entry.
-        self.note_queue(&session.key).await?;
+        self.record_queue(&session.key).await?;
         match self.bury(&session.key).await {
             Ok(true) => self.unnote_queue(&session.key).await,
             Ok(false) => Ok(()),
@@ -149,7 +149,7 @@ impl Sessions {
     }
 
     /// Records a copy of a waiting run, since no checkpoint refers to it.
-    pub(super) async fn note_copy(&self, session: &SessionKey, run: &RunId) -> Result<()> {
+    pub(super) async fn record_copy(&self, session: &SessionKey, run: &RunId) -> Result<()> {
         let kept = self.env.options.max_wait + self.env.options.keep;
         let key = keys::session_copy(session, run);
         self.env.store.put(&key, self.env.agent.clone().into(), Expect::Any, Some(kept)).await?;

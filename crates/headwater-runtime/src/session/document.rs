@@ -236,12 +236,12 @@ impl Sessions {
         }
         self.check_free(&session.key).await?;
         // If this process dies halfway, garbage collection removes the nodes written so far.
-        self.garbage.note_sweep(&head.tree).await?;
+        self.garbage.record_sweep(&head.tree).await?;
         for node in turns {
             self.put_imported(node).await?;
         }
         for DocumentBranch { parent, child, tip } in &variants {
-            self.tree.note_branch(&session.key, parent.as_ref(), child, tip).await?;
+            self.tree.record_branch(&session.key, parent.as_ref(), child, tip).await?;
         }
         if self.heads.create(&head).await?.is_some() {
             return Ok(session);
@@ -345,7 +345,7 @@ fn check_ids(place: &str, node: &Node) -> Result<()> {
 fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<DocumentBranch>)> {
     let format: String = field(&mut document, "format")?;
     if format != FORMAT {
-        return Err(broken("format", format!("{format:?} is not {FORMAT:?}, which is what is read here")));
+        return Err(broken("format", format!("unsupported document format {format:?}: expected {FORMAT:?}")));
     }
     let mut names: HashMap<CheckpointId, CheckpointId> = HashMap::new();
     let mut turns: HashMap<CheckpointId, u64> = HashMap::new();
@@ -378,7 +378,7 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Document
         node.checkpoint.session = head.id.clone();
         node.imported = true;
         if turns.insert(id.clone(), node.turn()).is_some() {
-            return Err(broken(&format!("{place}.id"), format!("{id} is there twice")));
+            return Err(broken(&format!("{place}.id"), format!("duplicate id {id}")));
         }
         names.insert(id, node.id().clone());
         nodes.push(node);

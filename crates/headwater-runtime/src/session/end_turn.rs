@@ -59,7 +59,7 @@ impl Sessions {
                 put => put?,
             }
             if self.garbage.has_retired(&head) {
-                self.garbage.note_sweep(&head.tree).await?;
+                self.garbage.record_sweep(&head.tree).await?;
             }
         }
         // In the same write: a reader must never find a session without an active turn while messages are queued.

@@ -66,7 +66,7 @@ impl Garbage {
     }
 
     /// Schedules a tree for garbage collection.
-    pub(super) async fn note_sweep(&self, tree: &str) -> Result<()> {
+    pub(super) async fn record_sweep(&self, tree: &str) -> Result<()> {
         self.env.store.write(None, vec![self.sweep_write(tree)]).await?;
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Garbage {
         }
         let reached: Vec<_> = reached.iter().map(|(node, version)| (node, *version)).collect();
         if self.merge_old(&reached, &marked.kept).await? | self.retire_old(&heads, &known).await? {
-            self.note_sweep(tree).await?;
+            self.record_sweep(tree).await?;
         }
         Ok(all)
     }

@@ -288,7 +288,7 @@ impl Heads {
     pub(super) fn list_writes(&self, head: &Head) -> Vec<WriteOp> {
         let listed = [
             self.list_key(head),
-            keys::listed_session_of_everyone(&self.env.agent, head.created, &head.key()),
+            keys::listed_session_of_all(&self.env.agent, head.created, &head.key()),
             keys::session_in_tree(&head.tree, &head.key()),
         ];
         let put =
@@ -301,7 +301,7 @@ impl Heads {
         let listed = self.list_key(head);
         if there.is_none_or(|there| self.list_key(there) != listed) {
             self.env.store.remove(&listed, Expect::Any).await?;
-            let listed = keys::listed_session_of_everyone(&self.env.agent, head.created, &head.key());
+            let listed = keys::listed_session_of_all(&self.env.agent, head.created, &head.key());
             self.env.store.remove(&listed, Expect::Any).await?;
         }
         if there.is_none_or(|there| there.tree != head.tree) {

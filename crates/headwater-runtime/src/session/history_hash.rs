@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn history_is_what_people_said_in_order() {
+    fn history_has_the_users_messages_in_order() {
         assert_eq!(said(&["one", "two"]), said(&["one", "two"]));
         assert_ne!(said(&["one", "two"]), said(&["two", "one"]));
         assert_ne!(said(&["one", "two"]), said(&["onetwo"]));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_no_part_of_what_people_said() {
+    fn answers_are_not_part_of_the_users_messages() {
         let answer = Message::text("a1", Role::Assistant, "yes");
         assert_eq!(said(&["one"]).then(&answer), said(&["one"]));
     }

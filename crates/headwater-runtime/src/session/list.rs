@@ -21,7 +21,7 @@ use crate::{
 const FORGOTTEN: u64 = 60 * 60 * 1_000;
 
 /// Name of the list of all owners in its cursors.
-const EVERYONE: &str = "sessions of everyone";
+const ALL_OWNERS: &str = "sessions of all owners";
 
 /// A page of an owner's sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -89,7 +89,7 @@ impl Sessions {
                     },
                     _ if created + FORGOTTEN < self.env.now() => {
                         let gone = self.env.store.remove(&key, Expect::Version(value.version)).await;
-                        tracing::debug!(%id, ?gone, "a session that never came to be is no longer listed");
+                        tracing::debug!(%id, ?gone, "removed the list entry of a session that was never created");
                     }
                     // It is being created.
                     _ => {}
@@ -115,11 +115,11 @@ impl Sessions {
         limit: usize,
         archived: bool,
     ) -> Result<SessionPage> {
-        let prefix = keys::sessions_of(&OwnerTag::everyone_of_agent(&self.env.agent));
+        let prefix = keys::sessions_of(&OwnerTag::all_of_agent(&self.env.agent));
         let secret = self.env.secret().await?;
         let mut after = match after {
             // The cursor is the end of a key, since an id alone does not identify a session.
-            Some(after) => Some(prefix.clone() + &open_page(secret, EVERYONE, None, after)?.1),
+            Some(after) => Some(prefix.clone() + &open_page(secret, ALL_OWNERS, None, after)?.1),
             None => None,
         };
         let mut page = SessionPage::default();
@@ -128,7 +128,7 @@ impl Sessions {
             let entries = self.env.store.list(&prefix, after.as_deref(), wanted + 1).await?;
             let more = entries.len() > wanted;
             for (key, _) in entries.into_iter().take(wanted) {
-                if let Some((created, session)) = keys::read_listed_of_everyone(&prefix, &key) {
+                if let Some((created, session)) = keys::read_listed_of_all(&prefix, &key) {
                     self.add_listed(&mut page, created, &session, archived).await?;
                 }
                 after = Some(key);
@@ -138,7 +138,7 @@ impl Sessions {
             }
         }
         let last = after.as_deref().and_then(|key| key.strip_prefix(&prefix));
-        page.next = last.map(|last| seal_page(secret, EVERYONE, None, 0, last));
+        page.next = last.map(|last| seal_page(secret, ALL_OWNERS, None, 0, last));
         Ok(page)
     }
 }

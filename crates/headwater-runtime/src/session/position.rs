@@ -1,7 +1,7 @@
 //! The position of a page in a conversation, derived from the messages that it shows.
 //!
 //! Every checkpoint has a hash of all user messages up to it. A page that shows the same messages is at that
-//! checkpoint, whatever ids it uses, and one comparison tells whether the session is at the same one.
+//! checkpoint, whatever ids it uses, and one comparison shows whether the session is at the same one.
 
 use headwater_protocol::{CheckpointId, Message, Role};
 
@@ -21,7 +21,7 @@ pub(super) enum Position {
     /// At an earlier checkpoint, or at the start.
     Earlier(Option<Node>),
     /// Diverged after a checkpoint or the start, with further messages of its own.
-    Apart(Option<Node>, Vec<Message>),
+    Diverged(Option<Node>, Vec<Message>),
     /// At a turn that was repeated since.
     Variant(CheckpointId),
 }
@@ -79,14 +79,14 @@ impl Session {
                 return Ok(Position::Earlier(Some(node)));
             }
             if let Some((_, at)) = before.iter().find(|(before, _)| *before == node.history) {
-                return Ok(Position::Apart(Some(node), shown.get(*at..).unwrap_or_default().to_vec()));
+                return Ok(Position::Diverged(Some(node), shown.get(*at..).unwrap_or_default().to_vec()));
             }
             next = match &node.checkpoint.parent {
                 Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,
             };
         }
-        Ok(Position::Apart(None, shown.to_vec()))
+        Ok(Position::Diverged(None, shown.to_vec()))
     }
 
     /// The variant that a page shows instead of the newest turn, if that was repeated since.

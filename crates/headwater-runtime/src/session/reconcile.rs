@@ -99,7 +99,7 @@ impl Sessions {
     }
 
     /// Records that the session has turns queued behind the active one.
-    pub(crate) async fn note_queue(&self, session: &SessionKey) -> Result<()> {
+    pub(crate) async fn record_queue(&self, session: &SessionKey) -> Result<()> {
         let bytes = self.env.agent.clone().into();
         self.env.store.put(&keys::session_queue(session), bytes, Expect::Any, None).await?;
         Ok(())
@@ -167,7 +167,7 @@ impl Sessions {
             }
             Chore::Stop { run } => self.stop_unless_ended(&run, "another message came").await,
             Chore::Forget { after } => {
-                self.garbage.note_sweep(tree).await?;
+                self.garbage.record_sweep(tree).await?;
                 remove_all(&*self.env.store, &keys::branches_at(session, after.as_ref())).await
             }
         }

@@ -122,7 +122,10 @@ impl Session {
                 Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,
             };
-            sessions.tree.note_branch(&self.key, parent.as_ref().map(Node::id), node.id(), tip.id()).await?;
+            sessions
+                .tree
+                .record_branch(&self.key, parent.as_ref().map(Node::id), node.id(), tip.id())
+                .await?;
             self.stand_at(&mut head, tip, parent.as_ref()).await?;
             let (run, checkpoint) = (active.run.clone(), active.checkpoint.clone());
             head.active = Some(active);

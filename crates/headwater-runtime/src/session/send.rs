@@ -60,14 +60,16 @@ impl Session {
                         continue;
                     }
                     Position::Earlier(to) => self.branch_at(&mut head, to.as_ref(), Vec::new()).await?,
-                    Position::Apart(..) if after.known => {
+                    Position::Diverged(..) if after.known => {
                         let message = format!(
                             "the page shows messages that session {} does not have: load the conversation again",
                             self.id
                         );
                         return Err(Error::new(ErrorKind::Input, message).with_code("history.differs"));
                     }
-                    Position::Apart(to, messages) => self.branch_at(&mut head, to.as_ref(), messages).await?,
+                    Position::Diverged(to, messages) => {
+                        self.branch_at(&mut head, to.as_ref(), messages).await?;
+                    }
                 }
             }
             let mut said = given.clone().said(&run);
@@ -89,7 +91,7 @@ impl Session {
                 }
                 Some(_) => {
                     // Before the send is confirmed: if this process dies, another one finds the session.
-                    sessions.note_queue(&self.key).await?;
+                    sessions.record_queue(&self.key).await?;
                     head.queue.push_back(turn);
                 }
             }

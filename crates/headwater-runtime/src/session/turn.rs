@@ -169,7 +169,7 @@ impl Turn {
 
     /// The edited turn: fields not given keep their old values, except for the message.
     pub(super) fn edited(self, run: &RunId, before: TurnMessage) -> TurnMessage {
-        let (workflow, spec) = self.start.instead_of(before.workflow, before.spec);
+        let (workflow, spec) = self.start.replacing(before.workflow, before.spec);
         let message = message(self.message, &spec.input, run);
         TurnMessage { message, keys: self.keys, label: self.label, workflow, spec }
     }
@@ -178,7 +178,7 @@ impl Turn {
     pub(super) fn repeated(self, before: TurnMessage) -> TurnMessage {
         let TurnMessage { message, mut keys, label, workflow, spec } = before;
         let input = spec.input.clone();
-        let (workflow, mut spec) = self.start.instead_of(workflow, spec);
+        let (workflow, mut spec) = self.start.replacing(workflow, spec);
         spec.input = input;
         for key in self.keys {
             if !keys.contains(&key) {

@@ -104,7 +104,7 @@ impl Session {
             if let Some(at) = &head.checkpoint {
                 let tip = sessions.tree.node(at).await?;
                 let common = sessions.tree.common(tip.clone(), to.clone()).await?;
-                self.note_left(&tip, common.as_ref()).await?;
+                self.record_left(&tip, common.as_ref()).await?;
                 undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
             }
             head.checkpoint = Some(to.id().clone());
@@ -129,7 +129,7 @@ impl Session {
         let left = head.checkpoint.clone();
         if let Some(at) = &left {
             let tip = sessions.tree.node(at).await?;
-            self.note_left(&tip, to).await?;
+            self.record_left(&tip, to).await?;
             self.stand_at(head, tip, to).await?;
         }
         if messages.is_empty() {
@@ -137,7 +137,7 @@ impl Session {
         }
         let messages = self.known_messages(left, messages).await?;
         // If the head is not swapped after all, garbage collection removes the new nodes.
-        sessions.garbage.note_sweep(&head.tree).await?;
+        sessions.garbage.record_sweep(&head.tree).await?;
         sessions.seed(head, to, messages).await
     }
 
@@ -162,11 +162,13 @@ impl Session {
     }
 
     /// Records the branch between a node and its tip as abandoned, so that it can be selected again.
-    async fn note_left(&self, tip: &Node, from: Option<&Node>) -> Result<()> {
+    async fn record_left(&self, tip: &Node, from: Option<&Node>) -> Result<()> {
         let sessions = &self.sessions;
         let turn = from.map_or(0, Node::turn);
         match sessions.tree.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn) {
-            Some(left) => sessions.tree.note_branch(&self.key, from.map(Node::id), left.id(), tip.id()).await,
+            Some(left) => {
+                sessions.tree.record_branch(&self.key, from.map(Node::id), left.id(), tip.id()).await
+            }
             None => Ok(()),
         }
     }

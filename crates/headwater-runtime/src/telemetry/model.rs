@@ -45,7 +45,7 @@ impl ModelCall {
     }
 
     /// Records model name, time to first token and finish reason, never content.
-    pub(crate) fn heard(&mut self, event: &ModelEvent) {
+    pub(crate) fn on_event(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Started { id, model } => {
                 self.span.record("gen_ai.response.id", id.as_deref());

@@ -17,14 +17,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 /// A model that writes one word and then nothing for an hour.
 fn slow() -> ScriptedModel {
     scripted([Rule::always().text("half an answer").delay(Duration::from_secs(3600)).text(" and the rest")])
 }
 
-fn reasons(ran: &Ran) -> Vec<&str> {
+fn reasons(ran: &TestRun) -> Vec<&str> {
     let reasons = ran.events.iter().filter_map(|event| match event {
         Event::AttemptRetracted(AttemptRetracted { reason, .. }) => {
             Some(reason.as_deref().unwrap_or_default())
@@ -41,11 +41,11 @@ async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
     assert_eq!(ran.status(), RunStatus::Waiting, "{:?}", ran.outcome.state.run().error);
     assert_eq!(reasons(&ran), ["model.aborted: the call was aborted"]);
     assert_eq!(ran.count("attempt-finished"), 0);
-    assert!(!ran.text().contains("half"), "what was said is retracted: {}", ran.text());
+    assert!(!ran.text().contains("half"), "its output is retracted: {}", ran.text());
     assert_eq!(model.asked(), 1);
     world.agent.abandon();
     let next = node();
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails as it did");
     assert_eq!(model.asked(), 1, "the model is not asked again");
@@ -58,7 +58,7 @@ async fn call_aborted_by_a_signal_is_not_paid_for_again() {
         let enough = tokio::time::sleep(Duration::from_secs(1));
         let error =
             cx.reason("slow").input("").fallback("slow").attempts(5).abort_when(enough).await.unwrap_err();
-        let choice = Choice::new("Go on?").option("yes", "Yes");
+        let choice = Choice::new("Continue?").option("yes", "Yes");
         cx.interrupt(choice).await?;
         Ok(Next::go().with_result(&error.code())?)
     }
@@ -76,7 +76,7 @@ async fn call_dropped_by_the_node_is_not_paid_for_again() {
             reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
             () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
         };
-        let choice = Choice::new("Go on?").option("yes", "Yes");
+        let choice = Choice::new("Continue?").option("yes", "Yes");
         cx.interrupt(choice).await?;
         Ok(Next::go().with_result(&code)?)
     }
@@ -114,7 +114,7 @@ async fn releasing_a_run_aborts_no_call() {
     let next = world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
     world.clock.advance(Duration::from_secs(60));
     next.agent.recover().await.unwrap();
-    let ran = Ran::of(&next.agent, next.agent.run(run.id().clone())).await;
+    let ran = TestRun::of(&next.agent, next.agent.run(run.id().clone())).await;
     assert_eq!(ran.result(), "half an answer and the rest");
     assert_eq!(reasons(&ran), ["attempt.abandoned: the process that asked the model died"]);
 }
@@ -130,7 +130,7 @@ async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
             reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
             () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
         };
-        cx.interrupt(Choice::new("Go on?").option("yes", "Yes")).await?;
+        cx.interrupt(Choice::new("Continue?").option("yes", "Yes")).await?;
         Ok(Next::go().with_result(&code)?)
     }
     let model = scripted([
@@ -160,7 +160,7 @@ async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
     world.agent.abandon();
 
     let next = world.restarted(build);
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(ran.result(), "model.aborted", "the call fails");
     assert_eq!((model.asked(), called.load(Ordering::Relaxed)), (1, 2), "nothing is done again");

@@ -272,7 +272,7 @@ async fn model_question_may_be_declined_or_expire() {
     ]);
     let world = world(node, &model);
     let ran = world.run("declinable").await;
-    let decline = |ran: &crate::harness::Ran| {
+    let decline = |ran: &crate::harness::TestRun| {
         Answer::declined(ran.question().request.clone()).token(token(ran.question()))
     };
     assert_eq!(ran.send(decline(&ran)).await.unwrap().text(), "As you like.");

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Record, Result, Store, Swept, Tail, Time, Value, Watch,
+    Receipt, Record, Result, Store, SweepReport, Tail, Time, Value, Watch,
 };
 use tokio::sync::{Notify, watch};
 
@@ -265,7 +265,7 @@ impl Store for Connection {
         if self.is_deaf { Watch::new(Arc::new(Notify::new())) } else { self.store.watch(prefix) }
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         self.store.sweep()
     }
 

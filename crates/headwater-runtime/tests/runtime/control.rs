@@ -16,7 +16,7 @@ use headwater_tools::{FunctionTool, ToolContext, ToolError, schemars::JsonSchema
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::harness::{Ran, World, one, scripted, token};
+use crate::harness::{TestRun, World, one, scripted, token};
 
 async fn ask(cx: Cx, _: ()) -> NodeResult {
     let question = Choice::new("Send?").option("yes", "Yes").option("no", "No");
@@ -67,7 +67,7 @@ async fn wrong_answers_have_specific_errors_and_leave_the_question_open() {
     assert_eq!(code(agent, given("perhaps").token(&*right)).await, "answer.invalid");
     assert_eq!(code(agent, Answer::approved(request.clone()).token(&*right)).await, "answer.invalid");
 
-    assert_eq!(Ran::of(agent, agent.run(ran.id().clone())).await.status(), RunStatus::Waiting);
+    assert_eq!(TestRun::of(agent, agent.run(ran.id().clone())).await.status(), RunStatus::Waiting);
     let ran = ran.send(given("yes").by(Some("ada".into()))).await.unwrap();
     assert_eq!(ran.text(), "yes", "its owner needs no token");
     assert_eq!(code(agent, given("no").token(&*right)).await, "request.answered", "and once is enough");
@@ -90,7 +90,7 @@ async fn repeated_answer_gets_the_result_of_the_first() {
         assert_eq!(agent.questions(None, 10).await.unwrap().len(), 0);
         world.idle().await;
     }
-    assert_eq!(Ran::of(agent, agent.run(ran.id().clone())).await.text(), "yes");
+    assert_eq!(TestRun::of(agent, agent.run(ran.id().clone())).await.text(), "yes");
     assert_eq!(code(agent, given("perhaps")).await, "request.answered");
 }
 
@@ -155,7 +155,7 @@ async fn late_answer_fails_because_the_run_has_ended() {
     let ran = world.run("").await;
     let late = Answer::given(ran.question().request.clone(), "yes").token(token(ran.question()));
     let stopped = world.agent.stop(ran.id(), Some("enough")).await.unwrap();
-    let ran = Ran::of(&world.agent, stopped).await;
+    let ran = TestRun::of(&world.agent, stopped).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.outcome.state.run().cancel_reason.as_deref(), Some("enough"));
     world.idle().await;
@@ -194,10 +194,10 @@ async fn stop_aborts_the_model_and_keeps_text_and_usage() {
     let world = World::with(one(node), |agent| agent.model("writer", model));
     let run = world.agent.start(Start::new("")).await.unwrap();
     emitted(&run, |event| matches!(event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) if delta.contains("sen"))).await;
-    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
+    let ran = TestRun::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.text(), "One.Half a sen");
-    assert_eq!(ran.count("attempt-retracted"), 0, "what was said stays said");
+    assert_eq!(ran.count("attempt-retracted"), 0, "earlier output stays");
     assert_eq!(
         ran.count_blocks(BlockKind::Text, EventKind::BlockStarted),
         ran.count_blocks(BlockKind::Text, EventKind::BlockEnded)
@@ -232,7 +232,7 @@ async fn stop_signals_a_tool_and_grants_a_grace_period() {
     });
     let run = world.agent.start(Start::new("")).await.unwrap();
     emitted(&run, |event| matches!(event, Event::ToolOutput(ToolOutput { preliminary: true, .. }))).await;
-    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
+    let ran = TestRun::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert!(told_to_stop.load(Ordering::SeqCst));
     assert!(ran.wire().contains("cleaned up"), "what it gave in its moment is kept");
@@ -252,7 +252,7 @@ async fn stop_ends_a_run_whose_tool_and_node_ignore_it() {
         World::with(one(node), |agent| agent.model("writer", model).tool(FunctionTool::new("deaf", deaf)));
     let run = world.agent.start(Start::new("")).await.unwrap();
     emitted(&run, |event| matches!(event, Event::ToolInputAvailable(_))).await;
-    let ran = Ran::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
+    let ran = TestRun::of(&world.agent, world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     let call = ran.outcome.state.messages()[0].parts.iter().find_map(|part| match part {
         headwater_protocol::Part::Tool(tool) => Some(tool),

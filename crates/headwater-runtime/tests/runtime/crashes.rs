@@ -16,9 +16,9 @@ use headwater_store::{
     Clock as _, Cursor, JournalId, ManualClock, Memory, MemoryOptions, ReadLimit, Record, Store, Time,
     embedded::{Embedded, Options, Writer},
 };
-use headwater_testkit::{disk::Disk, store::crash::Crashing};
+use headwater_testkit::{disk::Disk, store::crash::CrashingStore};
 
-use judge::{Finished, Reader, judge};
+use judge::{Reader, RunEnd, judge};
 use scenarios::{ALL, Scenario, World, answer};
 
 use crate::stalling::Stalling;
@@ -44,15 +44,15 @@ impl Ground {
     }
 
     /// Opens the store for the next process, which dies after this many writes.
-    fn open(&self, writes: u64) -> Arc<Crashing> {
+    fn open(&self, writes: u64) -> Arc<CrashingStore> {
         match self {
-            Self::Memory(store) => Arc::new(Crashing::new(store.clone(), writes)),
+            Self::Memory(store) => Arc::new(CrashingStore::new(store.clone(), writes)),
             Self::Disk(disk, clock) => {
                 let mut options = Options::default();
                 options.writer = Writer::Manual;
                 options.clock = clock.clone();
                 let store = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
-                let crashing = Arc::new(Crashing::new(store.clone(), writes));
+                let crashing = Arc::new(CrashingStore::new(store.clone(), writes));
                 let (written, store) = (crashing.written(), Arc::downgrade(&store));
                 // Ends when the store is dropped, whose last notification wakes it.
                 tokio::spawn(async move {
@@ -77,7 +77,7 @@ impl Ground {
 }
 
 /// Drives the run and answers its questions until it has ended and is cleaned up.
-async fn go_on(agent: &Agent) -> headwater_runtime::Result<()> {
+async fn continue_run(agent: &Agent) -> headwater_runtime::Result<()> {
     let journal = JournalId::from(RUN);
     let store = agent.store();
     if store.info(&journal).await?.is_none() {
@@ -107,7 +107,7 @@ async fn live(
     ground: &Ground,
     clock: &Arc<ManualClock>,
     limits: &[u64],
-) -> Option<(Finished, Vec<Reader>)> {
+) -> Option<(RunEnd, Vec<Reader>)> {
     let world = World::default();
     let (mut asked, mut died) = (0, 0);
     let mut readers = Vec::new();
@@ -119,7 +119,7 @@ async fn live(
             if nth > 0 {
                 agent.recover().await?;
             }
-            go_on(&agent).await
+            continue_run(&agent).await
         };
         let crashed = tokio::select! {
             biased;
@@ -135,7 +135,7 @@ async fn live(
             if nth < limits.len() {
                 return None;
             }
-            let finished = Finished::look(&agent, &world, asked, died).await;
+            let finished = RunEnd::look(&agent, &world, asked, died).await;
             replays(scenario, &agent, &world, limits).await;
             return Some((finished, readers));
         }
@@ -201,7 +201,7 @@ async fn matrix(place: &str, ground: impl Fn(&Arc<ManualClock>, u64) -> Ground, 
         assert!(tried > 20, "{}: only {tried} crashes", scenario.name);
         crashes += tried;
     }
-    println!("told: {crashes} crashes {place}");
+    println!("figure: {crashes} crashes {place}");
 }
 
 /// The write counts after which the second process dies. `HEADWATER_CRASHES=all` tries many, which takes some
@@ -275,12 +275,12 @@ async fn trouble(trouble: Trouble) {
             }
         };
         tokio::select! {
-            lived = go_on(&agent) => lived.unwrap(),
+            lived = continue_run(&agent) => lived.unwrap(),
             () = steps => {}
         }
         let asked = models.iter().map(headwater_models::scripted::ScriptedModel::asked).sum::<u64>();
         assert_eq!(asked, calm.asked(), "{} with {trouble:?}", scenario.name);
-        let lived = Finished::look(&agent, &world, asked, 0).await;
+        let lived = RunEnd::look(&agent, &world, asked, 0).await;
         judge(scenario, &calm, &lived, &[], &format!("{trouble:?}"));
         replays(scenario, &agent, &world, &[]).await;
     }

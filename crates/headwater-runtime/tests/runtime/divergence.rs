@@ -53,7 +53,7 @@ fn failure(events: &[Event]) -> (String, String) {
 }
 
 async fn wait(cx: &Cx) -> headwater_runtime::Result<String> {
-    cx.interrupt(Text::new("Go on?")).id("wait").await
+    cx.interrupt(Text::new("Continue?")).id("wait").await
 }
 
 fn says(id: &'static str, input: &'static str) -> Node {
@@ -221,7 +221,7 @@ async fn concurrent_hooks_without_ids_are_refused() {
 }
 
 #[tokio::test]
-async fn a_run_of_a_version_that_is_not_registered_keeps_waiting_and_says_which_it_needs() {
+async fn run_of_an_unregistered_version_keeps_waiting_and_names_the_version() {
     let store = Arc::new(Memory::new());
     let first = agent(&store, "1", false, steps());
     let run = first.start(Start::new("hi")).await.unwrap();

@@ -19,7 +19,7 @@ async fn emits_are_shown_in_order_and_once() {
         cx.emit().transient("cursor", json!({ "x": 1 }))?;
         cx.emit().metadata(json!({ "model": "m" }))?;
         cx.emit().warning("mind the gap")?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         cx.emit().data("progress", Some("p"), json!(2))?;
         Ok(Next::message("end"))
     }
@@ -51,7 +51,7 @@ async fn parked_branch_resumed_in_the_same_process_repeats_nothing() {
     let ask = |cx: Cx, _: ()| async move {
         cx.emit().status("asking")?;
         let id = cx.id()?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         cx.emit().status("answered")?;
         Ok(Next::data(&json!({ "id": id }))?)
     };
@@ -157,7 +157,7 @@ async fn refused_update_can_be_handled_and_is_refused_again_on_replay() {
         object.set("a", 1)?;
         let refused = object.text("a", "x").unwrap_err();
         object.set("b", refused.code())?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         object.set("c", 3)?;
         Ok(Next::go())
     }
@@ -174,7 +174,7 @@ async fn unnamed_stream_gets_a_stable_id() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let object = cx.structured("report");
         object.set("a", 1)?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         object.set("b", 2)?;
         cx.structured("other").finish(&json!(1))?;
         Ok(Next::go())

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     answers, flows,
-    harness::{Ran, World},
+    harness::{TestRun, World},
     objects, people, state,
 };
 
@@ -33,12 +33,12 @@ fn world() -> (World, ScriptedModel) {
     (world, writer)
 }
 
-async fn run(name: &str) -> (Ran, ScriptedModel) {
+async fn run(name: &str) -> (TestRun, ScriptedModel) {
     let (world, writer) = world();
     (world.start(Start::new("Hi").workflow(name)).await, writer)
 }
 
-fn structured(ran: &Ran) -> Vec<(&'static str, String)> {
+fn structured(ran: &TestRun) -> Vec<(&'static str, String)> {
     let mut updates: Vec<_> = ran
         .events
         .iter()

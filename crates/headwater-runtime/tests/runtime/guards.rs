@@ -14,7 +14,7 @@ use headwater_runtime::{
 use headwater_tools::{ClientTool, FunctionTool, ToolError, Tools};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 /// Counts side effects outside the journal.
 #[derive(Debug, Clone, Default)]
@@ -41,13 +41,13 @@ fn guarded(cx: &Cx, outside: &Outside) -> headwater_runtime::Result<()> {
     Ok(())
 }
 
-async fn is_same_as_recorded(ran: &Ran) {
+async fn is_same_as_recorded(ran: &TestRun) {
     let replayed = replay(ran.agent(), ran.id().clone()).await.unwrap();
     assert!(replayed.is_same(), "{:?}", replayed.divergence);
 }
 
 /// How often readers saw the lifecycle.
-fn shown(ran: &Ran) -> usize {
+fn shown(ran: &TestRun) -> usize {
     ran.count("structured")
 }
 
@@ -154,7 +154,7 @@ fn busy(outside: &Outside, pay: &Outside) -> Workflow {
                 .await?;
                 started.set(Some(id))?;
             }
-            let answer = cx.interrupt(Text::new("Go on?")).id("wait").await?;
+            let answer = cx.interrupt(Text::new("Continue?")).id("wait").await?;
             cx.emit().status("works")?;
             note("after the wait")?;
             let later = cx.id()?;
@@ -200,7 +200,7 @@ async fn state_before_a_wait_reaches_another_process() {
     let second = first.restarted(|agent| agent.workflow(busy(&outside, &pay)));
     let question = waiting.question();
     let answer = Answer::given(question.request.clone(), "yes").by(None);
-    let ran = Ran::of(&second.agent, second.agent.answer(answer).await.unwrap()).await;
+    let ran = TestRun::of(&second.agent, second.agent.answer(answer).await.unwrap()).await;
     assert_eq!(ran.result()["rounds"], 1);
     assert_eq!((outside.times(), pay.times()), (1, 2));
     is_same_as_recorded(&ran).await;
@@ -214,7 +214,7 @@ async fn retry_after_a_wait_does_not_run_the_guarded_block_again() {
         let (outside, tries) = (outside.clone(), tries.clone());
         async move {
             guarded(&cx, &outside)?;
-            cx.interrupt(Text::new("Go on?")).id("wait").await?;
+            cx.interrupt(Text::new("Continue?")).id("wait").await?;
             cx.step("flaky", || async {
                 tries.happens();
                 if tries.times() < 3 { Err(std::io::Error::other("not yet").into()) } else { Ok(()) }
@@ -242,7 +242,7 @@ async fn hooks_beside_a_waiting_one_do_not_repeat() {
         let (outside, pay) = (outside.clone(), pay.clone());
         async move {
             guarded(&cx, &outside)?;
-            let ask = async { cx.interrupt(Text::new("Go on?")).id("wait").await };
+            let ask = async { cx.interrupt(Text::new("Continue?")).id("wait").await };
             let work = async {
                 cx.step("slow", || async {
                     tokio::task::yield_now().await;
@@ -305,7 +305,7 @@ async fn hooks_without_ids_around_a_guarded_block_are_refused_after_the_wait() {
             started.set(true)?;
         }
         let name = cx.id()?;
-        cx.interrupt(Text::new("Go on?")).id("wait").await?;
+        cx.interrupt(Text::new("Continue?")).id("wait").await?;
         Ok(Next::message(name))
     };
     let ran = World::of(one(names)).run("").await.answer("yes").await;
@@ -321,7 +321,7 @@ async fn id_used_on_both_sides_of_a_wait_keeps_counting() {
             cx.reason("m").id("same").input("plan").await?;
             started.set(true)?;
         }
-        cx.interrupt(Text::new("Go on?")).id("wait").await?;
+        cx.interrupt(Text::new("Continue?")).id("wait").await?;
         let reply = cx.reason("m").id("same").input("answer").await?;
         Ok(Next::go().with_result(&reply.text)?)
     };
@@ -338,7 +338,7 @@ async fn state_too_large_for_a_wait_fails_the_run() {
         for key in ["a", "b"] {
             cx.node_state(key, String::new())?.set("x".repeat(150 << 10))?;
         }
-        cx.interrupt(Text::new("Go on?")).id("wait").await?;
+        cx.interrupt(Text::new("Continue?")).id("wait").await?;
         Ok(Next::go())
     };
     let world = World::of(one(node));

@@ -61,25 +61,25 @@ impl World {
     }
 
     /// Runs an input until the run waits or ends.
-    pub(crate) async fn run(&self, input: &str) -> Ran {
+    pub(crate) async fn run(&self, input: &str) -> TestRun {
         self.start(Start::new(input)).await
     }
 
-    pub(crate) async fn start(&self, start: Start) -> Ran {
-        Ran::of(&self.agent, self.agent.start(start).await.unwrap()).await
+    pub(crate) async fn start(&self, start: Start) -> TestRun {
+        TestRun::of(&self.agent, self.agent.start(start).await.unwrap()).await
     }
 
     /// Advances the clock and runs recovery. Returns the run's new state.
-    pub(crate) async fn later(&self, ran: &Ran, time: Duration) -> Ran {
+    pub(crate) async fn later(&self, ran: &TestRun, time: Duration) -> TestRun {
         self.clock.advance(time);
         self.agent.recover().await.unwrap();
         self.settled(ran.id()).await
     }
 
     /// Waits until this process drives nothing, and reads the run.
-    pub(crate) async fn settled(&self, run: &RunId) -> Ran {
+    pub(crate) async fn settled(&self, run: &RunId) -> TestRun {
         self.idle().await;
-        Ran::of(&self.agent, self.agent.run(run.clone())).await
+        TestRun::of(&self.agent, self.agent.run(run.clone())).await
     }
 
     pub(crate) async fn idle(&self) {
@@ -91,14 +91,14 @@ impl World {
 
 /// A run that waits or has ended, and its records.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
+pub(crate) struct TestRun {
     pub(crate) agent: Agent,
     pub(crate) run: Run,
     pub(crate) outcome: RunOutcome,
     pub(crate) events: Vec<Event>,
 }
 
-impl Ran {
+impl TestRun {
     pub(crate) async fn of(agent: &Agent, run: Run) -> Self {
         let outcome = run.outcome().await.unwrap();
         let events = run.recorded().await.unwrap();

@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, token};
+use crate::harness::{TestRun, World, one, token};
 
-async fn refused(ran: &Ran, answer: Value, code: &str, says: &str) {
+async fn refused(ran: &TestRun, answer: Value, code: &str, says: &str) {
     let question = ran.question();
     let answered = Answer::given(question.request.clone(), answer.clone()).token(token(question));
     let error = ran.send(answered).await.unwrap_err();
     assert_eq!(error.code(), code, "{answer}: {error}");
     assert!(error.to_string().contains(says), "{error} does not say {says:?}");
-    let now = Ran::of(ran.agent(), ran.agent().run(ran.id().clone())).await;
+    let now = TestRun::of(ran.agent(), ran.agent().run(ran.id().clone())).await;
     assert_eq!(now.status(), RunStatus::Waiting, "the question stays open after {answer}");
 }
 

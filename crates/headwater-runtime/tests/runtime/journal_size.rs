@@ -8,7 +8,7 @@ use headwater_store::{Store, embedded::Embedded};
 use crate::{
     harness::{memory, one},
     stalling::Stalling,
-    talker::Talker,
+    streaming_model::StreamingModel,
 };
 
 const WORD: &str = "word0507 ";
@@ -20,7 +20,7 @@ async fn talk(cx: Cx, input: String) -> NodeResult {
 
 async fn talk_and_ask(cx: Cx, input: String) -> NodeResult {
     cx.reason("m").id("talk").input(input).await?;
-    cx.interrupt(Text::new("Go on?")).id("ask").await?;
+    cx.interrupt(Text::new("Continue?")).id("ask").await?;
     Ok(Next::go())
 }
 
@@ -39,8 +39,10 @@ async fn settled(agent: &Agent) {
 async fn text_of_small_deltas_takes_less_than_twice_its_bytes_on_disk() {
     let (folder, words) = (tempfile::tempdir().unwrap(), 2_000);
     let store: Arc<dyn Store> = Arc::new(Embedded::open(folder.path()).unwrap());
-    let agent =
-        Agent::builder().workflow(one(talk)).model("m", Talker::new(WORD, words)).store(store.clone());
+    let agent = Agent::builder()
+        .workflow(one(talk))
+        .model("m", StreamingModel::new(WORD, words))
+        .store(store.clone());
     let agent = agent.build().unwrap();
     let before = size(folder.path());
     let run = agent.start(Start::new("hi")).await.unwrap();
@@ -56,7 +58,7 @@ async fn text_of_small_deltas_takes_less_than_twice_its_bytes_on_disk() {
 /// The records read from the answer to the end of a run that wrote this many words before it asked.
 async fn read_by_an_answer(words: usize) -> u64 {
     let store = Stalling::new(memory().0, (0, 1));
-    let agent = Agent::builder().workflow(one(talk_and_ask)).model("m", Talker::new(WORD, words));
+    let agent = Agent::builder().workflow(one(talk_and_ask)).model("m", StreamingModel::new(WORD, words));
     let agent = agent.store(store.clone()).build().unwrap();
     let run = agent.start(Start::new("hi")).await.unwrap();
     let asked = run.outcome().await.unwrap().state.interrupts()[0].request.clone();
@@ -73,7 +75,7 @@ async fn read_by_an_answer(words: usize) -> u64 {
 async fn read_by_an_answered_turn(words: usize) -> (u64, u64) {
     let store = Stalling::new(memory().0, (0, 1));
     let build = || {
-        let agent = Agent::builder().workflow(one(talk_and_ask)).model("m", Talker::new(WORD, words));
+        let agent = Agent::builder().workflow(one(talk_and_ask)).model("m", StreamingModel::new(WORD, words));
         agent.store(store.clone()).build().unwrap()
     };
     let agent = build();

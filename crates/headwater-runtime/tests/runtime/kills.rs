@@ -50,7 +50,7 @@ fn runs_outlive_processes_that_are_killed_and_do_each_thing_once() {
     }
     start(folder.path(), runs, None);
     let told = judge(folder.path(), runs, killed);
-    println!("told: {killed} kills, {told}");
+    println!("figure: {killed} kills, {told}");
 }
 
 /// Starts the process and kills it after a while, or lets it end. Returns whether it was killed.

@@ -23,8 +23,8 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::{
-    harness::{Ran, World, memory, one, scripted},
-    talker::Talker,
+    harness::{TestRun, World, memory, one, scripted},
+    streaming_model::StreamingModel,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
     // Steps of the wall clock alone, and of all clocks: a machine that was suspended for that long.
     for (step, all) in [(40, false), (DAY, false), (-DAY, false), (-40, false), (40, true), (DAY, true)] {
         let (store, clock) = memory();
-        let (talker, model, slow) = (Talker::quiet("word ", 1), calls_tools(), Slow::new());
+        let (talker, model, slow) = (StreamingModel::quiet("word ", 1), calls_tools(), Slow::new());
         let world = World::on(store, clock.clone(), |agent| {
             agent
                 .workflow(one(reply))
@@ -127,7 +127,7 @@ async fn clock_steps_repeat_no_model_and_no_tool_call() {
         slow.go.add_permits(10);
         world.idle().await;
         for (run, input) in runs {
-            let ran = Ran::of(&world.agent, world.agent.run(run)).await;
+            let ran = TestRun::of(&world.agent, world.agent.run(run)).await;
             let expected = if input == "talk" { "word " } else { "It is done." };
             assert_eq!(*ran.result(), expected, "{step} s");
             assert_eq!(ran.count("attempt-retracted"), 0, "{step} s");
@@ -168,7 +168,7 @@ async fn driver_without_lease_stops_its_work_at_once() {
 #[tokio::test]
 async fn run_that_always_crashes_is_abandoned() {
     let (store, clock) = memory();
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let build =
         |agent: headwater_runtime::AgentBuilder| agent.workflow(one(reply)).model("talker", talker.clone());
     let mut world = World::on(store, clock.clone(), build);
@@ -203,7 +203,7 @@ async fn run_that_makes_progress_is_not_abandoned() {
         Ok(Next::go())
     }
     let (store, clock) = memory();
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let build =
         |agent: headwater_runtime::AgentBuilder| agent.workflow(one(steps)).model("talker", talker.clone());
     let mut world = World::on(store, clock.clone(), build);
@@ -225,7 +225,7 @@ async fn run_that_makes_progress_is_not_abandoned() {
 
 #[tokio::test]
 async fn stop_reports_its_effect() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let world = World::with(one(reply), |agent| agent.model("talker", talker.clone()));
     let mut ended = [0, 0];
     for round in 0..200 {
@@ -251,7 +251,7 @@ async fn stop_reports_its_effect() {
 const FOLDER: &str = "HEADWATER_SUSPEND_IN";
 
 #[test]
-fn a_process_that_was_suspended_for_longer_than_its_leases_goes_on_and_repeats_nothing() {
+fn process_suspended_for_longer_than_its_leases_continues_and_repeats_nothing() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         drive(Path::new(&folder));
         return;
@@ -260,7 +260,7 @@ fn a_process_that_was_suspended_for_longer_than_its_leases_goes_on_and_repeats_n
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "leases::a_process_that_was_suspended_for_longer_than_its_leases_goes_on_and_repeats_nothing",
+            "leases::process_suspended_for_longer_than_its_leases_continues_and_repeats_nothing",
             "--nocapture",
         ])
         .env(FOLDER, folder.path())
@@ -288,7 +288,7 @@ fn a_process_that_was_suspended_for_longer_than_its_leases_goes_on_and_repeats_n
 #[tokio::main(flavor = "current_thread")]
 async fn drive(folder: &Path) {
     let store: Arc<dyn Store> = Arc::new(Embedded::open(folder).unwrap());
-    let (talker, model, slow) = (Talker::quiet("word ", 1), calls_tools(), Slow::new());
+    let (talker, model, slow) = (StreamingModel::quiet("word ", 1), calls_tools(), Slow::new());
     let mut options = AgentOptions::default();
     options.lease = Duration::from_millis(500);
     let agent = Agent::builder()
@@ -319,7 +319,7 @@ async fn drive(folder: &Path) {
     slow.go.add_permits(10);
     let (mut finished, mut retracted) = (0, 0);
     for run in runs {
-        let ran = Ran::of(&agent, agent.run(run)).await;
+        let ran = TestRun::of(&agent, agent.run(run)).await;
         finished += u32::from(ran.status() == RunStatus::Finished);
         retracted += ran.count("attempt-retracted");
     }

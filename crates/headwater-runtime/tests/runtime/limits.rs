@@ -25,8 +25,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    harness::{Ran, World, memory, one, scripted},
-    talker::Talker,
+    harness::{TestRun, World, memory, one, scripted},
+    streaming_model::StreamingModel,
 };
 
 const MB: usize = 1_000_000;
@@ -37,7 +37,7 @@ async fn talk(cx: Cx, input: String) -> NodeResult {
 }
 
 /// Lets the leases expire and checks that an ended run is left alone.
-async fn assert_over(world: &World, ran: &Ran) {
+async fn assert_over(world: &World, ran: &TestRun) {
     world.idle().await;
     world.clock.advance(Duration::from_secs(60));
     assert_eq!(world.agent.recover().await.unwrap(), RecoveryReport::default());
@@ -46,8 +46,8 @@ async fn assert_over(world: &World, ran: &Ran) {
 }
 
 #[tokio::test]
-async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
-    let model = Talker::new("x".repeat(MB / 10), 200);
+async fn model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
+    let model = StreamingModel::new("x".repeat(MB / 10), 200);
     // A node with retries does not ask again either.
     let node = headwater_runtime::NodeOptions::default().retry(headwater_runtime::Retry::times(3));
     let workflow = headwater_runtime::Workflow::new("one")
@@ -59,7 +59,7 @@ async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
     let ran = world.run("hi").await;
     assert_eq!(ran.code(), "model.output-too-large");
     assert!(ran.error().contains("exceeded 4194304 bytes"), "{}", ran.error());
-    assert!(ran.text().len() <= 4 << 20, "what was said stays: {}", ran.text().len());
+    assert!(ran.text().len() <= 4 << 20, "earlier output stays: {}", ran.text().len());
     assert_over(&world, &ran).await;
     assert_eq!(model.asked(), 1);
 }
@@ -68,7 +68,7 @@ async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
 struct Nothing {}
 
 #[tokio::test]
-async fn a_tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
+async fn tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
     for unfinished in [UnfinishedPolicy::Repeat, UnfinishedPolicy::Fail] {
         let calls = Arc::new(AtomicU64::new(0));
         let counted = calls.clone();
@@ -87,16 +87,16 @@ async fn a_tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
         let tool = FunctionTool::new("size", size).unfinished(unfinished);
         let world = World::with(one(ask), |agent| agent.model("m", model.clone()).tool(tool));
         let ran = world.run("hi").await;
-        assert_eq!(*ran.result(), "Too much.", "the run goes on");
+        assert_eq!(*ran.result(), "Too much.", "the run continues");
         assert_over(&world, &ran).await;
         assert_eq!((model.asked(), calls.load(Ordering::Relaxed)), (2, 1), "{unfinished:?}");
         assert!(ran.wire().len() < 10_000, "nothing of it is kept");
-        assert!(told_of_size(&model), "the model gets the error");
+        assert!(received_size_error(&model), "the model gets the error");
     }
 }
 
 /// Whether the model got the error that a tool's output was too large.
-fn told_of_size(model: &ScriptedModel) -> bool {
+fn received_size_error(model: &ScriptedModel) -> bool {
     let calls = model.calls();
     let results = calls.iter().flat_map(|call| &call.messages).filter_map(|message| match message {
         ModelMessage::Tool { content } => Some(content),
@@ -173,7 +173,7 @@ async fn run_with_a_full_journal_ends_with_an_event() {
 #[tokio::test]
 async fn run_that_crashed_at_its_limit_ends_or_can_be_stopped() {
     for stop in [false, true] {
-        let talker = Talker::quiet("word ", 1);
+        let talker = StreamingModel::quiet("word ", 1);
         let build =
             |agent: headwater_runtime::AgentBuilder| agent.workflow(one(talk)).model("m", talker.clone());
         let world = World::build(build);
@@ -214,12 +214,12 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 /// Runs a workflow in a folder. Returns the size of its files, and of the events alone.
-async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (Ran, u64, u64) {
+async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (TestRun, u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let store = embedded(folder.path());
     let agent = agent.store(store.clone()).build().unwrap();
     let run = agent.start(Start::new("hi")).await.unwrap();
-    let mut outcome = Ran {
+    let mut outcome = TestRun {
         agent: agent.clone(),
         outcome: run.outcome().await.unwrap(),
         run: run.clone(),
@@ -252,21 +252,21 @@ async fn text_of_12_mb_takes_less_than_three_times_that_on_disk() {
         }
         Ok(Next::go())
     }
-    let model = Talker::new("x".repeat(MB / 10), 40);
+    let model = StreamingModel::new("x".repeat(MB / 10), 40);
     let (ran, bytes, _) = on_disk(Agent::builder().workflow(one(thrice)).model("m", model.clone())).await;
     assert_eq!((ran.status(), ran.text().len(), model.asked()), (RunStatus::Finished, 12 * MB, 3));
-    println!("told: 12 MB of text take {:.1} MB on disk", bytes as f64 / 1e6);
+    println!("figure: 12 MB of text take {:.1} MB on disk", bytes as f64 / 1e6);
     assert!(bytes < 3 * 12 * MB as u64, "{bytes} bytes on disk");
 }
 
 #[tokio::test]
 async fn deltas_by_the_hundred_thousand_take_disk_in_proportion() {
     let deltas = std::env::var("HEADWATER_DELTAS").map_or(100_000, |text| text.parse().unwrap());
-    let model = Talker::new("a word, ", deltas);
+    let model = StreamingModel::new("a word, ", deltas);
     let (ran, bytes, events) = on_disk(Agent::builder().workflow(one(talk)).model("m", model.clone())).await;
     assert_eq!((ran.text().len(), model.asked()), (8 * deltas, 1));
     println!(
-        "told: {deltas} deltas take {:.1} MB on disk, of which {:.1} MB are events",
+        "figure: {deltas} deltas take {:.1} MB on disk, of which {:.1} MB are events",
         bytes as f64 / 1e6,
         events as f64 / 1e6
     );
@@ -274,7 +274,7 @@ async fn deltas_by_the_hundred_thousand_take_disk_in_proportion() {
 }
 
 #[test]
-fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
+fn reattaching_to_a_run_of_12_mb_takes_memory_in_proportion_to_its_output() {
     async fn thrice(cx: Cx, _: String) -> NodeResult {
         for pass in 0..3 {
             cx.reason("m").id(format!("p{pass}")).input("go").await?;
@@ -283,7 +283,7 @@ fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let model = Talker::new("x".repeat(MB / 10), 40);
+    let model = StreamingModel::new("x".repeat(MB / 10), 40);
     let agent = Agent::builder().workflow(one(thrice)).model("m", model);
     let agent = agent.store(embedded(folder.path())).build().unwrap();
     let run = runtime.block_on(async {
@@ -315,7 +315,7 @@ fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
         });
     });
     assert_eq!(said, 12 * MB);
-    println!("told: coming back to 12 MB of text takes {:.1} MB", counted.bytes_max as f64 / 1e6);
+    println!("figure: reattaching to 12 MB of text takes {:.1} MB", counted.bytes_max as f64 / 1e6);
     assert!(counted.bytes_max < 60 * MB as u64, "{} bytes", counted.bytes_max);
 }
 

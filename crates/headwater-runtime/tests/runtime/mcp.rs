@@ -15,7 +15,7 @@ use headwater_store::Memory;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Ran, World},
+    harness::{TestRun, World},
     tracker,
 };
 
@@ -36,7 +36,7 @@ fn world() -> World {
     })
 }
 
-async fn run(world: &World, name: &str) -> Ran {
+async fn run(world: &World, name: &str) -> TestRun {
     world.start(Start::new("Which bug is the oldest?").workflow(name)).await
 }
 
@@ -47,7 +47,7 @@ fn processes_with(word: &str) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
 }
 
-fn outputs(ran: &Ran) -> Vec<String> {
+fn outputs(ran: &TestRun) -> Vec<String> {
     let outputs = ran.events.iter().filter_map(|event| match event {
         Event::ToolOutput(ToolOutput { name, .. }) => name.clone(),
         _ => None,
@@ -56,7 +56,7 @@ fn outputs(ran: &Ran) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_model_looks_issues_up_and_answers() {
+async fn model_looks_issues_up_and_answers() {
     if !has_node() {
         return;
     }
@@ -143,7 +143,7 @@ async fn replay_of_a_file_needs_no_mcp_server() {
     }
     let (folder, file) = copied();
     let agent = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
-    let ran = Ran::of(&agent, agent.start(Start::new("What hangs?")).await.unwrap()).await;
+    let ran = TestRun::of(&agent, agent.start(Start::new("What hangs?")).await.unwrap()).await;
     // One of the two tools needs an approval.
     assert_eq!(outputs(&ran), ["search_issues"]);
     let asked = ran.approval().await;
@@ -171,7 +171,7 @@ async fn server_that_cannot_start_fails_the_node_and_is_named() {
                 workflows: { w: { start: n, nodes: { n: { reason: { model: m, mcp: [gone] } } } } }\n";
     let file = AgentFile::parse("a.yaml", text).unwrap();
     let agent = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
-    let ran = Ran::of(&agent, agent.start(Start::new("Hi")).await.unwrap()).await;
+    let ran = TestRun::of(&agent, agent.start(Start::new("Hi")).await.unwrap()).await;
     assert_eq!(ran.code(), "mcp.start");
     assert!(ran.error().contains("no-such-program"), "{}", ran.error());
 }

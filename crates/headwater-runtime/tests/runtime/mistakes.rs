@@ -212,9 +212,9 @@ async fn no_token_and_no_context_is_ever_logged() {
     let ran = ran.answer("Ada").await;
     assert_eq!(ran.status(), RunStatus::Failed);
     world.idle().await;
-    tracing::info!("the log is heard");
+    tracing::info!("the log is noted");
     let log = log.0.lock().unwrap();
-    assert!(log.contains("the log is heard"));
+    assert!(log.contains("the log is noted"));
     for secret in [&*right, "TOP-SECRET"] {
         assert!(!log.contains(secret) && !error.to_string().contains(secret), "{log}");
     }

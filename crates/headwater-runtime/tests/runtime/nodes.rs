@@ -61,11 +61,11 @@ async fn data_is_merged_key_by_key_and_read_by_type() {
 #[tokio::test]
 async fn invalid_input_names_the_field_and_the_available_data() {
     #[derive(Deserialize)]
-    struct Wanted {
+    struct CityInput {
         #[serde(rename = "city")]
         _city: String,
     }
-    async fn node(_: Cx, _: Wanted) -> NodeResult {
+    async fn node(_: Cx, _: CityInput) -> NodeResult {
         Ok(Next::go())
     }
     let ran = World::of(one(node)).run("hi").await;
@@ -186,7 +186,7 @@ async fn state_is_as_it_was_when_the_node_is_entered_again_after_an_answer() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let count = cx.node_state("count", 0)?;
         count.update(|count| count + 1)?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go().with_result(&count.get()?)?)
     }
     assert_eq!(World::of(one(node)).run("").await.answer("yes").await.result(), 1, "a write happens once");
@@ -263,7 +263,7 @@ async fn time_randomness_ids_and_steps_are_the_same_on_replay() {
                     cx.step("s", || async { Ok(1) }).await?
                 ]);
                 seen.lock().unwrap().push(got);
-                cx.interrupt(Text::new("Go on?")).await?;
+                cx.interrupt(Text::new("Continue?")).await?;
                 Ok(Next::go())
             }
         }
@@ -294,7 +294,7 @@ async fn failed_step_fails_again_until_the_node_is_retried() {
                     Err::<(), _>(NodeError::new("no"))
                 });
                 let failed = step.await.unwrap_err().to_string();
-                cx.interrupt(Text::new("Go on?")).await?;
+                cx.interrupt(Text::new("Continue?")).await?;
                 Ok(Next::message(failed))
             }
         }
@@ -315,7 +315,7 @@ async fn context_reaches_nodes_and_never_readers() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let app: App = cx.runtime_context()?;
         let locale = cx.client_context().get("locale").cloned();
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         let again: App = cx.runtime_context()?;
         let same = app.user_id == again.user_id && app.thread.is_none();
         Ok(Next::data(&json!({ "secret": app.user_id, "locale": locale }))?.with_result(&same)?)

@@ -4,9 +4,9 @@ use headwater_protocol::{RunId, RunStatus};
 use headwater_runtime::{Cx, Next, NodeResult, Start};
 
 use crate::{
-    harness::{Ran, World, memory, one},
+    harness::{TestRun, World, memory, one},
     stalling::Stalling,
-    talker::Talker,
+    streaming_model::StreamingModel,
 };
 
 async fn talk(cx: Cx, input: String) -> NodeResult {
@@ -21,7 +21,7 @@ async fn streams_wait_for_a_stalled_disk_and_no_model_is_asked_again() {
     const RUNS: usize = 100;
     let (store, clock) = memory();
     let store = Stalling::new(store, (0, 1));
-    let model = Talker::quiet("word ", 20);
+    let model = StreamingModel::quiet("word ", 20);
     let world = World::on(store.clone(), clock, |agent| agent.workflow(one(talk)).model("m", model.clone()));
     let mut runs: Vec<RunId> = Vec::new();
     for _ in 0..RUNS {
@@ -53,7 +53,7 @@ async fn streams_wait_for_a_stalled_disk_and_no_model_is_asked_again() {
     store.stall(false);
     world.idle().await;
     for run in runs {
-        let ran = Ran::of(&world.agent, world.agent.run(run)).await;
+        let ran = TestRun::of(&world.agent, world.agent.run(run)).await;
         assert_eq!(*ran.result(), 20 * "word ".len());
         assert_eq!(ran.text(), "word ".repeat(20));
         assert_eq!(ran.count("attempt-retracted"), 0);
@@ -68,7 +68,7 @@ async fn facts_that_meet_a_busy_store_wait_and_keep_their_order() {
     for refuses in [(1, 2), (2, 3), (9, 10)] {
         let (store, clock) = memory();
         let store = Stalling::new(store, refuses);
-        let model = Talker::new("word ", 200);
+        let model = StreamingModel::new("word ", 200);
         let world =
             World::on(store.clone(), clock, |agent| agent.workflow(one(talk)).model("m", model.clone()));
         let ran = world.run("hi").await;
@@ -80,10 +80,10 @@ async fn facts_that_meet_a_busy_store_wait_and_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_run_can_be_stopped_while_its_store_stalls() {
+async fn run_can_be_stopped_while_its_store_stalls() {
     let (store, clock) = memory();
     let store = Stalling::new(store, (0, 1));
-    let model = Talker::quiet("word ", 20);
+    let model = StreamingModel::quiet("word ", 20);
     let world = World::on(store.clone(), clock, |agent| agent.workflow(one(talk)).model("m", model.clone()));
     let run = world.agent.start(Start::new("hi")).await.unwrap();
     model.speak(5);
@@ -107,7 +107,7 @@ async fn time_blocked_by_the_store_does_not_count_for_the_timeout_of_a_call() {
     }
     let (store, clock) = memory();
     let store = Stalling::new(store, (0, 1));
-    let model = Talker::quiet("word ", 3);
+    let model = StreamingModel::quiet("word ", 3);
     let world = World::on(store.clone(), clock, |agent| agent.workflow(one(node)).model("m", model.clone()));
     let run = world.agent.start(Start::new("hi")).await.unwrap();
     model.speak(1);
@@ -119,7 +119,7 @@ async fn time_blocked_by_the_store_does_not_count_for_the_timeout_of_a_call() {
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
     store.stall(false);
     world.idle().await;
-    let ran = Ran::of(&world.agent, run).await;
+    let ran = TestRun::of(&world.agent, run).await;
     assert_eq!(*ran.result(), "word word word ");
     assert_eq!(model.asked(), 1);
 }

@@ -14,8 +14,8 @@ use headwater_store::{Expect, JournalId, ReadLimit, Store as _};
 
 use crate::{
     connection::Connection,
-    harness::{Ran, World, memory, one},
-    talker::Talker,
+    harness::{TestRun, World, memory, one},
+    streaming_model::StreamingModel,
 };
 
 /// Emits the model's reply, and asks a question at the same time for some inputs.
@@ -29,12 +29,12 @@ async fn reply(cx: Cx, input: String) -> NodeResult {
     Ok(Next::message(format!("{}{}", said?.text, answer?)))
 }
 
-fn with(talker: &Talker) -> impl Fn(AgentBuilder) -> AgentBuilder {
+fn with(talker: &StreamingModel) -> impl Fn(AgentBuilder) -> AgentBuilder {
     move |agent| agent.workflow(one(reply)).model("talker", talker.clone())
 }
 
 /// Two processes on one store, with one model.
-fn two(talker: &Talker) -> (World, World) {
+fn two(talker: &StreamingModel) -> (World, World) {
     let (store, clock) = memory();
     let first = World::on(store, clock, with(talker));
     let second = first.restarted(with(talker));
@@ -42,7 +42,7 @@ fn two(talker: &Talker) -> (World, World) {
 }
 
 /// Starts a run and waits until its model is called.
-async fn start(world: &World, talker: &Talker, input: &str) -> Run {
+async fn start(world: &World, talker: &StreamingModel, input: &str) -> Run {
     let asked = talker.asked();
     let run = world.agent.start(Start::new(input)).await.unwrap();
     while talker.asked() == asked {
@@ -64,7 +64,7 @@ async fn until(run: &Run, kind: EventKind) {
 
 #[tokio::test]
 async fn stop_from_another_process_reaches_the_driver() {
-    let talker = Talker::quiet("word ", 2);
+    let talker = StreamingModel::quiet("word ", 2);
     let (first, second) = two(&talker);
     let run = start(&first, &talker, "talk").await;
     let stopped = second.agent.stop(run.id(), Some("enough")).await.unwrap();
@@ -77,7 +77,7 @@ async fn stop_from_another_process_reaches_the_driver() {
 
 #[tokio::test]
 async fn answer_from_another_process_is_taken_by_the_driver() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let run = start(&first, &talker, "ask").await;
     let there = second.agent.run(run.id().clone());
@@ -97,7 +97,7 @@ async fn answer_from_another_process_is_taken_by_the_driver() {
 
 #[tokio::test(start_paused = true)]
 async fn stop_is_found_by_a_poll_where_no_notification_comes() {
-    let talker = Talker::quiet("word ", 2);
+    let talker = StreamingModel::quiet("word ", 2);
     let (store, clock) = memory();
     let first = World::on(Connection::deaf(store.clone()), clock.clone(), with(&talker));
     let second = World::on(store, clock, with(&talker));
@@ -108,7 +108,7 @@ async fn stop_is_found_by_a_poll_where_no_notification_comes() {
 
 #[tokio::test]
 async fn reader_of_another_process_is_woken_by_each_record() {
-    let talker = Talker::quiet("word ", 3);
+    let talker = StreamingModel::quiet("word ", 3);
     let (first, second) = two(&talker);
     let run = start(&first, &talker, "talk").await;
     let there = second.agent.run(run.id().clone());
@@ -123,7 +123,7 @@ async fn reader_of_another_process_is_woken_by_each_record() {
 
 #[tokio::test]
 async fn each_run_of_a_dead_process_is_taken_over_by_one_of_those_that_find_it() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, _) = two(&talker);
     let mut runs = Vec::new();
     for _ in 0..20 {
@@ -144,7 +144,7 @@ async fn each_run_of_a_dead_process_is_taken_over_by_one_of_those_that_find_it()
     assert!(report.iter().all(|report| !report.taken_over.is_empty()), "each takes some: {report:?}");
     talker.speak(20);
     for run in &runs {
-        let ran = Ran::of(&others[0].agent, others[0].agent.run(run.clone())).await;
+        let ran = TestRun::of(&others[0].agent, others[0].agent.run(run.clone())).await;
         assert_eq!((ran.text().as_str(), ran.status()), ("word ", RunStatus::Finished));
         assert_eq!(ran.count("run-finished"), 1);
     }
@@ -153,7 +153,7 @@ async fn each_run_of_a_dead_process_is_taken_over_by_one_of_those_that_find_it()
 
 #[tokio::test]
 async fn process_takes_over_no_more_runs_than_it_has_room_for() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     for _ in 0..5 {
         start(&first, &talker, "talk").await;
@@ -174,8 +174,8 @@ async fn process_takes_over_no_more_runs_than_it_has_room_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn driver_that_was_cut_off_is_fenced_and_its_readers_go_on_with_the_new_one() {
-    let talker = Talker::quiet("word ", 4);
+async fn driver_that_was_cut_off_is_fenced_and_its_readers_continue_with_the_new_one() {
+    let talker = StreamingModel::quiet("word ", 4);
     let (store, clock) = memory();
     let connection = Connection::new(store.clone());
     let first = World::on(connection.clone(), clock.clone(), with(&talker));
@@ -224,7 +224,7 @@ async fn driver_that_was_cut_off_is_fenced_and_its_readers_go_on_with_the_new_on
 
 #[tokio::test]
 async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (store, clock) = memory();
     let connection = Connection::new(store.clone());
     let first = World::on(connection.clone(), clock.clone(), with(&talker));
@@ -252,7 +252,7 @@ async fn summary_of_a_newer_driver_is_not_replaced_by_a_fenced_one() {
 
 /// A run whose driver is suspended while asking, and that another process has taken over.
 async fn paused_while_asking(
-    talker: &Talker,
+    talker: &StreamingModel,
     other: impl Fn(AgentBuilder) -> AgentBuilder,
 ) -> (Arc<Connection>, World, World, RunId) {
     let (store, clock) = memory();
@@ -272,7 +272,7 @@ async fn paused_while_asking(
 
 #[tokio::test]
 async fn question_of_a_fenced_driver_does_not_reopen_an_answered_one() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (connection, first, second, run) = paused_while_asking(&talker, with(&talker)).await;
     let open = second.agent.open_questions(&run).await.unwrap().remove(0);
     second.agent.answer(Answer::given(open.request.clone(), "blue").by(None)).await.unwrap();
@@ -290,7 +290,7 @@ async fn question_of_a_fenced_driver_is_removed_where_the_new_one_does_not_ask()
     async fn asks_nothing(cx: Cx, _: String) -> NodeResult {
         Ok(Next::message(cx.reason("talker").input("hi").emit(false).await?.text))
     }
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let other = |agent: AgentBuilder| agent.workflow(one(asks_nothing)).model("talker", talker.clone());
     let (connection, first, second, run) = paused_while_asking(&talker, other).await;
     assert_eq!(second.settled(&run).await.status(), RunStatus::Finished);
@@ -304,7 +304,7 @@ async fn question_of_a_fenced_driver_is_removed_where_the_new_one_does_not_ask()
 
 #[tokio::test]
 async fn recovery_looks_at_one_page_of_open_questions_at_a_time() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (store, clock) = memory();
     for number in 0..1_200 {
         let key = headwater_store::key::join("question-of", &["owner", &format!("req_{number:04}")]);
@@ -324,7 +324,7 @@ async fn recovery_looks_at_one_page_of_open_questions_at_a_time() {
 
 #[tokio::test]
 async fn active_runs_are_counted_over_all_processes() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     for world in [&first, &second, &first] {
         world.agent.start(Start::new("talk").owner("ann")).await.unwrap();
@@ -350,7 +350,7 @@ async fn active_runs_are_counted_over_all_processes() {
 
 #[tokio::test]
 async fn processes_that_start_at_once_have_one_secret() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (first, _) = two(&talker);
     let others: Vec<_> = (0..8).map(|_| first.restarted(with(&talker))).collect();
     let secrets = others.iter().map(|world| async { world.agent.secret().await.unwrap().sign(&[b"x"]) });

@@ -20,7 +20,7 @@ use headwater_tools::{ClientTool, Schema, schemars::JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Draft {
@@ -45,7 +45,7 @@ fn world<T: serde::de::DeserializeOwned + 'static>(
 }
 
 /// The structured updates, as kind and path.
-fn updates(ran: &Ran) -> Vec<(&str, &str)> {
+fn updates(ran: &TestRun) -> Vec<(&str, &str)> {
     let updates = ran.events.iter().filter_map(|event| match event {
         Event::Structured(update) => Some((update.op.kind(), update.op.path().unwrap_or_default())),
         Event::StructuredInvalidated(_) => Some(("invalidated", "")),
@@ -84,7 +84,7 @@ async fn every_option_reaches_the_model() {
         cx.reason("writer")
             .system("Be brief.")
             .messages(earlier)
-            .input("Go on")
+            .input("Continue")
             .temperature(0.2)
             .max_output_tokens(600)
             .stop_sequences(["</final>"])
@@ -109,7 +109,7 @@ async fn every_option_reaches_the_model() {
             { "role": "system", "content": "Be brief." },
             { "role": "user", "content": [{ "type": "text", "text": "Hi" }] },
             { "role": "assistant", "content": [{ "type": "text", "text": "Hello" }] },
-            { "role": "user", "content": [{ "type": "text", "text": "Go on" }] },
+            { "role": "user", "content": [{ "type": "text", "text": "Continue" }] },
         ])
     );
     assert_eq!((request.temperature, request.max_output_tokens), (Some(0.2), Some(600)));
@@ -345,7 +345,7 @@ async fn output_schema_can_be_json() {
 async fn usage_is_the_sum_of_all_passes_of_all_nodes_also_after_an_answer() {
     async fn first(cx: Cx, _: ()) -> NodeResult {
         cx.reason("writer").input("one").await?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go())
     }
     async fn second(cx: Cx, _: ()) -> NodeResult {
@@ -380,7 +380,7 @@ async fn concurrent_calls_need_ids_and_keep_them() {
         };
         let (one, two) = tokio::join!(ask("one"), ask("two"));
         let (one, two) = (one?.text, two?.text);
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::message(format!("{one} {two}")))
     }
     let model = scripted([Rule::always().text("<{input}>")]);
@@ -400,7 +400,7 @@ async fn call_with_the_same_id_in_a_loop_is_another_call() {
         for nth in 0..3 {
             said += &cx.reason("writer").id("same").input(format!("{nth}")).emit(false).await?.text;
         }
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::message(said))
     }
     let model = scripted([Rule::always().text("<{input}>")]);
@@ -447,7 +447,7 @@ async fn stream_keeps_its_id_on_replay() {
 }
 
 /// The model named at the start of a run.
-fn named_model(ran: &Ran) -> Option<&str> {
+fn named_model(ran: &TestRun) -> Option<&str> {
     match ran.events.first() {
         Some(Event::RunStarted(started)) => started.model.as_deref(),
         other => panic!("a run begins with {other:?}"),
@@ -486,7 +486,7 @@ workflows:
 ";
     let (store, _) = crate::harness::memory();
     let agent = AgentFile::parse("a.yaml", text).unwrap().build(FileOptions::new(store)).unwrap();
-    let ran = Ran::of(&agent, agent.start(Start::new("")).await.unwrap()).await;
+    let ran = TestRun::of(&agent, agent.start(Start::new("")).await.unwrap()).await;
     assert_eq!(named_model(&ran), Some("scripted:two"));
 }
 
@@ -495,10 +495,10 @@ async fn raw_reply_of_the_provider_is_returned_live_and_after_a_resume() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let raw = cx.reason("m").input("hi").await?.raw;
         cx.emit().data("raw", None, json!(raw))?;
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go().with_result(&raw)?)
     }
-    let talker = crate::talker::Talker::new("word ", 3);
+    let talker = crate::streaming_model::StreamingModel::new("word ", 3);
     let build = |agent: AgentBuilder| agent.workflow(one(node)).model("m", talker.clone());
     let world = World::build(build);
     let ran = world.run("").await;
@@ -509,7 +509,7 @@ async fn raw_reply_of_the_provider_is_returned_live_and_after_a_resume() {
     assert_eq!(live, Some(&json!({ "times": 3 })));
     world.agent.abandon();
     let next = world.restarted(build);
-    let ran = Ran { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = TestRun { agent: next.agent.clone(), run: next.agent.run(ran.id().clone()), ..ran };
     let ran = ran.answer("yes").await;
     assert_eq!(*ran.result(), json!({ "times": 3 }), "{:?}", ran.outcome.state.run().error);
     assert_eq!(talker.asked(), 1);

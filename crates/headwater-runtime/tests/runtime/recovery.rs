@@ -8,8 +8,8 @@ use headwater_runtime::{Agent, AgentBuilder, Cx, ErrorKind, Next, NodeResult, St
 use headwater_store::{Class, Expect, JournalId};
 
 use crate::{
-    harness::{Ran, World, memory, one, token},
-    talker::Talker,
+    harness::{TestRun, World, memory, one, token},
+    streaming_model::StreamingModel,
 };
 
 async fn chat(cx: Cx, input: String) -> NodeResult {
@@ -42,7 +42,7 @@ async fn leave_run(world: &World, run: &str, record: &'static [u8]) {
 #[tokio::test]
 async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     let (store, clock) = memory();
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let build = |agent: AgentBuilder| agent.workflow(one(chat)).model("m", talker.clone());
     let before = World::on(store, clock.clone(), build);
     // Two sessions with an active and a queued turn, and two runs without a session.
@@ -87,15 +87,15 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     world.agent.session("healthy", None).settled().await.unwrap();
     world.idle().await;
     assert_eq!(
-        Ran::of(&world.agent, world.agent.run(dying.id().clone())).await.status(),
+        TestRun::of(&world.agent, world.agent.run(dying.id().clone())).await.status(),
         RunStatus::Finished
     );
-    assert_eq!(Ran::of(&world.agent, world.agent.run(asking.id().clone())).await.text(), "It is blue.");
+    assert_eq!(TestRun::of(&world.agent, world.agent.run(asking.id().clone())).await.text(), "It is blue.");
     let turns = world.agent.session("healthy", None).checkpoints(None, 10).await.unwrap();
     assert_eq!(turns.len(), 2, "both turns are done");
 
     // The question whose answer was unreadable can be answered again.
-    let ran = Ran::of(&world.agent, world.agent.run(unreadable_answer.id().clone())).await;
+    let ran = TestRun::of(&world.agent, world.agent.run(unreadable_answer.id().clone())).await;
     assert_eq!(ran.answer("red").await.text(), "It is red.");
 
     // It is logged once, and retention continues.
@@ -107,7 +107,7 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
 
 #[tokio::test]
 async fn unreadable_run_is_an_error_and_can_be_stopped() {
-    let world = World::with(one(chat), |agent| agent.model("m", Talker::new("word ", 1)));
+    let world = World::with(one(chat), |agent| agent.model("m", StreamingModel::new("word ", 1)));
     let ran = world.run("ask").await;
     world.idle().await;
     let journal = JournalId::from(ran.id().as_str());

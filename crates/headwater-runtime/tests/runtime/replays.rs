@@ -176,7 +176,7 @@ async fn waiting_run_is_replayed_to_its_question() {
     let asks: Node = |cx| {
         Box::pin(async move {
             cx.reason("m").id("say").input("one").await?;
-            cx.interrupt(Text::new("Go on?")).id("wait").await?;
+            cx.interrupt(Text::new("Continue?")).id("wait").await?;
             cx.step("after", || async { Ok(1) }).await?;
             Ok(Next::go())
         })

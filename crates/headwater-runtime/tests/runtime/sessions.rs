@@ -25,7 +25,7 @@ use headwater_store::{Memory, Store};
 use serde_json::json;
 
 /// Replies with the number of messages it knows; asks for a project and a template if the input is `report`.
-async fn say(cx: Cx, input: String) -> NodeResult {
+async fn reply(cx: Cx, input: String) -> NodeResult {
     if input != "report" {
         return Ok(Next::message(format!("{}: {input}", cx.messages().len())));
     }
@@ -41,7 +41,7 @@ async fn say(cx: Cx, input: String) -> NodeResult {
 }
 
 pub(crate) fn workflow() -> Workflow {
-    Workflow::new("chat").node("say", say).edge(START, "say").edge("say", END).build().unwrap()
+    Workflow::new("chat").node("say", reply).edge(START, "say").edge("say", END).build().unwrap()
 }
 
 pub(crate) fn agent_on(store: Arc<dyn Store>, options: SessionOptions) -> Agent {
@@ -111,7 +111,7 @@ async fn regenerated_turn_keeps_its_earlier_answers() {
     let picked = answer(&agent, &session, "a").await;
     let written = answer(&agent, &session, "s").await;
     let first = texts(&session).await;
-    assert_eq!(first.len(), 2, "answers go on with the same message: {first:?}");
+    assert_eq!(first.len(), 2, "answers continue the same message: {first:?}");
     assert!(first[1].starts_with("a/s/"));
 
     let again = session.regenerate(&written).await.unwrap();

@@ -11,10 +11,10 @@ use headwater_runtime::{
 };
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one};
+use crate::harness::{TestRun, World, one};
 
 /// What the page received: whole states, and the operations of changes.
-fn shown(ran: &Ran) -> Vec<Value> {
+fn shown(ran: &TestRun) -> Vec<Value> {
     let shown = ran.events.iter().filter_map(|event| match event {
         Event::StateSnapshot { state } => Some(json!({ "whole": state })),
         Event::StateDelta { patch } => Some(json!(patch)),

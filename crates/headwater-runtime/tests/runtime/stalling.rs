@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Record, Result, Store, Swept, Tail, Value, Watch,
+    Receipt, Record, Result, Store, SweepReport, Tail, Value, Watch,
 };
 use tokio::sync::watch;
 
@@ -155,7 +155,7 @@ impl Store for Stalling {
         self.store.watch(prefix)
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         self.store.sweep()
     }
 

@@ -198,7 +198,7 @@ async fn run_span_contains_nodes_with_model_calls_and_tools() {
     assert!(!tool.field("gen_ai.tool.call.id").is_empty());
     assert!(all.iter().all(|(_, seen)| seen.closed), "{all:?}");
     let said = format!("{all:?}");
-    assert!(!said.contains("secret") && !said.contains("Oslo"), "what is said is in no span: {said}");
+    assert!(!said.contains("secret") && !said.contains("Oslo"), "content is in no span: {said}");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use headwater_tools::{FunctionTool, ToolContext, ToolError, ToolOutput, schemars
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World, one, scripted};
+use crate::harness::{TestRun, World, one, scripted};
 
 #[derive(Deserialize, JsonSchema)]
 struct City {
@@ -33,10 +33,10 @@ struct City {
 }
 
 /// The inputs of the executed calls.
-type Made = Arc<Mutex<Vec<String>>>;
+type Calls = Arc<Mutex<Vec<String>>>;
 
 /// A tool that reports the weather and records its calls.
-fn weather(made: &Made) -> FunctionTool<City> {
+fn weather(made: &Calls) -> FunctionTool<City> {
     let made = made.clone();
     FunctionTool::new("weather", move |input: City, context: ToolContext| {
         let made = made.clone();
@@ -50,12 +50,12 @@ fn weather(made: &Made) -> FunctionTool<City> {
     })
 }
 
-fn cities(made: &Made) -> Vec<String> {
+fn cities(made: &Calls) -> Vec<String> {
     let made = made.lock().unwrap();
     made.iter().map(|call| call.split(' ').next().unwrap().to_owned()).collect()
 }
 
-fn told<T>(reply: &ReasonReply<T>) -> Value {
+fn result_of<T>(reply: &ReasonReply<T>) -> Value {
     let results: Vec<_> = reply
         .tool_results
         .iter()
@@ -86,10 +86,10 @@ fn options(input: &str) -> ToolOptions {
 async fn node(cx: Cx, input: String) -> NodeResult {
     let options = options(&input);
     let reply = cx.reason("writer").agent_tools(["weather"]).tool_options(options).input("go").await?;
-    Ok(Next::go().with_result(&told(&reply))?)
+    Ok(Next::go().with_result(&result_of(&reply))?)
 }
 
-fn world(model: &ScriptedModel, made: &Made) -> World {
+fn world(model: &ScriptedModel, made: &Calls) -> World {
     World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(made)))
 }
 
@@ -120,7 +120,7 @@ fn results(model: &ScriptedModel) -> Value {
 
 #[tokio::test]
 async fn model_calls_a_tool_and_uses_its_output() {
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo").id("c1")]);
     let ran = world(&model, &made).run("").await;
     assert_eq!(cities(&made), ["Oslo"]);
@@ -141,7 +141,7 @@ async fn model_calls_a_tool_and_uses_its_output() {
 
 #[tokio::test]
 async fn calls_of_one_step_run_in_parallel_with_separate_results() {
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo").id("c1"), call("Bergen").id("c2"), call("Oslo").id("c3")]);
     let ran = world(&model, &made).run("").await;
     assert_eq!(made.lock().unwrap().len(), 3);
@@ -154,7 +154,7 @@ async fn calls_of_one_step_run_in_parallel_with_separate_results() {
 
 #[tokio::test]
 async fn invalid_calls_are_reported_to_the_model_and_fail_nothing() {
-    let made = Made::default();
+    let made = Calls::default();
     let cases = [
         (Call::new("wether", json!({})), "there is no tool \"wether\"; the tools are: weather"),
         (Call::raw("weather", "{\"city\": "), "the input is not JSON"),
@@ -179,8 +179,8 @@ async fn invalid_calls_are_reported_to_the_model_and_fail_nothing() {
 }
 
 #[tokio::test]
-async fn a_model_that_never_stops_calling_is_stopped_and_its_last_calls_are_closed_unmade() {
-    let made = Made::default();
+async fn model_that_never_stops_calling_is_stopped_and_its_last_calls_are_closed() {
+    let made = Calls::default();
     let model = scripted([Rule::always().text("Hm.").tool("weather", json!({ "city": "Oslo" }))]);
     let world = world(&model, &made);
     let ran = world.run("").await;
@@ -204,7 +204,7 @@ async fn a_model_that_never_stops_calling_is_stopped_and_its_last_calls_are_clos
 
 #[tokio::test]
 async fn call_id_is_kept_and_a_missing_or_reused_one_is_replaced() {
-    let made = Made::default();
+    let made = Calls::default();
     let model = scripted([
         Rule::when(When::pass(0)).tools([call("Oslo").id("same")]),
         Rule::when(When::pass(1)).tools([call("Bergen").id("same"), call("Molde").id("")]),
@@ -225,7 +225,7 @@ async fn call_id_is_kept_and_a_missing_or_reused_one_is_replaced() {
 
 #[tokio::test]
 async fn hidden_calls_are_not_shown() {
-    let made = Made::default();
+    let made = Calls::default();
     let ran = world(&caller([call("Oslo")]), &made).run("quiet").await;
     assert_eq!(cities(&made), ["Oslo"]);
     assert!(!ran.emitted().iter().any(|kind| kind.starts_with("tool")), "{:?}", ran.emitted());
@@ -236,7 +236,7 @@ async fn hidden_calls_are_not_shown() {
 async fn client_tool_is_executed_by_the_page() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").client_tools().input("go").await?;
-        Ok(Next::go().with_result(&told(&reply))?)
+        Ok(Next::go().with_result(&result_of(&reply))?)
     }
     let locate = ClientTool {
         name: "locate".into(),
@@ -254,14 +254,14 @@ async fn client_tool_is_executed_by_the_page() {
     let call = headwater_protocol::ToolCallId::from("c1");
     let give = |owner: &str, output| world.agent.tool_output(ran.id(), &call, Some(owner.to_owned()), output);
     assert_eq!(give("bob", Ok(json!("Oslo"))).await.unwrap_err().code(), "run.foreign");
-    let done = Ran::of(&world.agent, give("ada", Ok(json!("Oslo"))).await.unwrap()).await;
+    let done = TestRun::of(&world.agent, give("ada", Ok(json!("Oslo"))).await.unwrap()).await;
     assert_eq!(done.text(), "You are in Oslo.");
     assert_eq!(give("ada", Ok(json!("Rome"))).await.unwrap_err().code(), "request.answered");
     assert_eq!(model.calls()[0].tools[0].description.as_deref(), Some("Where the person is"));
 
     let waits = world.start(start()).await;
     let failed = world.agent.tool_output(waits.id(), &call, Some("ada".into()), Err("no GPS".into()));
-    let failed = Ran::of(&world.agent, failed.await.unwrap()).await;
+    let failed = TestRun::of(&world.agent, failed.await.unwrap()).await;
     assert_eq!(failed.result()["results"][0]["error"], "no GPS");
 }
 
@@ -315,7 +315,7 @@ async fn fields_stream_although_there_are_tools() {
         let reply = ask.structured(StructuredOutput::new("report").set("title").text("text")).await?;
         Ok(Next::go().with_result(&reply.output)?)
     }
-    let made = Made::default();
+    let made = Calls::default();
     let report = json!({ "title": "Weather", "text": "It is sunny in Oslo, they say." });
     let model = scripted([
         Rule::when(When::pass(0)).tool("weather", json!({ "city": "Oslo" })),
@@ -338,7 +338,7 @@ async fn object_without_a_remaining_step_is_an_error() {
         ask.input("go").output::<Vec<String>>().output_retries(3).await?;
         Ok(Next::go())
     }
-    let made = Made::default();
+    let made = Calls::default();
     let model = scripted([Rule::always().tool("weather", json!({ "city": "Oslo" }))]);
     let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
     let ran = world.run("").await;
@@ -350,9 +350,9 @@ async fn tool_calls_are_not_repeated_on_replay() {
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
         cx.interrupt(Text::new("Good?")).await?;
-        Ok(Next::go().with_result(&told(&reply))?)
+        Ok(Next::go().with_result(&result_of(&reply))?)
     }
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo")]);
     let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
     let before = world.run("").await;
@@ -365,8 +365,8 @@ async fn tool_calls_are_not_repeated_on_replay() {
 #[tokio::test]
 async fn tools_are_dropped_when_the_call_ends() {
     #[derive(Debug)]
-    struct Held(FunctionTool<City>, Arc<AtomicU32>);
-    impl headwater_tools::Tool for Held {
+    struct CountedTool(FunctionTool<City>, Arc<AtomicU32>);
+    impl headwater_tools::Tool for CountedTool {
         fn spec(&self) -> &headwater_protocol::ToolSpec {
             self.0.spec()
         }
@@ -378,10 +378,10 @@ async fn tools_are_dropped_when_the_call_ends() {
             Box::pin(std::future::ready(()))
         }
     }
-    let (made, closed) = (Made::default(), Arc::new(AtomicU32::new(0)));
+    let (made, closed) = (Calls::default(), Arc::new(AtomicU32::new(0)));
     let counted = closed.clone();
     let node = move |cx: Cx, input: String| {
-        let tool = Held(weather(&made), counted.clone());
+        let tool = CountedTool(weather(&made), counted.clone());
         async move {
             let ask = cx.reason("writer").tool(tool).tool_options(options(&input)).input("go");
             ask.await?;
@@ -405,7 +405,7 @@ async fn two_tools_of_one_name_and_unknown_tools_of_the_agent_are_refused() {
         };
         Ok(Next::go())
     }
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo")]);
     let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
     for (input, says) in
@@ -427,7 +427,7 @@ async fn tool_choice_of_the_page_is_the_default() {
     let model = scripted(rules);
     let asked = model.clone();
     let node = async |cx: Cx, (): ()| {
-        cx.reason("m").input("x").tool(weather(&Made::default())).await?;
+        cx.reason("m").input("x").tool(weather(&Calls::default())).await?;
         Ok(Next::go())
     };
     let world = World::with(one(node), |agent| agent.model("m", model));

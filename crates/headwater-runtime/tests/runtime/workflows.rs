@@ -6,7 +6,7 @@ use headwater_runtime::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Ran, World, memory};
+use crate::harness::{TestRun, World, memory};
 
 async fn go(_: Cx, _: ()) -> NodeResult {
     Ok(Next::go())
@@ -119,7 +119,7 @@ async fn condition_takes_precedence_over_intent() {
 }
 
 #[tokio::test]
-async fn a_condition_that_no_edge_knows_ends_the_workflow_where_there_is_no_plain_edge() {
+async fn condition_of_no_edge_ends_the_workflow_without_a_plain_edge() {
     let workflow = Workflow::new("w")
         .node("a", condition("nowhere"))
         .node("b", go)
@@ -262,7 +262,7 @@ async fn two_forks_may_join_at_the_same_node() {
 }
 
 #[tokio::test]
-async fn a_branch_that_leaves_an_inner_fork_for_the_outer_join_still_arrives_there_once() {
+async fn branch_that_leaves_an_inner_fork_for_the_outer_join_still_arrives_there_once() {
     let workflow = Workflow::new("w")
         .node("left", go)
         .node("right", go)
@@ -363,7 +363,7 @@ fn second() -> Workflow {
 }
 
 #[tokio::test]
-async fn a_transition_hands_over_data_payload_and_raw_input_after_its_workflow_has_ended() {
+async fn transition_hands_over_data_payload_and_raw_input_after_its_workflow() {
     async fn hand_over(_: Cx, input: String) -> NodeResult {
         let next = Next::data(&json!({ "secret": 1, "city": "Oslo" }))?.with_transition("second");
         Ok(match &*input {
@@ -389,7 +389,7 @@ async fn a_transition_hands_over_data_payload_and_raw_input_after_its_workflow_h
     );
     let transition = ran.events.iter().find(|event| event.kind().name() == "transition").unwrap();
     let told = serde_json::to_value(transition).unwrap().to_string();
-    assert!(told.contains("second") && !told.contains("secret"), "a node's data is not told: {told}");
+    assert!(told.contains("second") && !told.contains("secret"), "a node's data is not logged: {told}");
 
     let ran = world.run("payload").await;
     assert_eq!(ran.result()["raw"], "something else");
@@ -422,7 +422,7 @@ async fn circular_transitions_stop_at_a_limit() {
 }
 
 #[tokio::test]
-async fn a_transition_after_a_resumed_interrupt_runs_its_workflow() {
+async fn transition_after_a_resumed_interrupt_runs_its_workflow() {
     async fn ask(cx: Cx, _: ()) -> NodeResult {
         let where_to = cx.interrupt(Choice::new("Where to?").option("second", "Second")).await?;
         Ok(Next::transition(where_to))
@@ -434,7 +434,7 @@ async fn a_transition_after_a_resumed_interrupt_runs_its_workflow() {
 }
 
 #[tokio::test]
-async fn a_question_after_a_transition_is_answered_in_the_workflow_that_asked() {
+async fn question_after_a_transition_is_answered_in_the_workflow_that_asked() {
     async fn ask(cx: Cx, _: ()) -> NodeResult {
         let name = cx.interrupt(Text::new("Who?")).await?;
         Ok(Next::go().with_result(&json!({ "name": name, "carried": cx.data().get("carried") }))?)
@@ -467,7 +467,7 @@ async fn unknown_workflow_error_lists_the_known_ones() {
 
 fn asking(version: &'static str) -> Workflow {
     async fn ask(cx: Cx, _: ()) -> NodeResult {
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
         Ok(Next::go())
     }
     let say = move |_: Cx, _: ()| std::future::ready(Ok(Next::message(format!("version {version}"))));
@@ -486,14 +486,14 @@ async fn waiting_run_resumes_with_its_version() {
     let first = World::of(asking("1"));
     let ran = first.run("").await;
     let second = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
-    let going = Ran::of(&second.agent, second.agent.run(ran.id().clone())).await.answer("yes").await;
+    let going = TestRun::of(&second.agent, second.agent.run(ran.id().clone())).await.answer("yes").await;
     assert_eq!(going.text(), "version 1");
     let fresh = second.run("").await.answer("yes").await;
     assert_eq!(fresh.text(), "version 2", "a new run takes the version that was added last");
 }
 
 #[tokio::test]
-async fn a_run_whose_version_is_missing_keeps_waiting_says_which_it_needs_and_goes_on_when_it_is_back() {
+async fn run_whose_version_is_missing_waits_names_it_and_continues_once_it_is_registered() {
     let first = World::of(asking("1"));
     let ran = first.run("").await;
     let without = first.restarted(|agent| agent.workflow(asking("2")));

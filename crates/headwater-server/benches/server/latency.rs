@@ -65,7 +65,7 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
     table(&["server", "runs at once", "events/s", "share of the machine", "p50 µs", "p99 µs"], rows);
 }
 
-/// Keeps up a load, and tells the share of the machine that the server and this process took.
+/// Keeps up a load, and returns the share of the machine that the server and this process took.
 async fn busy(server: &Server, readers: Vec<[Request; 2]>, length: Duration) -> (f64, Sustained) {
     let sustained = sustain(server.address, readers, length, || server.cpu() + cpu("self")).await;
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;

@@ -1,4 +1,4 @@
-//! Coming back to a long run.
+//! Reattaching to a long run.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::{
 const TIMES: usize = 9;
 
 pub(crate) async fn measure(size: Size, report: &mut Report) {
-    println!("\n## Coming back to a run of {} deltas that still goes on\n", size.long);
+    println!("\n## Reattaching to a run of {} deltas that is still active\n", size.long);
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let mut rows = Vec::new();

@@ -71,7 +71,7 @@ async fn speak(cx: Cx, input: String) -> NodeResult {
 async fn ask(cx: Cx, _: ()) -> NodeResult {
     let order: Order = serde_json::from_str(cx.input()).unwrap();
     if order.question {
-        cx.interrupt(Text::new("Go on?")).await?;
+        cx.interrupt(Text::new("Continue?")).await?;
     }
     Ok(Next::go())
 }

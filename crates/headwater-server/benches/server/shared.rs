@@ -32,7 +32,7 @@ pub(crate) async fn measure(size: Size, _report: &mut Report) {
                 let (begin, request, address) = (begin.clone(), request.clone(), server.address);
                 readers.spawn(async move {
                     let mut response = Response::ask(address, &request).await;
-                    // Its head, so that it is there when the run goes on.
+                    // Its head, so that it is there when the run continues.
                     response.count(&mut None).await;
                     begin.wait().await;
                     while response.count(&mut None).await {}

@@ -38,7 +38,7 @@ impl Found {
     }
 }
 
-/// Sends all requests, and tells what the server did.
+/// Sends all requests, and measures the server.
 pub(crate) async fn load(server: &Server, requests: Vec<Request>, deltas: usize) -> Found {
     let before = server.cpu();
     let delivered = deliver(server.address, requests, deltas, false).await;

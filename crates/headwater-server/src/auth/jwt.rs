@@ -243,36 +243,35 @@ impl Jwt {
         let &[header, claims, signature] = parts.as_slice() else {
             return Err(refused("auth.unknown", "the value of `Authorization: Bearer …` is not a token"));
         };
-        let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
+        let invalid = |what: &str| refused("auth.invalid", format!("invalid token: {what}"));
         if token.len() > LONGEST {
             return Err(invalid("it is too long"));
         }
         let header = JwtHeader::read(header).ok_or_else(|| invalid("its header cannot be read"))?;
         if header.crit.is_some() {
-            return Err(invalid("it needs an extension that is not known here"));
+            return Err(invalid("unknown critical extension (`crit`)"));
         }
         if !self.accepts_type(header.typ.as_deref()) {
-            return Err(invalid("its type (`typ`) is not one that is accepted here"));
+            return Err(invalid("unaccepted type (`typ`)"));
         }
         let algorithm = Algorithm::named(&header.alg)
-            .ok_or_else(|| invalid("it must be signed by HS256, RS256, ES256 or EdDSA"))?;
-        let signature =
-            URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("its signature cannot be read"))?;
+            .ok_or_else(|| invalid("unsupported algorithm: use HS256, RS256, ES256 or EdDSA"))?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("malformed signature"))?;
         let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed).as_bytes();
         let keys = self.keys.keys();
         let mut fitting = keys.iter().filter(|key| key.is_for(algorithm, header.kid.as_deref()));
         if !fitting.any(|key| key.verifies(signed, &signature)) {
-            return Err(invalid("its signature is not by a key that is known here"));
+            return Err(invalid("signed by an unknown key"));
         }
         let claims = URL_SAFE_NO_PAD.decode(claims).ok();
         let claims: Map<String, Value> = claims
             .and_then(|claims| serde_json::from_slice(&claims).ok())
-            .ok_or_else(|| invalid("its claims cannot be read"))?;
+            .ok_or_else(|| invalid("malformed claims"))?;
         let expires = self.check(&claims, now)?;
         let name = match claims.get(&self.claim) {
             Some(Value::String(name)) if !name.is_empty() => name.clone(),
             Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(invalid(&format!("its claim `{}` is missing or empty", self.claim))),
+            _ => return Err(invalid(&format!("missing or empty claim `{}`", self.claim))),
         };
         let mut principal = self.principal(&claims, &name);
         if self.is_operator(&claims) {
@@ -287,36 +286,36 @@ impl Jwt {
 
     /// Checks the claims, and returns the expiry of the token.
     fn check(&self, claims: &Map<String, Value>, now: u64) -> Result<Option<SystemTime>, ApiError> {
-        let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
+        let invalid = |what: &str| refused("auth.invalid", format!("invalid token: {what}"));
         #[expect(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]
         let (now, leeway) = (now as f64, self.leeway.as_secs_f64());
         let expires = match claims.get("exp").map(Value::as_f64) {
             Some(Some(expires)) if now < expires + leeway => expires + leeway,
             Some(Some(_)) => return Err(refused("auth.expired", "the token has expired: get a new one")),
-            Some(None) | None => return Err(invalid("it must say in `exp` when it expires")),
+            Some(None) | None => return Err(invalid("missing `exp`")),
         };
         match claims.get("nbf").map(Value::as_f64) {
             None => {}
             Some(Some(begins)) if now + leeway >= begins => {}
-            Some(_) => return Err(invalid("it is not valid yet")),
+            Some(_) => return Err(invalid("not valid yet (`nbf`)")),
         }
         let issuer = claims.get("iss").and_then(Value::as_str);
         if !self.issuers.is_empty() && !self.issuers.iter().any(|known| issuer == Some(known)) {
-            return Err(invalid("its issuer is not one that is trusted here"));
+            return Err(invalid("untrusted issuer"));
         }
         let named: Vec<_> = match claims.get("aud") {
             Some(Value::String(one)) => vec![one.as_str()],
             Some(Value::Array(several)) if several.iter().all(Value::is_string) => {
                 several.iter().filter_map(Value::as_str).collect()
             }
-            Some(_) => return Err(invalid("its `aud` cannot be read")),
+            Some(_) => return Err(invalid("malformed `aud`")),
             None => Vec::new(),
         };
         let addressed = self.audiences.iter().any(|known| named.contains(&known.as_str()));
         // A token without an audience is only accepted if no audience is required.
         let anyone = named.is_empty() && self.audiences.is_empty();
         if !addressed && !anyone {
-            return Err(invalid("it is for another audience"));
+            return Err(invalid("wrong audience"));
         }
         let expires = Duration::try_from_secs_f64(expires).ok();
         // A time beyond the clock's range never expires.

@@ -83,7 +83,7 @@ async fn undecided(
             return Ok(Attachment::at(run, ReadFrom::Response(since)));
         }
         if tokio::time::Instant::now() >= deadline {
-            return match context.dialect.how_to_decide() {
+            return match context.dialect.decision_hint() {
                 Some(how) => Err(ApiError::conflict("approval.undecided", how)),
                 None => Ok(Attachment::at(run, repeat_response(context, 0))),
             };
@@ -255,7 +255,6 @@ async fn awaits_results(context: &ChatContext, session: Option<&Session>) -> Res
     Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
-/// The open questions.
 async fn open_questions(
     context: &ChatContext,
     session: Option<&Session>,

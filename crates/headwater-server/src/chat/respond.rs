@@ -112,7 +112,7 @@ async fn buffered(context: &ChatContext, attachment: &Attachment) -> Result<Resp
         document = document => document,
         _ = closing.wait_for(|closing| *closing) => {
             let message = "the server is about to stop: the run continues, reconnect to it";
-            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))
+            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.stopping", message).retry_after(1))
         }
     }
 }

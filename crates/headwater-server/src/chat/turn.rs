@@ -20,7 +20,7 @@ pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError>
         Some(attachment) => attachment,
         None if context.chat.action == Action::Answer => {
             let message =
-                "nothing waits for this answer: it was given before, has expired, or never was asked";
+                "no open question for this answer: it was answered before, has expired, or never existed";
             return Err(ApiError::conflict("request.not-open", message));
         }
         None => match repeat_last_response(context, session.as_ref()).await? {

@@ -109,7 +109,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (503, "connections.too-many", "too many connections are open; see `Retry-After`"),
     (503, "run.busy", "another process drives the run; see `Retry-After`"),
     (503, "server.busy", "the server has reached its limit of request bytes or active runs; see `Retry-After`"),
-    (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
+    (503, "server.stopping", "the server is about to stop; see `Retry-After`"),
     (503, "store.busy", "the disk is too slow for the writes; see `Retry-After`"),
     (503, "store.failed", "the store cannot read or write at the moment; see `Retry-After`"),
     (503, "store.full", "the store has reached its size limit and has nothing to drop; see `Retry-After`"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_in_order_and_has_each_code_once() {
+    fn list_is_in_order_and_has_each_code_once() {
         assert!(CODES.is_sorted_by(|one, next| (one.0, one.1) < (next.0, next.1)));
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_is_of_the_time_of_all_threads() {
+    fn share_is_of_the_time_of_all_threads() {
         let ms = Duration::from_millis;
         assert_eq!(busy_share(ms(50), ms(50), ms(50), 2), 0, "nothing was done");
         assert_eq!(busy_share(ms(100), ms(50), ms(50), 2), 500, "one of two threads was busy");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_server_that_never_rests_is_found_to_be_busy_and_one_that_does_is_not() {
+    async fn server_without_idle_time_is_busy_and_one_with_it_is_not() {
         let pace = WritePacing::default();
         let busy = tokio::spawn(async {
             loop {

@@ -148,7 +148,7 @@ impl StreamEncoder {
             }
             over = ending == StreamEnd::AtWait;
         }
-        self.tell_wait()?;
+        self.emit_wait()?;
         if over {
             self.encoder.finish();
             self.move_written();
@@ -206,7 +206,7 @@ impl StreamEncoder {
     }
 
     /// Encodes the wait that was held back.
-    fn tell_wait(&mut self) -> Result<(), ApiError> {
+    fn emit_wait(&mut self) -> Result<(), ApiError> {
         match self.wait.take() {
             Some(held) => self.encode(&held),
             None => Ok(()),
@@ -217,7 +217,7 @@ impl StreamEncoder {
     pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
         self.passes = true;
         self.read(run, Some(until)).await?;
-        self.tell_wait()?;
+        self.emit_wait()?;
         self.passes = false;
         Ok(())
     }

@@ -75,12 +75,12 @@ fn every_code_is_listed_by_a_route() {
     let nowhere =
         ["connections.too-many", "route.unknown", "method.unsupported", "path.invalid", "run.exists"];
     for (_, code, _) in CODES.iter().filter(|(_, code, _)| !nowhere.contains(code)) {
-        assert!(text.contains(&format!("`{code}`")), "no operation tells `{code}`");
+        assert!(text.contains(&format!("`{code}`")), "no operation lists `{code}`");
     }
 }
 
 #[test]
-fn the_codes_of_operations_are_in_the_list() {
+fn codes_of_operations_are_in_the_list() {
     for route in routes(&server()).into_list() {
         for code in route.operation.codes {
             assert!(

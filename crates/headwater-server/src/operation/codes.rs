@@ -11,7 +11,7 @@ pub(crate) const DIALECT: &[&str] = &[
     "request.not-open", "request.answered", "request.retracted", "interrupt.expired", "token.invalid",
     "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid", "answer-format.invalid", "approval.undecided",
-    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
+    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.stopping",
     "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];
 
@@ -95,4 +95,4 @@ pub(crate) const QUEUE: &[&str] = &[
 
 /// Of readiness.
 pub(crate) const READY: &[&str] =
-    &["server.leaving", "store.busy", "store.failed", "store.full", "store.slow", "store.stopped"];
+    &["server.stopping", "store.busy", "store.failed", "store.full", "store.slow", "store.stopped"];

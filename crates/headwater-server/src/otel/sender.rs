@@ -16,14 +16,14 @@ const LARGEST: usize = 64 << 10;
 
 /// Sends requests of the SDK's threads. These are not Tokio threads, so each request is a task that they wait for.
 #[derive(Debug, Clone)]
-pub(super) struct Sender {
+pub(super) struct OtlpSender {
     client: reqwest::Client,
     runtime: Handle,
 }
 
-type Sent<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
+type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
 
-impl Sender {
+impl OtlpSender {
     pub(super) fn new(runtime: Handle) -> Result<Self, ExportError> {
         // Without a provider the HTTP client panics when it is built. Another one that is installed already will do.
         if CryptoProvider::get_default().is_none() {
@@ -39,8 +39,8 @@ impl Sender {
     }
 }
 
-impl HttpClient for Sender {
-    fn send_bytes<'life0, 'async_trait>(&'life0 self, request: Request<Bytes>) -> Sent<'async_trait>
+impl HttpClient for OtlpSender {
+    fn send_bytes<'life0, 'async_trait>(&'life0 self, request: Request<Bytes>) -> SendFuture<'async_trait>
     where
         'life0: 'async_trait,
         Self: 'async_trait,

@@ -264,7 +264,7 @@ pub(crate) async fn interrupts(
         // Agents that share a store have each request once.
         let found = match owner {
             Some(_) => served.agent.questions_of(owner, after.as_ref(), limit + 1).await?,
-            None => served.agent.questions_of_everyone(after.as_ref(), limit + 1).await?,
+            None => served.agent.questions_of_all_owners(after.as_ref(), limit + 1).await?,
         };
         open.extend(found.questions.into_iter().map(|question| (question.request.clone(), question)));
         unreadable.extend(found.unreadable);

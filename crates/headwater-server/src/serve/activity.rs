@@ -171,7 +171,7 @@ where
             tokio::select! {
                 _ = STREAM_PROGRESS.scope(taken.clone(), stream) => {}
                 // To drop a stream resets it.
-                () = taken.stalled(stall) => tracing::debug!("a stream was closed: its reader takes nothing"),
+                () = taken.stalled(stall) => tracing::debug!("closed a stream whose reader makes no progress"),
             }
         });
     }

@@ -15,14 +15,14 @@ use tokio::{
 };
 
 /// A connection on which a write without progress times out.
-pub(super) struct Progressing {
+pub(super) struct ProgressStream {
     stream: TcpStream,
     limit: Duration,
     /// Runs only while a write waits: most connections never have one.
     waits: Option<Pin<Box<Sleep>>>,
 }
 
-impl Progressing {
+impl ProgressStream {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         Self { stream, limit, waits: None }
     }
@@ -36,14 +36,14 @@ impl Progressing {
         let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(limit)));
         match waits.as_mut().poll(cx) {
             Poll::Ready(()) => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader takes nothing")))
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader makes no progress")))
             }
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-impl AsyncRead for Progressing {
+impl AsyncRead for ProgressStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -53,7 +53,7 @@ impl AsyncRead for Progressing {
     }
 }
 
-impl AsyncWrite for Progressing {
+impl AsyncWrite for ProgressStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.check(cx, written)

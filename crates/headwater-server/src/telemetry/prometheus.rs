@@ -26,7 +26,7 @@ pub const METRICS: &[(&str, &str, &str)] = &[
         "counter",
         "Connections that were refused because too many were open.",
     ),
-    ("headwater_stream_bytes_held", "gauge", "Bytes that are kept for readers of the same stream."),
+    ("headwater_stream_buffer_bytes", "gauge", "Bytes that are kept for readers of the same stream."),
     ("headwater_runs_started_total", "counter", "Runs that were begun, by agent."),
     ("headwater_runs_resumed_total", "counter", "Runs resumed after a wait or a crash, by agent."),
     ("headwater_runs_waited_total", "counter", "How often a run started to wait for a person, by agent."),

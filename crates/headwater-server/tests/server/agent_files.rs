@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::says,
 };
 
@@ -27,12 +27,12 @@ async fn serve(text: &str) -> World {
 }
 
 /// The chunks of a stream.
-fn chunks(said: &Said) -> Vec<Value> {
+fn chunks(said: &TestResponse) -> Vec<Value> {
     let lines = said.body.lines().filter_map(|line| line.strip_prefix("data: "));
     lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn kinds(said: &Said) -> Vec<String> {
+fn kinds(said: &TestResponse) -> Vec<String> {
     let kinds = chunks(said).into_iter().map(|chunk| chunk["type"].as_str().unwrap_or_default().to_owned());
     let mut kinds: Vec<_> = kinds.collect();
     kinds.dedup();
@@ -97,7 +97,7 @@ async fn calls_come_before_the_text_that_rests_on_them_where_nothing_is_asked() 
     let said = world.post("/v1/tanstack/chat", &says("tanstack", "c", "u1", "how is it?")).await;
     assert_eq!(kinds(&said), ["tool_call", "done", "tool_result", "content", "done"], "{}", said.body);
     // One that may ask shows them at the end.
-    let nodes = "    nodes:\n      ask: { interrupt: { ask: Go on? } }\n";
+    let nodes = "    nodes:\n      ask: { interrupt: { ask: Continue? } }\n";
     let asks = serve(
         &FORECAST
             .replace("    nodes:\n", nodes)
@@ -111,7 +111,7 @@ async fn calls_come_before_the_text_that_rests_on_them_where_nothing_is_asked() 
 #[tokio::test]
 async fn page_can_have_the_text_so_far_in_each_chunk() {
     let world = serve(FORECAST).await;
-    let last = |said: &Said| {
+    let last = |said: &TestResponse| {
         let mut contents = chunks(said).into_iter().filter(|chunk| chunk["type"] == "content");
         contents.next_back().map(|chunk| chunk["content"].clone()).unwrap_or_default()
     };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::{ai_sdk_again, says},
 };
 
@@ -87,7 +87,7 @@ async fn answered_wait_is_not_shown_though_no_event_followed() {
 }
 
 #[tokio::test]
-async fn a_whole_answer_does_not_end_at_a_wait_that_was_answered() {
+async fn whole_answer_does_not_end_at_a_wait_that_was_answered() {
     let (open, gate) = watch::channel(true);
     let agent = agent(gate);
     let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
@@ -123,7 +123,7 @@ async fn a_whole_answer_does_not_end_at_a_wait_that_was_answered() {
 }
 
 #[tokio::test]
-async fn a_whole_answer_is_not_waited_for_by_a_server_that_leaves() {
+async fn whole_answer_is_not_waited_for_by_a_server_that_leaves() {
     let (open, gate) = watch::channel(false);
     let agent = agent(gate);
     let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
@@ -137,18 +137,18 @@ async fn a_whole_answer_is_not_waited_for_by_a_server_that_leaves() {
     }
     world.server.let_go();
     let said = asking.await.unwrap();
-    assert_eq!((said.status, said.json()["code"].clone()), (503, json!("server.leaving")), "{}", said.body);
+    assert_eq!((said.status, said.json()["code"].clone()), (503, json!("server.stopping")), "{}", said.body);
     assert_eq!(said.header("retry-after"), "1");
     open.send_replace(true);
 }
 
 #[tokio::test]
-async fn an_answer_that_was_refused_leaves_nothing_behind() {
+async fn answer_that_was_refused_leaves_nothing_behind() {
     for (apart, refused) in [
         ("mui", json!({ "id": "REQUEST", "approved": true, "signature": "AAAA" })),
         ("tanstack", json!({ "approvalId": "REQUEST", "approved": true, "signature": "AAAA" })),
     ] {
-        let said = told_once(apart, &refused).await;
+        let said = assert_sent_once(apart, &refused).await;
         assert_eq!(
             (said.status, said.json()["code"].clone()),
             (403, json!("token.invalid")),
@@ -164,14 +164,14 @@ async fn separate_answer_is_streamed_once_though_another_page_follows() {
         ("mui", json!({ "id": "REQUEST", "approved": true })),
         ("tanstack", json!({ "approvalId": "REQUEST", "approved": true })),
     ] {
-        let said = told_once(apart, &given).await;
+        let said = assert_sent_once(apart, &given).await;
         assert_eq!(said.status, 202, "{}", said.body);
     }
 }
 
 /// The answer to something that is sent to a dialect's answer endpoint, after which the AI SDK's page decides about the
 /// same call and then gives the output of its own tool: it gets the result of each once.
-async fn told_once(apart: &str, sent: &Value) -> Said {
+async fn assert_sent_once(apart: &str, sent: &Value) -> TestResponse {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "mix it")).await;
     let run = format!("/v1/runs/{}", first.header("x-run-id"));

@@ -44,7 +44,7 @@ async fn http_1_that_begins_like_http_2_is_understood() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_served_is_left_out() {
+async fn path_that_cannot_be_served_is_left_out() {
     let mut options = headwater_server::Options::default();
     for (dialect, path) in [
         ("ai-sdk", "/"),
@@ -64,7 +64,7 @@ async fn a_path_that_cannot_be_served_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_ends_what_it_began_and_lets_go_of_who_said_nothing() {
+async fn stopping_server_ends_its_requests_and_drops_silent_connections() {
     let (reached, mut arrived) = tokio::sync::mpsc::channel::<()>(1);
     let (go, gone) = tokio::sync::watch::channel(false);
     let routes = Router::new().route(
@@ -222,15 +222,15 @@ async fn idle_http_1_connection_is_closed() {
 
 /// Routes with an answer that has no end, and what says when it is dropped.
 fn endless() -> (Router, mpsc::UnboundedReceiver<()>) {
-    struct Reported(mpsc::UnboundedSender<()>);
-    impl Drop for Reported {
+    struct DropReport(mpsc::UnboundedSender<()>);
+    impl Drop for DropReport {
         fn drop(&mut self) {
             let _ = self.0.send(());
         }
     }
     let (dropped, reported) = mpsc::unbounded_channel();
     let route = get(move || {
-        let reported = Reported(dropped.clone());
+        let reported = DropReport(dropped.clone());
         let pieces = futures_util::stream::unfold(reported, |reported| async move {
             tokio::task::yield_now().await;
             Some((Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 16 << 10])), reported))

@@ -7,7 +7,7 @@ use headwater_store::Memory;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::{DIALECTS, path, says},
 };
 
@@ -128,9 +128,9 @@ fn places() -> Vec<Place> {
     places
 }
 
-async fn send(world: &World, path: &str, body: String) -> Said {
+async fn send(world: &World, path: &str, body: String) -> TestResponse {
     let request = world.http.post(format!("{}{path}", world.base)).header("content-type", "application/json");
-    Said::of(request.body(body).send().await.unwrap()).await
+    TestResponse::of(request.body(body).send().await.unwrap()).await
 }
 
 /// Reads everything that is there, in all ways in which it can be read.

@@ -27,7 +27,7 @@ fn between(name: &str, begin: &str, table: &str) {
 }
 
 #[test]
-fn the_table_of_codes_is_that_of_the_code() {
+fn table_of_codes_is_that_of_the_code() {
     let mut table = "| status | code | means |\n|---|---|---|\n".to_owned();
     for (status, code, meaning) in CODES {
         writeln!(table, "| {status} | `{code}` | {meaning} |").unwrap();
@@ -45,7 +45,7 @@ fn table_of_errors_of_runs_is_that_of_the_code() {
 }
 
 #[test]
-fn the_table_of_metrics_is_that_of_the_code() {
+fn table_of_metrics_is_that_of_the_code() {
     let mut table = "| name | kind | what |\n|---|---|---|\n".to_owned();
     for (name, kind, about) in METRICS {
         writeln!(table, "| `{name}` | {kind} | {about} |").unwrap();

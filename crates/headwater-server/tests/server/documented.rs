@@ -6,7 +6,7 @@ use headwater_server::{Metrics, Options};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World, is_of_dialect},
+    harness::{TestResponse, World, is_of_dialect},
     talk::says,
 };
 
@@ -18,7 +18,7 @@ struct Judge {
 
 impl Judge {
     /// Holds a response to what the document says about its route and status.
-    fn check(&mut self, method: &str, route: &str, said: &Said) {
+    fn check(&mut self, method: &str, route: &str, said: &TestResponse) {
         let operation = &self.document["paths"][route][method];
         let response = &operation["responses"][said.status.to_string()];
         assert!(response.is_object(), "{method} {route} gave {}, not documented: {}", said.status, said.body);
@@ -63,7 +63,7 @@ fn text(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn native_routes_answer_as_the_document_says() {
+async fn native_routes_answer_as_documented() {
     let world = World::with(Options::default().metrics(Metrics::install().unwrap())).await;
     let document = world.get("/openapi.json").await;
     let mut judge = Judge { document: document.json(), judged: BTreeSet::new() };
@@ -130,7 +130,11 @@ async fn sessions(world: &World, judge: &mut Judge) {
     let watched = world.http.get(format!("{}/v1/sessions/a/events", world.base)).send().await.unwrap();
     let (status, headers) = (watched.status().as_u16(), watched.headers().clone());
     // Its body ends with the session.
-    judge.check("get", "/v1/sessions/{session}/events", &Said { status, headers, body: String::new() });
+    judge.check(
+        "get",
+        "/v1/sessions/{session}/events",
+        &TestResponse { status, headers, body: String::new() },
+    );
     for change in
         [json!({ "label": "Boats", "archived": false }), json!({ "label": " " }), json!({ "name": 1 })]
     {

@@ -100,7 +100,7 @@ async fn readers_who_come_at_any_time_in_any_way_all_see_the_whole_text() {
 }
 
 #[tokio::test]
-async fn a_snapshot_is_the_state_up_to_where_it_stands() {
+async fn snapshot_is_the_state_up_to_its_position() {
     let world = World::new().await;
     let told = world.post("/v1/runs", &json!({ "input": "long" })).await;
     let run = world.agent.run(told.json()["run"].as_str().unwrap());

@@ -78,7 +78,7 @@ async fn stream_of_a_run_that_finds_no_room_ends_with_an_error() {
     let body = json!({ "id": "chat", "messages": [{ "id": "m", "role": "user", "parts": [{ "type": "text", "text": "long" }] }] });
     let said = world.post("/v1/ai-sdk/chat", &body).await;
     assert_eq!(said.status, 200, "{}", said.body);
-    assert!(said.text("ai-sdk").starts_with("so-long"), "what was said before is there");
+    assert!(said.text("ai-sdk").starts_with("so-long"), "the earlier messages are there");
     let chunks = said.chunks();
     assert!(chunks.iter().any(|chunk| chunk["type"] == "error"), "{:?}", chunks.last());
     world.idle().await;

@@ -4,11 +4,11 @@ use headwater_server::{ApiKeys, AuthenticatorChain, Jwt, Options};
 use serde_json::json;
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::says,
 };
 
-fn refused(said: &Said, status: u16, code: &str) {
+fn refused(said: &TestResponse, status: u16, code: &str) {
     assert_eq!((said.status, said.code().as_deref()), (status, Some(code)), "{}", said.body);
     let json = said.json();
     // The clients of a dialect may read another form.
@@ -17,7 +17,7 @@ fn refused(said: &Said, status: u16, code: &str) {
 }
 
 #[tokio::test]
-async fn a_page_whose_name_points_at_this_machine_is_not_answered_without_keys() {
+async fn page_of_a_rebound_name_is_refused_without_keys() {
     let world = World::new().await;
     refused(&world.get_with("/v1/runs", &[("host", "evil.test")]).await, 403, "host.refused");
     refused(&world.get_with("/healthz", &[("host", "evil.test:8787")]).await, 403, "host.refused");
@@ -29,7 +29,7 @@ async fn a_page_whose_name_points_at_this_machine_is_not_answered_without_keys()
 }
 
 #[tokio::test]
-async fn a_page_elsewhere_cannot_make_its_reader_change_anything() {
+async fn page_of_another_origin_cannot_change_anything() {
     let world = World::with(Options::default().origin("https://app.test")).await;
     let body = says("ai-sdk", "c", "u1", "hello");
     let said = world.post_with("/v1/ai-sdk/chat", &body, &[("origin", "https://evil.test")]).await;
@@ -249,7 +249,7 @@ async fn stream_ends_when_the_token_of_its_reader_expires() {
     let short = token(2);
     let headers = [("authorization", short.as_str())];
     let ends = world.get_with(&path, &headers);
-    let said = tokio::time::timeout(Duration::from_secs(60), ends).await.expect("the stream goes on");
+    let said = tokio::time::timeout(Duration::from_secs(60), ends).await.expect("the stream continues");
     assert_eq!(said.status, 200, "{}", said.body);
     assert!(!said.ids().is_empty(), "it was a stream: {}", said.body);
     refused(&world.get_with(&path, &[("authorization", &short)]).await, 401, "auth.expired");

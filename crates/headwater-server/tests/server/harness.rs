@@ -28,7 +28,7 @@ impl Drop for World {
 }
 
 impl World {
-    /// The usual agent, for everyone.
+    /// The usual agent, for all principals.
     pub(crate) async fn new() -> Self {
         Self::with(Options::default()).await
     }
@@ -80,36 +80,41 @@ impl World {
     }
 
     /// Sends a body, and reads the whole answer.
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Said {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> TestResponse {
         self.post_with(path, body, &[]).await
     }
 
-    pub(crate) async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Said {
+    pub(crate) async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> TestResponse {
         let request =
             self.http.post(format!("{}{path}", self.base)).header("content-type", "application/json");
         let request = request.headers(named(headers));
-        Said::of(request.body(body.to_string()).send().await.unwrap()).await
+        TestResponse::of(request.body(body.to_string()).send().await.unwrap()).await
     }
 
-    pub(crate) async fn patch_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Said {
+    pub(crate) async fn patch_with(
+        &self,
+        path: &str,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> TestResponse {
         let request =
             self.http.patch(format!("{}{path}", self.base)).header("content-type", "application/json");
         let request = request.headers(named(headers));
-        Said::of(request.body(body.to_string()).send().await.unwrap()).await
+        TestResponse::of(request.body(body.to_string()).send().await.unwrap()).await
     }
 
-    pub(crate) async fn delete_with(&self, path: &str, headers: &[(&str, &str)]) -> Said {
+    pub(crate) async fn delete_with(&self, path: &str, headers: &[(&str, &str)]) -> TestResponse {
         let request = self.http.delete(format!("{}{path}", self.base)).headers(named(headers));
-        Said::of(request.send().await.unwrap()).await
+        TestResponse::of(request.send().await.unwrap()).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Said {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.get_with(path, &[]).await
     }
 
-    pub(crate) async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Said {
+    pub(crate) async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> TestResponse {
         let request = self.http.get(format!("{}{path}", self.base));
-        Said::of(request.headers(named(headers)).send().await.unwrap()).await
+        TestResponse::of(request.headers(named(headers)).send().await.unwrap()).await
     }
 }
 
@@ -123,13 +128,13 @@ fn named(headers: &[(&str, &str)]) -> reqwest::header::HeaderMap {
 
 /// An answer that was read to its end.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,
     pub(crate) body: String,
 }
 
-impl Said {
+impl TestResponse {
     pub(crate) async fn of(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Self { status, headers, body: response.text().await.unwrap() }

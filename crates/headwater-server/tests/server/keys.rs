@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_run_is_started_once_for_one_key() {
+async fn run_is_started_once_for_one_key() {
     let world = World::new().await;
     let key = [("idempotency-key", "k1")];
     for session in [None, Some("s")] {
@@ -34,7 +34,7 @@ async fn a_run_is_started_once_for_one_key() {
 }
 
 #[tokio::test]
-async fn a_key_of_one_is_nothing_to_another() {
+async fn key_of_one_principal_is_unknown_to_another() {
     let (world, gate) = holding(Limits::default()).await;
     let body = json!({ "input": "hold" });
     let anns = world.post_with("/v1/runs", &body, &[ANN, ("idempotency-key", "k")]).await.json();
@@ -44,7 +44,7 @@ async fn a_key_of_one_is_nothing_to_another() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_started_behind_another_says_that_it_is_queued() {
+async fn run_started_behind_another_reports_that_it_is_queued() {
     let (world, gate) = holding(Limits::default()).await;
     let body = json!({ "input": "hold", "session": "s" });
     let first = world.post_with("/v1/runs", &body, &[ANN]).await.json();
@@ -59,7 +59,7 @@ async fn a_run_that_is_started_behind_another_says_that_it_is_queued() {
 }
 
 #[tokio::test]
-async fn the_pages_name_of_a_run_counts_in_every_dialect() {
+async fn pages_name_of_a_run_counts_in_every_dialect() {
     let world = World::new().await;
     for dialect in DIALECTS {
         let mut body = says(dialect, dialect, "", "hello");
@@ -76,7 +76,7 @@ async fn the_pages_name_of_a_run_counts_in_every_dialect() {
 }
 
 #[tokio::test]
-async fn an_id_that_looks_made_up_counts_and_no_id_counts_for_nothing() {
+async fn id_that_looks_made_up_counts_and_no_id_counts_for_nothing() {
     let world = World::new().await;
     for dialect in NAMING {
         let body = edits(dialect, dialect, "message-1", "hello", 0);
@@ -112,7 +112,7 @@ async fn an_id_that_looks_made_up_counts_and_no_id_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_no_key() {
+async fn request_id_is_not_a_key() {
     let world = World::new().await;
     let headers = [("x-request-id", "gateway-1")];
     for (message, text) in [("u1", "one"), ("u2", "two")] {
@@ -147,7 +147,7 @@ async fn invalid_tool_choice_is_refused_before_a_run_starts() {
 }
 
 #[tokio::test]
-async fn a_person_who_stops_a_session_is_named_as_the_reason() {
+async fn person_who_stops_a_session_is_named_as_the_reason() {
     let (world, _gate) = holding(Limits::default()).await;
     let run = world.post_with("/v1/runs", &json!({ "input": "hold", "session": "s" }), &[ANN]).await.json();
     let stopped = world.post_with("/v1/sessions/s/stop", &json!({}), &[ANN]).await.json();
@@ -176,7 +176,7 @@ fn approving() -> Options {
 }
 
 #[tokio::test]
-async fn what_is_done_again_is_approved_of_again() {
+async fn repeated_turn_needs_its_approvals_again() {
     let world = World::with(approving()).await;
     let says_as = |role: &'static str, body: Value| {
         let world = &world;
@@ -204,7 +204,7 @@ async fn what_is_done_again_is_approved_of_again() {
 }
 
 #[tokio::test]
-async fn what_is_done_again_has_what_the_page_can_do_now() {
+async fn repeated_turn_has_the_current_tools_of_the_page() {
     let world = World::new().await;
     let mut first = edits("ag-ui", "s", "u1", "hello", 0);
     first["tools"] = json!([{ "name": "old", "description": "", "parameters": { "type": "object" } }]);

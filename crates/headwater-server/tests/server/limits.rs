@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::Semaphore};
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::says,
 };
 
@@ -73,7 +73,7 @@ pub(crate) async fn holding_on(
     World::of(agent, server).await
 }
 
-fn too_many(said: &Said, code: &str) {
+fn too_many(said: &TestResponse, code: &str) {
     assert_eq!((said.status, said.json()["code"].as_str()), (429, Some(code)), "{}", said.body);
     assert!(said.header("retry-after").parse::<u64>().unwrap() > 0);
 }
@@ -110,7 +110,7 @@ async fn run_without_a_free_stream_is_not_started() {
 }
 
 #[tokio::test]
-async fn a_message_that_waits_for_its_turn_has_a_stream_that_is_alive() {
+async fn queued_message_has_a_live_stream() {
     let (world, gate) = holding(Limits::default()).await;
     let ask = |id| {
         let body = says("ai-sdk", "c", id, "hold").to_string();
@@ -132,7 +132,7 @@ fn json_input(input: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_counts_no_longer() {
+async fn run_that_waits_counts_no_longer() {
     let mut limits = Limits::default();
     limits.runs = 1;
     let (world, gate) = holding(limits).await;
@@ -148,7 +148,7 @@ async fn a_run_that_waits_counts_no_longer() {
 }
 
 #[tokio::test]
-async fn the_same_request_again_attaches_although_no_more_may_begin() {
+async fn same_request_again_attaches_although_no_more_may_begin() {
     let mut limits = Limits::default();
     limits.runs = 1;
     let (world, gate) = holding(limits).await;
@@ -205,7 +205,7 @@ async fn run_over_its_time_limit_is_stopped_without_readers() {
 }
 
 #[tokio::test]
-async fn a_reader_that_never_reads_costs_little_memory() {
+async fn reader_that_never_reads_costs_little_memory() {
     let (world, gate) = holding(Limits::default()).await;
     let run = world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.json()["run"].clone();
     let address = world.base.strip_prefix("http://").unwrap().to_owned();
@@ -299,7 +299,7 @@ async fn announce(world: &World, key: (&str, &str), bytes: usize) -> TcpStream {
 }
 
 /// Sends a small body until the answer has a status.
-async fn until_status(world: &World, key: (&str, &str), status: u16) -> Said {
+async fn until_status(world: &World, key: (&str, &str), status: u16) -> TestResponse {
     let body = json!({ "input": "choose", "context": { "a": "x".repeat(600) } });
     loop {
         let said = world.post_with("/v1/runs", &body, &[key]).await;

@@ -11,7 +11,7 @@ use headwater_testkit::disk::Disk;
 use serde_json::Value;
 
 use crate::{
-    harness::{Said, World, state, text},
+    harness::{TestResponse, World, state, text},
     resume::cut,
     talk::says,
 };
@@ -29,19 +29,19 @@ fn open(disk: &Disk) -> Arc<dyn Store> {
 }
 
 /// A run, the frames that its reader got before the process died, and a new process.
-async fn told_and_died(dialect: &str) -> (World, String, Said) {
+async fn died_after_a_delta(dialect: &str) -> (World, String, TestResponse) {
     let disk = Disk::new(1);
     let world = World::on(open(&disk), Options::default()).await;
     let (run, read) = cut(&world, dialect, "s", "slow", |read| read.matches("surely").count() >= 3).await;
     disk.kill();
     drop(world);
     let body = read.split_inclusive("\n\n").filter(|frame| frame.ends_with("\n\n")).collect();
-    let read = Said { status: 200, headers: reqwest::header::HeaderMap::new(), body };
+    let read = TestResponse { status: 200, headers: reqwest::header::HeaderMap::new(), body };
     (World::on(open(&disk), Options::default()).await, run, read)
 }
 
 /// The text that a client without attempts shows, since the last full snapshot.
-fn shown(rest: &Said) -> String {
+fn shown(rest: &TestResponse) -> String {
     let texts = |parts: &Value, key: &str| -> String {
         parts.as_array().unwrap().iter().filter_map(|part| part[key].as_str()).collect()
     };
@@ -63,8 +63,8 @@ fn shown(rest: &Said) -> String {
 }
 
 #[tokio::test]
-async fn a_cursor_at_what_was_lost_continues_without_it() {
-    let (world, run, read) = told_and_died("ag-ui").await;
+async fn cursor_at_a_lost_record_continues_without_it() {
+    let (world, run, read) = died_after_a_delta("ag-ui").await;
     let last = read.ids().pop().unwrap();
     let url = format!("/v1/runs/{run}/events?dialect=ag-ui");
     let rest = world.get_with(&url, &[("last-event-id", last)]).await;
@@ -76,7 +76,7 @@ async fn a_cursor_at_what_was_lost_continues_without_it() {
 
 #[tokio::test]
 async fn agents_reader_learns_that_it_holds_a_dead_attempt_and_reads_anew() {
-    let (world, run, read) = told_and_died("agents").await;
+    let (world, run, read) = died_after_a_delta("agents").await;
     let last = read.ids().pop().unwrap();
     let url = format!("/v1/runs/{run}/events?dialect=agents");
     let rest = world.get_with(&url, &[("last-event-id", last)]).await;
@@ -89,7 +89,7 @@ async fn agents_reader_learns_that_it_holds_a_dead_attempt_and_reads_anew() {
 
 #[tokio::test]
 async fn tanstacks_newest_client_repeats_its_request_after_what_was_lost() {
-    let (world, run, read) = told_and_died("ag-ui").await;
+    let (world, run, read) = died_after_a_delta("ag-ui").await;
     let last = read.ids().pop().unwrap();
     let body = says("ag-ui", "s", "u1", "slow");
     let rest = world.post_with("/v1/ag-ui/chat", &body, &[("last-event-id", last)]).await;
@@ -99,18 +99,18 @@ async fn tanstacks_newest_client_repeats_its_request_after_what_was_lost() {
 
 #[tokio::test]
 async fn mui_gets_the_stored_state_again() {
-    let (world, _, read) = told_and_died("mui").await;
+    let (world, _, read) = died_after_a_delta("mui").await;
     let last = read.ids().pop().unwrap();
     let rest = world.get_with("/v1/mui/chat/stream?conversationId=s", &[("last-event-id", last)]).await;
     assert_eq!(shown(&rest), slowly(), "{}", rest.body);
 }
 
 #[tokio::test]
-async fn a_number_that_was_lost_is_not_given_again() {
-    let (world, _, read) = told_and_died("mui").await;
+async fn number_that_was_lost_is_not_given_again() {
+    let (world, _, read) = died_after_a_delta("mui").await;
     let after = read.chunks().last().unwrap()["sequence"].as_u64().unwrap();
     let mut told = after;
-    // The second time it is a number of the process that took over; that cannot be told from one that was lost.
+    // The second time it is a number of the process that took over; it looks the same as a lost one.
     for _ in 0..2 {
         let rest = world.get(&format!("/v1/mui/chat?conversationId=s&after={told}")).await;
         assert_eq!(shown(&rest), slowly(), "{}", rest.body);

@@ -1,11 +1,11 @@
-//! A dialect whose answers have names: each is read again by its name, resumed after a number, stopped, and gone on from.
+//! A dialect whose answers have names: each is read again by its name, resumed after a number, stopped, and continued.
 
 use std::time::Duration;
 
 use headwater_server::{ApiKeys, Options};
 use serde_json::{Value, json};
 
-use crate::harness::{Said, World};
+use crate::harness::{TestResponse, World};
 
 const CREATE: &str = "/v1/responses";
 const ANN: (&str, &str) = ("authorization", "Bearer key-of-ann");
@@ -16,7 +16,7 @@ fn of(response: &Value) -> String {
 }
 
 /// The frames of a stream.
-fn frames(said: &Said) -> Vec<&str> {
+fn frames(said: &TestResponse) -> Vec<&str> {
     assert_eq!(said.status, 200, "{}", said.body);
     said.body.split_inclusive("\n\n").collect()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
-    harness::{Said, World, is_of_dialect},
+    harness::{TestResponse, World, is_of_dialect},
     principals::{ANN, Anns, BOB, SECRET, attempts},
     talk::{DIALECTS, says},
 };
@@ -54,7 +54,13 @@ impl AuditLog {
     }
 }
 
-async fn send(world: &World, method: &str, path: &str, body: &Value, headers: &[(&str, &str)]) -> Said {
+async fn send(
+    world: &World,
+    method: &str,
+    path: &str,
+    body: &Value,
+    headers: &[(&str, &str)],
+) -> TestResponse {
     match method {
         "GET" => world.get_with(path, headers).await,
         "DELETE" => world.delete_with(path, headers).await,
@@ -123,7 +129,7 @@ async fn operator_uses_every_native_route_in_the_name_of_an_owner() {
 }
 
 #[tokio::test]
-async fn operator_lists_what_everyone_has_and_others_only_their_own() {
+async fn operator_lists_all_runs_and_others_only_their_own() {
     let anns = Anns::new("ai-sdk").await;
     let world = &anns.world;
     let bobs =
@@ -133,7 +139,7 @@ async fn operator_lists_what_everyone_has_and_others_only_their_own() {
     let _guard = log.install();
     for (path, list) in [("/v1/runs", "runs"), ("/v1/sessions", "sessions"), ("/v1/interrupts", "interrupts")]
     {
-        let owners = |said: Said| -> Vec<String> {
+        let owners = |said: TestResponse| -> Vec<String> {
             let json = said.json();
             let mut owners: Vec<_> = json[list]
                 .as_array()

@@ -17,7 +17,7 @@ const COMPLETE: [&str; 4] = ["tanstack", "agents", "ai-sdk", "ag-ui"];
 const LEAVING: [&str; 5] = ["kortyx", "tanstack", "agents", "ai-sdk", "ag-ui"];
 
 #[tokio::test]
-async fn page_that_was_cleared_is_answered_as_if_nothing_had_been_said() {
+async fn cleared_page_is_answered_as_a_new_conversation() {
     let world = World::new().await;
     for dialect in COMPLETE {
         world.post(&path(dialect), &says(dialect, dialect, "u1", "a secret")).await;
@@ -68,7 +68,7 @@ async fn another_name_of_the_run_for_the_same_message_is_another_answer() {
 }
 
 #[tokio::test]
-async fn next_message_stops_what_is_being_said_where_stop_is_a_closed_connection() {
+async fn next_message_stops_the_active_run_where_stop_is_a_closed_connection() {
     for when in [None, Some(WhenBusy::Queue), Some(WhenBusy::Refuse)] {
         let (world, _gate) = holding_with(|options| options.when_busy = when).await;
         for dialect in LEAVING {
@@ -172,7 +172,7 @@ async fn agent_that_owns_its_history_refuses_a_page_that_shows_another() {
     let world = World::of(agent, Server::new(agents, Options::default())).await;
     world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u1", "one")).await;
     let alone = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u2", "two")).await;
-    assert_eq!(alone.text("ai-sdk"), "You said: two, in turn 2.", "the newest message alone goes on");
+    assert_eq!(alone.text("ai-sdk"), "You said: two, in turn 2.", "the newest message alone continues");
     let other = after("ai-sdk", &[("x", "never said")], says("ai-sdk", "s", "u3", "three"));
     let other = world.post("/v1/ai-sdk/chat", &other).await;
     assert_eq!(

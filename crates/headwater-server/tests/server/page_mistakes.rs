@@ -44,7 +44,7 @@ async fn history_of_another_session_is_brought_along_as_text_and_leaves_that_ses
 }
 
 #[tokio::test]
-async fn of_two_edits_at_once_one_stands_and_the_conversation_continues() {
+async fn concurrent_edits_keep_one_and_the_conversation_continues() {
     let world = World::new().await;
     for dialect in NAMING {
         world.post(&path(dialect), &edits(dialect, dialect, "u1", "hello", 0)).await;

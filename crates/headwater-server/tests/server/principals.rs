@@ -4,7 +4,7 @@ use headwater_server::{ApiKeys, Options};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World, is_of_dialect},
+    harness::{TestResponse, World, is_of_dialect},
     talk::{DIALECTS, says},
 };
 
@@ -75,9 +75,9 @@ impl Anns {
         all
     }
 
-    fn tells_nothing(&self, what: &str, said: &Said) {
+    fn assert_reveals_nothing(&self, what: &str, said: &TestResponse) {
         for secret in [SECRET, &self.token, "It is gone", "Rome"] {
-            assert!(!said.body.contains(secret), "{what} told `{secret}`: {}", said.body);
+            assert!(!said.body.contains(secret), "{what} revealed `{secret}`: {}", said.body);
         }
     }
 
@@ -99,16 +99,16 @@ impl Anns {
     }
 
     /// Bob gets the same errors for Ann's runs as for runs that never existed.
-    fn same(&self, what: &str, said: &Said, never: &Said, number: usize) {
+    fn same(&self, what: &str, said: &TestResponse, never: &TestResponse, number: usize) {
         let told = (said.status, self.invented(&said.body, number));
-        assert_eq!(told, (never.status, never.body.clone()), "{what} tells that it is there");
+        assert_eq!(told, (never.status, never.body.clone()), "{what} reveals that it is there");
     }
 
-    fn refused(&self, what: &str, said: &Said) {
+    fn refused(&self, what: &str, said: &TestResponse) {
         assert!(matches!(said.status, 403 | 404), "{what} gave {}: {}", said.status, said.body);
-        self.tells_nothing(what, said);
+        self.assert_reveals_nothing(what, said);
         let foreign = said.json()["code"].as_str().unwrap().contains("foreign");
-        assert!(!foreign, "{what} tells that it is another's: {}", said.body);
+        assert!(!foreign, "{what} reveals that it is another's: {}", said.body);
     }
 }
 
@@ -121,7 +121,7 @@ impl Has {
 }
 
 /// Bob asks.
-async fn bob(world: &World, method: &str, path: &str, body: &Value) -> Said {
+async fn bob(world: &World, method: &str, path: &str, body: &Value) -> TestResponse {
     match method {
         "GET" => world.get_with(path, &[BOB]).await,
         "DELETE" => world.delete_with(path, &[BOB]).await,
@@ -152,7 +152,7 @@ async fn every_route_refuses_the_ids_of_another() {
             (_, route) if is_of_dialect(route) || !route.starts_with("/v1/") => continue,
             ("GET", "/v1/agents" | "/v1/models" | "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
                 let said = world.get_with(&route, &[BOB]).await;
-                anns.tells_nothing(&what, &said);
+                anns.assert_reveals_nothing(&what, &said);
                 for id in [&anns.done.run, &anns.waits.run, &anns.done.session, &anns.request] {
                     assert!(!said.body.contains(id.as_str()), "{what} lists {id}: {}", said.body);
                 }
@@ -165,7 +165,7 @@ async fn every_route_refuses_the_ids_of_another() {
                 }
                 let said = world.post_with(&route, &body, &[BOB]).await;
                 assert_eq!(said.status, 201, "{what}: {}", said.body);
-                anns.tells_nothing(&what, &said);
+                anns.assert_reveals_nothing(&what, &said);
                 let own = format!("/v1/sessions/{}", anns.done.session);
                 assert_eq!(world.delete_with(&own, &[BOB]).await.status, 204);
             }
@@ -303,7 +303,7 @@ async fn every_dialect_refuses_the_ids_of_another() {
                     world.delete_with(&format!("/v1/sessions/{session}"), &[BOB]).await;
                 }
             } else {
-                anns.tells_nothing(&what, &said);
+                anns.assert_reveals_nothing(&what, &said);
                 anns.same(&what, &said, &never, number);
             }
         }
@@ -312,7 +312,7 @@ async fn every_dialect_refuses_the_ids_of_another() {
 }
 
 #[tokio::test]
-async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
+async fn requests_of_one_dialect_reveal_nothing_of_another() {
     for dialect in DIALECTS {
         let anns = Anns::new(dialect).await;
         let world = &anns.world;
@@ -334,7 +334,7 @@ async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
         for path in paths {
             for headers in [vec![BOB], vec![BOB, cursor], vec![BOB, ("x-run-id", anns.done.run.as_str())]] {
                 let said = world.get_with(&path, &headers).await;
-                anns.tells_nothing(&path, &said);
+                anns.assert_reveals_nothing(&path, &said);
                 assert!(said.status < 500, "{path}: {}", said.body);
                 // A cursor is signed, so clients cannot invent one.
                 if headers.iter().all(|(name, _)| *name != "last-event-id") {
@@ -351,7 +351,7 @@ async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
 }
 
 #[tokio::test]
-async fn what_is_anothers_is_unknown_to_what_is_ones_own() {
+async fn foreign_resources_are_unknown() {
     let anns = Anns::new("agents").await;
     let world = &anns.world;
     let own = world.post_with("/v1/agents/chat", &says("agents", "bobs", "u1", "delete it"), &[BOB]).await;

@@ -4,7 +4,7 @@ use headwater_server::Limits;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     limits::{ANN, holding},
     talk::{after, path, says},
 };
@@ -55,7 +55,7 @@ fn run_of(response: &reqwest::Response) -> String {
 }
 
 /// The session has no time for this now.
-fn busy(said: &Said, dialect: &str) {
+fn busy(said: &TestResponse, dialect: &str) {
     assert_eq!((said.status, said.json()["code"].clone()), (409, json!("session.busy")), "{dialect}");
 }
 
@@ -73,7 +73,7 @@ async fn ends_once(
 }
 
 #[tokio::test]
-async fn a_message_that_was_edited_is_edited_again_and_not_said_again() {
+async fn edited_message_is_edited_again_and_not_sent_again() {
     let world = World::new().await;
     for dialect in NAMING {
         let mut runs = Vec::new();
@@ -94,7 +94,7 @@ async fn a_message_that_was_edited_is_edited_again_and_not_said_again() {
 }
 
 #[tokio::test]
-async fn the_same_edit_again_after_its_end_is_the_same_run() {
+async fn same_edit_again_after_its_end_is_the_same_run() {
     let world = World::new().await;
     for dialect in NAMING {
         for turn in 1..=2 {
@@ -117,7 +117,7 @@ async fn the_same_edit_again_after_its_end_is_the_same_run() {
 }
 
 #[tokio::test]
-async fn the_same_edit_again_while_it_goes_is_the_same_run_and_another_is_refused() {
+async fn same_edit_again_while_it_goes_is_the_same_run_and_another_is_refused() {
     let (world, gate) = holding(Limits::default()).await;
     for dialect in NAMING {
         for turn in 1..=2 {
@@ -140,7 +140,7 @@ async fn the_same_edit_again_while_it_goes_is_the_same_run_and_another_is_refuse
 }
 
 #[tokio::test]
-async fn a_message_that_is_edited_while_it_is_answered_is_not_taken_for_the_same_request() {
+async fn message_edited_while_it_is_answered_is_another_request() {
     let (world, gate) = holding(Limits::default()).await;
     for dialect in NAMING {
         let first = open(&world, dialect, &edits(dialect, dialect, "u1", "hold", 0), &[]).await;
@@ -153,7 +153,7 @@ async fn a_message_that_is_edited_while_it_is_answered_is_not_taken_for_the_same
 }
 
 #[tokio::test]
-async fn an_edit_that_changes_a_file_is_an_edit() {
+async fn edit_that_changes_a_file_is_an_edit() {
     let world = World::new().await;
     for dialect in ["mui", "agents", "ai-sdk"] {
         let body = |url: &str| {
@@ -176,7 +176,7 @@ async fn an_edit_that_changes_a_file_is_an_edit() {
 }
 
 #[tokio::test]
-async fn an_older_message_that_comes_again_begins_nothing_unless_it_is_edited() {
+async fn repeated_older_message_begins_nothing_unless_edited() {
     let world = World::new().await;
     for dialect in NAMING {
         let first = world.post(&path(dialect), &edits(dialect, dialect, "u1", "one", 0)).await;
@@ -197,7 +197,7 @@ async fn an_older_message_that_comes_again_begins_nothing_unless_it_is_edited() 
 }
 
 #[tokio::test]
-async fn the_ai_sdks_page_does_an_older_turn_again_without_changing_its_message() {
+async fn ai_sdks_page_does_an_older_turn_again_without_changing_its_message() {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "one")).await;
     world.post("/v1/ai-sdk/chat", &after("ai-sdk", &[("u1", "one")], says("ai-sdk", "c", "u2", "two"))).await;
@@ -210,7 +210,7 @@ async fn the_ai_sdks_page_does_an_older_turn_again_without_changing_its_message(
 }
 
 #[tokio::test]
-async fn the_same_regenerate_again_after_its_end_is_the_same_run() {
+async fn same_regenerate_again_after_its_end_is_the_same_run() {
     let world = World::new().await;
     for dialect in REGENERATING {
         for header in ["idempotency-key", "x-run-id"] {
@@ -239,7 +239,7 @@ async fn the_same_regenerate_again_after_its_end_is_the_same_run() {
 }
 
 #[tokio::test]
-async fn the_same_regenerate_again_while_it_goes_is_the_same_run() {
+async fn same_regenerate_again_while_it_goes_is_the_same_run() {
     let (world, gate) = holding(Limits::default()).await;
     for dialect in REGENERATING {
         for turn in 1..=2 {
@@ -265,7 +265,7 @@ async fn the_same_regenerate_again_while_it_goes_is_the_same_run() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_is_done_again_once_for_one_key() {
+async fn checkpoint_is_done_again_once_for_one_key() {
     let world = World::new().await;
     world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u1", "one")).await;
     for (action, body) in [("regenerate", json!({})), ("edit", json!({ "text": "uno" }))] {
@@ -286,7 +286,7 @@ async fn a_checkpoint_is_done_again_once_for_one_key() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_given_again_is_given_once_for_one_key() {
+async fn answer_that_is_given_again_is_given_once_for_one_key() {
     let world = World::new().await;
     world.post("/v1/kortyx/chat", &says("kortyx", "s", "", "let me choose")).await;
     let open = world.get("/v1/interrupts").await.json();

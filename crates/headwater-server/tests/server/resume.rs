@@ -128,7 +128,7 @@ async fn cut_stream_resumes_with_a_full_re_entry() {
 }
 
 #[tokio::test]
-async fn a_run_continues_without_its_reader() {
+async fn run_continues_without_its_reader() {
     let world = World::new().await;
     let (run, _) = cut(&world, "tanstack", "chat", "slow", |read| read.len() > 100).await;
     let outcome = world.agent.run(run).outcome().await.unwrap();

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::{
-    harness::{Said, World, state, text},
+    harness::{TestResponse, World, state, text},
     limits::{ANN, BOB, holding_on},
     resume::cut,
     talk::{after, path, says},
@@ -230,7 +230,7 @@ async fn next_message_at_another_server_is_refused_while_the_answer_is_read() {
     let next = second.post_with(&path("ai-sdk"), &next, &[ANN]).await;
     assert_eq!((next.status, next.code().as_deref()), (409, Some("session.busy")), "{}", next.body);
     gate.add_permits(1);
-    assert_eq!(Said::of(reading).await.text("ai-sdk"), "done");
+    assert_eq!(TestResponse::of(reading).await.text("ai-sdk"), "done");
 }
 
 #[tokio::test]
@@ -239,7 +239,9 @@ async fn runs_of_a_principal_are_limited_at_all_servers_together() {
     let held = json!({ "input": "hold" });
     let start = |world: &World, who: (&'static str, &'static str)| {
         let (http, url, held) = (world.http.clone(), format!("{}/v1/runs", world.base), held.clone());
-        async move { Said::of(http.post(url).header(who.0, who.1).json(&held).send().await.unwrap()).await }
+        async move {
+            TestResponse::of(http.post(url).header(who.0, who.1).json(&held).send().await.unwrap()).await
+        }
     };
     let begun = start(&first, ANN).await;
     assert_eq!(begun.status, 201, "{}", begun.body);
@@ -292,18 +294,18 @@ async fn server_that_leaves_begins_nothing_and_lets_its_readers_read_to_the_end(
     let reading = request.send().await.unwrap();
     first.server.drain();
     let ready = first.get("/readyz").await;
-    assert_eq!((ready.status, ready.code().as_deref()), (503, Some("server.leaving")));
+    assert_eq!((ready.status, ready.code().as_deref()), (503, Some("server.stopping")));
     assert_eq!(first.get("/healthz").await.status, 200, "it is still alive");
     for (route, body) in
         [("/v1/runs", json!({ "input": "x" })), ("/v1/ai-sdk/chat", says("ai-sdk", "t", "u1", "x"))]
     {
         let refused = first.post_with(route, &body, &[ANN]).await;
-        assert_eq!((refused.status, refused.code().as_deref()), (503, Some("server.leaving")), "{route}");
+        assert_eq!((refused.status, refused.code().as_deref()), (503, Some("server.stopping")), "{route}");
         assert!(!refused.header("retry-after").is_empty(), "{route}");
         assert!(second.post_with(route, &body, &[ANN]).await.status < 300, "{route}: another server does it");
     }
     gate.add_permits(1);
-    assert_eq!(Said::of(reading).await.text("ai-sdk"), "done");
+    assert_eq!(TestResponse::of(reading).await.text("ai-sdk"), "done");
     first.server.idle().await;
     assert_eq!(first.server.hand_over().await, 0);
 }
@@ -329,7 +331,7 @@ async fn readers_and_runs_of_a_server_that_leaves_continue_at_another() {
             first.server.drain();
             first.server.hand_over().await
         };
-        let (read, left) = tokio::join!(Said::of(response), leaving);
+        let (read, left) = tokio::join!(TestResponse::of(response), leaving);
         assert_eq!(left, 1);
         (run, whole_frames(&read.body))
     };

@@ -52,7 +52,7 @@ impl SessionReader {
     /// Reads until a state is as it should be.
     async fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let state = self.state().await.expect("the stream goes on");
+            let state = self.state().await.expect("the stream continues");
             if is(&state) {
                 return state;
             }
@@ -87,7 +87,7 @@ async fn session_stream_begins_with_the_state_and_sends_each_change() {
 }
 
 #[tokio::test]
-async fn session_stream_tells_that_a_run_waits_and_continues() {
+async fn session_stream_reports_that_a_run_waits_and_continues() {
     let world = World::new().await;
     let begun = world.post("/v1/runs", &json!({ "input": "let me choose", "session": "s" })).await.json();
     let mut reader = SessionReader::open(&world, "s").await;

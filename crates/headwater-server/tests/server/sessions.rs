@@ -8,7 +8,7 @@ use crate::{
     talk::{DIALECTS, says, says_next},
 };
 
-async fn say(world: &World, session: &str, message: &str, text: &str) {
+async fn send_text(world: &World, session: &str, message: &str, text: &str) {
     let body = says_next(world, "ai-sdk", session, message, text).await;
     let said = world.post("/v1/ai-sdk/chat", &body).await;
     assert_eq!(said.status, 200, "{}", said.body);
@@ -28,9 +28,9 @@ fn texts(messages: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_page_that_is_opened_again_finds_its_conversation_in_its_own_form() {
+async fn page_that_is_opened_again_finds_its_conversation_in_its_own_form() {
     let world = World::new().await;
-    say(&world, "c", "u1", "weather please").await;
+    send_text(&world, "c", "u1", "weather please").await;
     let targets = [
         ("ai-sdk", "/v1/sessions/c/messages?dialect=ai-sdk".to_owned()),
         ("mui", "/v1/mui/chat?conversationId=c".to_owned()),
@@ -68,7 +68,7 @@ async fn message_that_is_being_answered_is_in_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_waiting_conversation_says_what_it_waits_for() {
+async fn waiting_conversation_names_its_questions() {
     let world = World::new().await;
     // It is TanStack's page that reads this document.
     let first = world.post("/v1/ag-ui/chat?profile=tanstack", &says("ag-ui", "t", "u1", "delete it")).await;
@@ -84,10 +84,10 @@ async fn a_waiting_conversation_says_what_it_waits_for() {
 }
 
 #[tokio::test]
-async fn a_session_goes_back_branches_and_is_done_again() {
+async fn session_goes_back_branches_and_is_done_again() {
     let world = World::new().await;
     for (message, text) in [("u1", "one"), ("u2", "two"), ("u3", "three")] {
-        say(&world, "s", message, text).await;
+        send_text(&world, "s", message, text).await;
     }
     let info = world.get("/v1/sessions/s").await.json();
     assert_eq!((info["turns"].clone(), info["label"].clone()), (json!(3), json!("one")), "{info}");
@@ -181,7 +181,7 @@ async fn kortyx_asks_for_checkpoints_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn kortyx_answers_a_question_in_a_fork_and_after_going_back_to_it() {
+async fn kortyx_answers_a_question_in_a_fork_and_after_roll_back_to_it() {
     let world = World::new().await;
     let said = world.post("/v1/kortyx/chat", &says("kortyx", "k", "", "let me choose")).await;
     let asked = said.chunk("interrupt");

@@ -87,7 +87,7 @@ async fn questions_of_several_stores_are_listed_page_by_page_and_none_is_left_ou
 }
 
 #[tokio::test]
-async fn a_run_is_answered_with_a_question_of_its_own_only() {
+async fn run_is_answered_with_a_question_of_its_own_only() {
     let store = Arc::new(Memory::new());
     let world = world(store.clone(), store).await;
     let (one, two) =
@@ -113,7 +113,7 @@ async fn a_run_is_answered_with_a_question_of_its_own_only() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_read_is_not_told_as_one_that_is_not_there() {
+async fn unreadable_run_is_not_reported_as_missing() {
     let store = Arc::new(Memory::new());
     let world = world(store.clone(), Arc::new(Memory::new())).await;
     let broken = start(&world, "one", ANN, "hello").await;

@@ -7,7 +7,7 @@ use headwater_store::{Memory, Store};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World, agent_named},
+    harness::{TestResponse, World, agent_named},
     limits::ANN,
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn says(dialect: &str, session: &str, message: &str, text: &str) -> V
     }
 }
 
-/// The same, with what was said before it, as a page sends all that it shows.
+/// The same after the earlier messages, as a page sends all that it shows.
 pub(crate) fn after(dialect: &str, before: &[(&str, &str)], mut body: Value) -> Value {
     if let Some(messages) = body["messages"].as_array_mut().filter(|_| dialect != "mui") {
         let before =
@@ -61,7 +61,7 @@ pub(crate) fn path(dialect: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_same_text_is_said_in_every_dialect_and_the_session_continues() {
+async fn same_text_is_sent_in_every_dialect_and_the_session_continues() {
     let world = World::new().await;
     for dialect in DIALECTS {
         let said = world.post(&path(dialect), &says(dialect, dialect, "u1", "hello")).await;
@@ -85,7 +85,7 @@ async fn two_agents(second: &str, options: Options) -> World {
 }
 
 /// The agent that answered.
-async fn agent_of(world: &World, said: &Said) -> String {
+async fn agent_of(world: &World, said: &TestResponse) -> String {
     assert_eq!(said.status, 200, "{}", said.body);
     let run = world.get(&format!("/v1/runs/{}", said.header("x-run-id"))).await.json();
     run["run"]["agent"].as_str().unwrap().to_owned()
@@ -125,7 +125,7 @@ async fn further_paths_lead_to_their_agents() {
 }
 
 #[tokio::test]
-async fn the_same_request_again_is_the_same_run() {
+async fn same_request_again_is_the_same_run() {
     let world = World::new().await;
     for dialect in ["mui", "agents", "ai-sdk", "ag-ui"] {
         let body = says(dialect, dialect, "u1", "hello");
@@ -149,7 +149,7 @@ async fn the_same_request_again_is_the_same_run() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_session_gets_one_of_its_own() {
+async fn request_without_a_session_gets_one_of_its_own() {
     let world = World::new().await;
     let body = json!({ "messages": [{ "role": "user", "content": "hello" }] });
     let first = world.post("/v1/kortyx/chat", &body).await;
@@ -160,7 +160,7 @@ async fn a_request_without_a_session_gets_one_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_page_that_keeps_its_own_history_brings_it_along() {
+async fn page_that_keeps_its_own_history_brings_it_along() {
     let world = World::new().await;
     let body = json!({ "messages": [
         { "role": "user", "content": "first" }, { "role": "assistant", "content": "yes?" },
@@ -171,7 +171,7 @@ async fn a_page_that_keeps_its_own_history_brings_it_along() {
 }
 
 /// The body by which the AI SDK's page sends what a person decided, or what its tool gave.
-pub(crate) fn ai_sdk_again(session: &str, text: &str, first: &Said, part: Value) -> Value {
+pub(crate) fn ai_sdk_again(session: &str, text: &str, first: &TestResponse, part: Value) -> Value {
     let message = first.chunk("start")["messageId"].clone();
     let mut body = says("ai-sdk", session, "u1", text);
     body["messageId"] = message.clone();
@@ -181,7 +181,7 @@ pub(crate) fn ai_sdk_again(session: &str, text: &str, first: &Said, part: Value)
 }
 
 #[tokio::test]
-async fn the_ai_sdk_decides_about_a_call_and_continues_with_its_message() {
+async fn ai_sdk_decides_about_a_call_and_continues_with_its_message() {
     let world = World::new().await;
     for (approved, expected) in [(true, "It is gone."), (false, "It stays.")] {
         let chat = format!("chat-{approved}");
@@ -202,7 +202,7 @@ async fn the_ai_sdk_decides_about_a_call_and_continues_with_its_message() {
 }
 
 #[tokio::test]
-async fn a_tampered_signature_is_refused_and_the_question_stays_open() {
+async fn tampered_signature_is_refused_and_the_question_stays_open() {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "delete it")).await;
     let asked = first.chunk("tool-approval-request");
@@ -220,7 +220,7 @@ async fn a_tampered_signature_is_refused_and_the_question_stays_open() {
 }
 
 #[tokio::test]
-async fn the_ai_sdk_gives_the_output_of_a_tool_of_its_own() {
+async fn ai_sdk_gives_the_output_of_a_tool_of_its_own() {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "where am I")).await;
     let call = first.chunk("tool-input-available");
@@ -299,7 +299,7 @@ async fn tanstack_gets_through_a_step_with_calls_of_every_kind() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_same_id_in_another_conversation_is_another_call() {
+async fn call_of_the_same_id_in_another_conversation_is_another_call() {
     let world = World::new().await;
     let said = vec![json!({ "role": "user", "content": "where am I" })];
     let first = world.post("/v1/tanstack/chat", &tanstack_again("one", said.clone(), &[])).await;
@@ -407,7 +407,7 @@ async fn agents_contract_gets_request_and_endpoint() {
 }
 
 #[tokio::test]
-async fn a_turn_is_regenerated_and_edited() {
+async fn turn_is_regenerated_and_edited() {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "hello")).await;
     let mut again = says("ai-sdk", "c", "u1", "hello");
@@ -422,7 +422,7 @@ async fn a_turn_is_regenerated_and_edited() {
 }
 
 #[tokio::test]
-async fn a_run_is_started_followed_answered_and_stopped_by_its_name() {
+async fn run_is_started_followed_answered_and_stopped_by_its_name() {
     let world = World::new().await;
     let begun = world.post("/v1/runs", &json!({ "input": "let me choose" })).await;
     assert_eq!(begun.status, 201, "{}", begun.body);

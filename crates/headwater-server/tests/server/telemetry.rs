@@ -6,18 +6,18 @@ use serde_json::json;
 use crate::{harness::World, talk::says};
 
 #[tokio::test]
-async fn a_server_that_leaves_says_so_and_its_process_still_lives() {
+async fn stopping_server_reports_it_while_its_process_lives() {
     let world = World::new().await;
     assert_eq!(world.get("/healthz").await.json()["status"], "ok");
     assert_eq!(world.get("/readyz").await.json()["status"], "ready");
     world.server.let_go();
     assert_eq!(world.get("/healthz").await.status, 200);
     let leaving = world.get("/readyz").await;
-    assert_eq!((leaving.status, leaving.json()["code"].clone()), (503, json!("server.leaving")));
+    assert_eq!((leaving.status, leaving.json()["code"].clone()), (503, json!("server.stopping")));
 }
 
 #[tokio::test]
-async fn a_request_keeps_the_name_that_its_sender_gave_it() {
+async fn request_keeps_the_name_that_its_sender_gave_it() {
     let world = World::new().await;
     let said = world.get_with("/v1/runs", &[("x-request-id", "r-17")]).await;
     assert_eq!(said.header("x-request-id"), "r-17");
@@ -33,7 +33,7 @@ fn value(text: &str, series: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn what_happens_is_counted() {
+async fn events_are_counted() {
     let world = World::with(Options::default().metrics(Metrics::install().unwrap())).await;
     // Other tests of this process count too, so only what grows by something of our own is looked at.
     let series = [
@@ -71,7 +71,7 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test]
-async fn the_runs_that_wait_are_counted_as_they_are_now() {
+async fn runs_that_wait_are_counted_as_they_are_now() {
     let metrics = Metrics::install().unwrap();
     let world = World::named("patient", Options::default().metrics(metrics)).await;
     let waiting = async || {

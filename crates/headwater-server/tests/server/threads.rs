@@ -21,7 +21,7 @@ async fn listed(world: &World, query: &str) -> Vec<(String, Value, bool)> {
     threads.iter().map(entry).collect()
 }
 
-async fn say(world: &World, session: &str, message: &str, text: &str) {
+async fn send_text(world: &World, session: &str, message: &str, text: &str) {
     let said = world.post(&path("ag-ui"), &says("ag-ui", session, message, text)).await;
     assert_eq!(said.status, 200, "{}", said.body);
 }
@@ -29,7 +29,7 @@ async fn say(world: &World, session: &str, message: &str, text: &str) {
 #[tokio::test]
 async fn thread_is_renamed_archived_restored_and_deleted() {
     let world = World::new().await;
-    say(&world, "boats", "u1", "hello").await;
+    send_text(&world, "boats", "u1", "hello").await;
     let thread = format!("{THREADS}/boats");
     let change = async |body: Value| world.patch_with(&thread, &body, &[]).await;
     assert_eq!(listed(&world, "").await, [("boats".to_owned(), json!("hello"), false)]);
@@ -39,7 +39,7 @@ async fn thread_is_renamed_archived_restored_and_deleted() {
     // Neither going back to the beginning nor a first turn after it takes the name away, and a fork has it too.
     assert_eq!(world.post("/v1/sessions/boats/undo", &json!({})).await.status, 200);
     assert_eq!(world.get("/v1/sessions/boats").await.json()["label"], "Boats");
-    say(&world, "boats", "u2", "again").await;
+    send_text(&world, "boats", "u2", "again").await;
     let session = world.get("/v1/sessions/boats").await.json();
     assert_eq!(session["label"], "Boats", "{session}");
     let fork = format!("/v1/sessions/boats/checkpoints/{}/fork", session["checkpoint"].as_str().unwrap());
@@ -53,7 +53,7 @@ async fn thread_is_renamed_archived_restored_and_deleted() {
     assert_eq!(world.get("/v1/sessions").await.json()["sessions"], json!([]));
     assert_eq!(world.get("/v1/sessions?archived=true").await.json()["sessions"][0]["archived"], true);
     // It works as before.
-    say(&world, "boats", "u3", "still there").await;
+    send_text(&world, "boats", "u3", "still there").await;
 
     assert_eq!(change(json!({ "agentId": "demo", "archived": false })).await.status, 204);
     assert_eq!(listed(&world, "").await.len(), 1);
@@ -68,7 +68,7 @@ async fn thread_is_renamed_archived_restored_and_deleted() {
 async fn threads_are_listed_in_pages_without_the_archived_ones() {
     let world = World::new().await;
     for name in ["a", "b", "c", "d"] {
-        say(&world, name, "u1", "hello").await;
+        send_text(&world, name, "u1", "hello").await;
     }
     assert_eq!(world.post(&format!("{THREADS}/c/archive"), &json!({})).await.status, 204);
     let (mut found, mut cursor) = (Vec::new(), String::new());
@@ -87,7 +87,7 @@ async fn threads_are_listed_in_pages_without_the_archived_ones() {
 #[tokio::test]
 async fn thread_is_changed_through_the_single_route_of_the_runtime() {
     let world = World::new().await;
-    say(&world, "boats", "u1", "hello").await;
+    send_text(&world, "boats", "u1", "hello").await;
     let ask = |path: &str, method: &str, body: Value| {
         let params = json!({ "path": path, "httpMethod": method });
         json!({ "method": "resource/request", "params": params, "body": body })
@@ -107,7 +107,7 @@ async fn thread_is_changed_through_the_single_route_of_the_runtime() {
 #[tokio::test]
 async fn thread_is_changed_and_deleted_below_a_path_of_its_own() {
     let world = World::with(Options::default().path("ag-ui", "/api/copilotkit")).await;
-    say(&world, "boats", "u1", "hello").await;
+    send_text(&world, "boats", "u1", "hello").await;
     let thread = "/api/copilotkit/threads/boats";
     assert_eq!(world.patch_with(thread, &json!({ "name": "Boats" }), &[]).await.status, 204);
     let list = world.get("/api/copilotkit/threads?agentId=demo").await.json();
@@ -118,9 +118,9 @@ async fn thread_is_changed_and_deleted_below_a_path_of_its_own() {
 }
 
 #[tokio::test]
-async fn change_that_says_nothing_or_something_wrong_is_refused() {
+async fn empty_or_invalid_change_is_refused() {
     let world = World::new().await;
-    say(&world, "boats", "u1", "hello").await;
+    send_text(&world, "boats", "u1", "hello").await;
     let thread = format!("{THREADS}/boats");
     for (body, code) in [
         (json!({}), "request.invalid"),

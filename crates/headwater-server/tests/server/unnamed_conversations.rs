@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World},
+    harness::{TestResponse, World},
     talk::{DIALECTS, path, says},
 };
 
@@ -13,7 +13,7 @@ const POSITIONAL: [&str; 16] = [
     "cl-0", "000a10", "0-0-1", "default", "",
 ];
 
-async fn say(world: &World, dialect: &str, session: &str, message: &str, text: &str) -> Said {
+async fn send_text(world: &World, dialect: &str, session: &str, message: &str, text: &str) -> TestResponse {
     let said = world.post(&path(dialect), &says(dialect, session, message, text)).await;
     assert_eq!(said.status, 200, "{dialect} {session:?}: {}", said.body);
     said
@@ -24,8 +24,8 @@ async fn visitors_with_the_same_positional_id_never_meet() {
     for dialect in DIALECTS {
         let world = World::new().await;
         for (number, id) in POSITIONAL.into_iter().enumerate() {
-            let ann = say(&world, dialect, id, &format!("a{number}"), "my secret").await;
-            let bob = say(&world, dialect, id, &format!("b{number}"), "hello").await;
+            let ann = send_text(&world, dialect, id, &format!("a{number}"), "my secret").await;
+            let bob = send_text(&world, dialect, id, &format!("b{number}"), "hello").await;
             let sessions = (ann.header("x-session-id"), bob.header("x-session-id"));
             assert_ne!(sessions.0, sessions.1, "{dialect} {id:?}");
             assert!(sessions.0 != id && !sessions.0.is_empty(), "{dialect} {id:?}");
@@ -35,10 +35,10 @@ async fn visitors_with_the_same_positional_id_never_meet() {
 }
 
 #[tokio::test]
-async fn coming_back_by_a_positional_id_finds_nothing() {
+async fn resume_by_a_positional_id_finds_nothing() {
     let world = World::new().await;
     for id in [":r0:", "default"] {
-        say(&world, "ai-sdk", id, "u1", "my secret").await;
+        send_text(&world, "ai-sdk", id, "u1", "my secret").await;
         let id = id.replace(':', "%3A");
         for path in [
             format!("/v1/ai-sdk/chat/{id}/stream"),
@@ -62,7 +62,7 @@ fn page(messages: &[Value]) -> Value {
 async fn page_without_a_name_continues_with_the_conversation_that_it_sends() {
     let world = World::new().await;
     let user = |text: &str| json!({ "role": "user", "content": text });
-    let answer = |said: &Said| json!({ "role": "assistant", "content": said.text("tanstack") });
+    let answer = |said: &TestResponse| json!({ "role": "assistant", "content": said.text("tanstack") });
     let first = world.post("/v1/tanstack/chat", &page(&[user("one")])).await;
     assert_eq!(first.text("tanstack"), "You said: one, in turn 1.");
     let second = world.post("/v1/tanstack/chat", &page(&[user("one"), answer(&first), user("two")])).await;

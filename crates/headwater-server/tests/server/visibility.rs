@@ -91,9 +91,9 @@ async fn world(visibility: Visibility) -> World {
 }
 
 /// The request, and the response.
-type Told = Vec<(String, String)>;
+type Exchanges = Vec<(String, String)>;
 
-async fn get(world: &World, told: &mut Told, path: String) -> Value {
+async fn get(world: &World, told: &mut Exchanges, path: String) -> Value {
     let said = world.get(&path).await;
     assert!(said.status < 500, "{path}: {}", said.body);
     let document = serde_json::from_str(&said.body).unwrap_or_default();
@@ -102,9 +102,9 @@ async fn get(world: &World, told: &mut Told, path: String) -> Value {
 }
 
 /// All that can be asked for about two turns in each dialect, and one that waits.
-async fn everything(visibility: Visibility) -> Told {
+async fn everything(visibility: Visibility) -> Exchanges {
     let world = world(visibility).await;
-    let mut told = Told::new();
+    let mut told = Exchanges::new();
     for dialect in DIALECTS {
         let chat = format!("/v1/{dialect}/chat");
         let mut runs = Vec::new();
@@ -149,7 +149,7 @@ async fn decided(world: &World, session: &str, text: &str) -> String {
 }
 
 /// Every route that can be read, with what there is of a session.
-async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut Told) {
+async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut Exchanges) {
     let checkpoints = world.get(&format!("/v1/sessions/{dialect}/checkpoints")).await.json();
     let checkpoints = checkpoints["checkpoints"].as_array().unwrap().clone();
     assert!(checkpoints.len() >= 3);
@@ -208,7 +208,7 @@ async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut T
 }
 
 /// The readers that received something.
-fn who_knows<'a>(told: &'a Told, secret: &str) -> Vec<&'a str> {
+fn who_knows<'a>(told: &'a Exchanges, secret: &str) -> Vec<&'a str> {
     told.iter().filter(|(_, body)| body.contains(secret)).map(|(what, _)| what.as_str()).collect()
 }
 
@@ -248,7 +248,7 @@ async fn withheld_content_is_sent_nowhere() {
 }
 
 #[tokio::test]
-async fn an_export_without_what_is_withheld_is_imported_as_it_was_shown() {
+async fn export_without_withheld_parts_is_imported_as_shown() {
     let world = world(Visibility {
         reasoning: false,
         tool_inputs: false,

@@ -220,7 +220,7 @@ async fn read_piece(
     piece.retain(|record| record.seq <= info.tail.last);
     if piece.is_empty() {
         let message =
-            format!("journal {name} ends with record {after} and should go on to {}", info.tail.last);
+            format!("journal {name} ends with record {after} and should continue to {}", info.tail.last);
         return Err(Error::new(ErrorKind::Corrupt, message));
     }
     Ok(piece)

@@ -125,7 +125,7 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
         all.apply(number, &scan.index);
         all.suspects.join(scan.suspects);
         if Some(number) == last && footer.is_some() {
-            recover::note_missing_segment(&*files, number, &mut all)?;
+            recover::record_missing_segment(&*files, number, &mut all)?;
         }
         let OpenedSegment { file, size, .. } = opened;
         active = Some(ActiveSegment { number: number + 1, file, index: SegmentIndex::default() });

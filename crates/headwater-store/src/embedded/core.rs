@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::{
     Damage, Options,
-    files::File,
+    files::StoreFile,
     format::{COMMIT_HEADER, Counters},
     frame::{LogFrame, RecordEntry, encode_records},
     index::{FrameAt, SegmentIndex},
@@ -71,7 +71,7 @@ pub(super) struct Core {
 #[derive(Debug)]
 pub(super) struct ActiveSegment {
     pub(super) number: u64,
-    pub(super) file: Arc<dyn File>,
+    pub(super) file: Arc<dyn StoreFile>,
     pub(super) index: SegmentIndex,
 }
 

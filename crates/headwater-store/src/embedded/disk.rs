@@ -1,11 +1,11 @@
-//! Complete reads and writes on top of a [`File`], whose calls may transfer fewer bytes than asked.
+//! Complete reads and writes on top of a [`StoreFile`], whose calls may transfer fewer bytes than asked.
 
 use std::io;
 
-use super::files::File;
+use super::files::StoreFile;
 
 /// Reads `length` bytes at an offset; fewer at the end of the file.
-pub(super) fn read_up_to(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read_up_to(file: &dyn StoreFile, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut done = 0;
     while let Some(room) = bytes.get_mut(done..).filter(|room| !room.is_empty()) {
@@ -21,13 +21,13 @@ pub(super) fn read_up_to(file: &dyn File, offset: u64, length: usize) -> io::Res
 }
 
 /// Reads exactly `length` bytes at an offset.
-pub(super) fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read_exact(file: &dyn StoreFile, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let bytes = read_up_to(file, offset, length)?;
     if bytes.len() == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// Writes all bytes at an offset.
-pub(super) fn write_all(file: &dyn File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_all(file: &dyn StoreFile, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(offset, bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -45,7 +45,7 @@ pub(super) fn write_all(file: &dyn File, mut offset: u64, mut bytes: &[u8]) -> i
 /// Reads a file from front to back with few system calls.
 #[derive(Debug)]
 pub(super) struct Window<'f> {
-    file: &'f dyn File,
+    file: &'f dyn StoreFile,
     start: u64,
     bytes: Vec<u8>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Window<'f> {
 impl<'f> Window<'f> {
     const AHEAD: usize = 256 << 10;
 
-    pub(super) fn new(file: &'f dyn File) -> Self {
+    pub(super) fn new(file: &'f dyn StoreFile) -> Self {
         Self { file, start: 0, bytes: Vec::new() }
     }
 

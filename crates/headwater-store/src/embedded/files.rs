@@ -12,10 +12,10 @@ pub trait Files: fmt::Debug + Send + Sync + 'static {
     fn list(&self) -> io::Result<Vec<String>>;
 
     /// Opens an existing file.
-    fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
 
     /// Creates a new, empty file. [`io::ErrorKind::AlreadyExists`] if the name is taken.
-    fn create(&self, name: &str) -> io::Result<Box<dyn File>>;
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>>;
 
     /// Renames a file and replaces an existing one.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
@@ -28,7 +28,7 @@ pub trait Files: fmt::Debug + Send + Sync + 'static {
 }
 
 /// An open file.
-pub trait File: fmt::Debug + Send + Sync {
+pub trait StoreFile: fmt::Debug + Send + Sync {
     /// The size in bytes.
     fn size(&self) -> io::Result<u64>;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    files::{File, Files, Guard, is_out_of_descriptors},
+    files::{Files, Guard, StoreFile, is_out_of_descriptors},
     format::segment_number,
 };
 
@@ -198,13 +198,13 @@ impl Files for Folder {
         Ok(names)
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         let path = self.path.join(name);
         let file = self.reserve.open(|| for_owner().open(&path))?;
         Ok(Box::new(DiskFile(file)))
     }
 
-    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         let path = self.path.join(name);
         let file = self.reserve.open(|| for_owner().create_new(true).open(&path))?;
         Ok(Box::new(DiskFile(file)))
@@ -240,7 +240,7 @@ impl Guard for FolderGuard {}
 #[derive(Debug)]
 struct DiskFile(fs::File);
 
-impl File for DiskFile {
+impl StoreFile for DiskFile {
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

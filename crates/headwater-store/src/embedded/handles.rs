@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    files::{File, Files, is_out_of_descriptors},
+    files::{Files, StoreFile, is_out_of_descriptors},
     format::segment_name,
 };
 
@@ -25,7 +25,7 @@ pub(super) struct Handles {
 
 #[derive(Debug, Default)]
 struct OpenFiles {
-    by_id: HashMap<u64, Arc<dyn File>>,
+    by_id: HashMap<u64, Arc<dyn StoreFile>>,
     /// The oldest first.
     order: VecDeque<u64>,
 }
@@ -43,7 +43,7 @@ impl Handles {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, id: u64, segment: u64) -> io::Result<Arc<dyn File>> {
+    fn get(&self, id: u64, segment: u64) -> io::Result<Arc<dyn StoreFile>> {
         if let Some(file) = self.open().by_id.get(&id) {
             return Ok(file.clone());
         }
@@ -53,7 +53,7 @@ impl Handles {
             Err(error) if is_out_of_descriptors(&error) && self.forget_oldest() => self.files.open(&name),
             opened => opened,
         };
-        let file: Arc<dyn File> = opened?.into();
+        let file: Arc<dyn StoreFile> = opened?.into();
         let mut open = self.open();
         if open.by_id.insert(id, file.clone()).is_none() {
             open.order.push_back(id);
@@ -88,7 +88,7 @@ pub(super) struct SegmentFile {
     segment: u64,
     handles: Arc<Handles>,
     /// The file itself, once its name belongs to another file or was removed.
-    pinned: OnceLock<Arc<dyn File>>,
+    pinned: OnceLock<Arc<dyn StoreFile>>,
 }
 
 impl SegmentFile {
@@ -97,7 +97,7 @@ impl SegmentFile {
         Arc::new(Self { id, segment, handles: handles.clone(), pinned: OnceLock::new() })
     }
 
-    fn file(&self) -> io::Result<Arc<dyn File>> {
+    fn file(&self) -> io::Result<Arc<dyn StoreFile>> {
         if let Some(file) = self.pinned.get() {
             return Ok(file.clone());
         }
@@ -117,7 +117,7 @@ impl SegmentFile {
     }
 }
 
-impl File for SegmentFile {
+impl StoreFile for SegmentFile {
     fn size(&self) -> io::Result<u64> {
         self.file()?.size()
     }

@@ -230,7 +230,7 @@ impl SegmentIndex {
 
     /// Whether the records of a damaged frame are the next ones of the journal that it names: then the name
     /// is right, because no other journal has that epoch.
-    pub(super) fn goes_on_with(&self, records: &RecordsFrame<'_>) -> bool {
+    pub(super) fn continues_with(&self, records: &RecordsFrame<'_>) -> bool {
         self.journals.get(&records.journal).is_some_and(|part| {
             let has_epoch = part.epochs.last().is_some_and(|start| start.epoch == records.epoch);
             has_epoch && (part.list.frames == 0 || part.list.last + 1 == records.first)

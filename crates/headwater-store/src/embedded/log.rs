@@ -6,7 +6,7 @@ use super::{
     Fsync, Options,
     core::{ActiveSegment, Core, PendingCommit},
     disk::write_all,
-    files::{File, Files, is_out_of_descriptors},
+    files::{Files, StoreFile, is_out_of_descriptors},
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name,
     },
@@ -30,7 +30,7 @@ pub(super) struct Log {
     pub(super) files: Arc<dyn Files>,
     pub(super) handles: Arc<Handles>,
     pub(super) segment: u64,
-    pub(super) file: Arc<dyn File>,
+    pub(super) file: Arc<dyn StoreFile>,
     /// The offset of the next commit.
     pub(super) offset: u64,
     /// The last written commit.
@@ -54,7 +54,7 @@ impl Log {
     pub(super) fn resume(
         handles: Arc<Handles>,
         options: &Options,
-        (segment, file, offset): (u64, Arc<dyn File>, u64),
+        (segment, file, offset): (u64, Arc<dyn StoreFile>, u64),
         commit: u64,
         generation: u32,
     ) -> Self {
@@ -83,7 +83,7 @@ impl Log {
         commit_before: u64,
         counters: Counters,
         generation: u32,
-    ) -> Result<Arc<dyn File>> {
+    ) -> Result<Arc<dyn StoreFile>> {
         let header = SegmentHeader { number, commit_before, counters, generation };
         let file = prepare(files, number).map_err(|error| beginning(number, error))?;
         begin(files, &*file, &header).map_err(|error| beginning(number, error))?;
@@ -232,7 +232,7 @@ impl Log {
         let header =
             SegmentHeader { number, commit_before: self.commit, counters, generation: self.generation };
         begin(&*self.files, &*file, &header).map_err(|error| beginning(number, error))?;
-        let file: Arc<dyn File> = file.into();
+        let file: Arc<dyn StoreFile> = file.into();
         self.segment = number;
         self.file = file.clone();
         self.offset = SEGMENT_HEADER as u64;
@@ -248,7 +248,7 @@ impl Log {
 }
 
 /// Creates the file of a segment, under a temporary name.
-fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn File>> {
+fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn StoreFile>> {
     let name = rewrite_name(number);
     match files.create(&name) {
         // Left by a process that died here. It is never removed: its absence after a sealed segment is
@@ -263,7 +263,7 @@ fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn File>> {
 }
 
 /// Gives a segment its header and its final name, both durable.
-fn begin(files: &dyn Files, file: &dyn File, header: &SegmentHeader) -> io::Result<()> {
+fn begin(files: &dyn Files, file: &dyn StoreFile, header: &SegmentHeader) -> io::Result<()> {
     write_all(file, 0, &header.encode())?;
     file.sync()?;
     files.rename(&rewrite_name(header.number), &segment_name(header.number))?;

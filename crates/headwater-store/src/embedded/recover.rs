@@ -6,7 +6,7 @@ use super::{
     Damage, Options,
     core::{ActiveSegment, Core},
     disk::{read_exact, read_up_to, write_all},
-    files::{File, Files, Guard},
+    files::{Files, Guard, StoreFile},
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name,
         segment_number,
@@ -48,7 +48,7 @@ pub(super) fn segments(files: &dyn Files) -> Result<Vec<u64>> {
 #[derive(Debug)]
 pub(super) struct OpenedSegment {
     pub(super) number: u64,
-    pub(super) file: Arc<dyn File>,
+    pub(super) file: Arc<dyn StoreFile>,
     pub(super) size: u64,
     pub(super) header: Option<SegmentHeader>,
 }
@@ -57,7 +57,7 @@ impl OpenedSegment {
     pub(super) fn open(files: &dyn Files, number: u64) -> Result<Self> {
         let name = segment_name(number);
         let failed = |error| Error::io(format_args!("opening {name}"), error);
-        let file: Arc<dyn File> = files.open(&name).map(Arc::from).map_err(failed)?;
+        let file: Arc<dyn StoreFile> = files.open(&name).map(Arc::from).map_err(failed)?;
         let size = file.size().map_err(failed)?;
         let bytes = read_up_to(&*file, 0, SEGMENT_HEADER).map_err(failed)?;
         let header = SegmentHeader::decode(&bytes, &name)?.filter(|header| header.number == number);
@@ -136,7 +136,7 @@ pub(super) fn recover(
             if let Some(Last::Sealed(opened)) = last {
                 commit = make_footer_durable(&opened)?;
                 if opened.whole_footer()?.is_some() {
-                    note_missing_segment(&**files, opened.number, &mut rebuild)?;
+                    record_missing_segment(&**files, opened.number, &mut rebuild)?;
                 }
                 read_sealed(&opened, &handles, &mut rebuild)?;
                 number = opened.number + 1;
@@ -160,7 +160,7 @@ pub(super) fn recover(
 }
 
 /// Removes files of an unfinished rewrite. The file prepared for the next segment stays: see
-/// [`note_missing_segment`].
+/// [`record_missing_segment`].
 fn remove_leftovers(files: &dyn Files) -> Result<()> {
     let failed = |error| Error::io("removing what an interrupted rewriting left", error);
     let names = files.list().map_err(failed)?;
@@ -173,7 +173,7 @@ fn remove_leftovers(files: &dyn Files) -> Result<()> {
 
 /// Records the loss of the segment after a sealed last one. A segment is only sealed once the file of the
 /// next one durably exists, under a temporary name.
-pub(super) fn note_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut Rebuild) -> Result<()> {
+pub(super) fn record_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut Rebuild) -> Result<()> {
     let names = files.list().map_err(|error| Error::io("listing the folder's files", error))?;
     if !names.contains(&rewrite_name(sealed + 1)) {
         let what = format!("the segment is missing: what was written after {} is lost", segment_name(sealed));

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     disk::Window,
-    files::File,
+    files::StoreFile,
     format::{COMMIT_HEADER, COMMIT_MAGIC, CommitHeader, Counters, SEGMENT_HEADER},
     frame::{FRAME_HEADER, LogFrame, frame_length},
     index::SegmentIndex,
@@ -92,7 +92,7 @@ pub(super) struct ScanStart {
 }
 
 /// Reads the commits of a segment.
-pub(super) fn scan(file: &dyn File, expected: ScanStart) -> io::Result<Scan> {
+pub(super) fn scan(file: &dyn StoreFile, expected: ScanStart) -> io::Result<Scan> {
     let mut scan = Scan {
         end: SEGMENT_HEADER as u64,
         commit: expected.commit_before.unwrap_or_default(),
@@ -215,7 +215,7 @@ impl Scan {
             let length = frame_length(rest);
             let guess = length.and_then(|length| LogFrame::guess(rest.get(..length)?));
             match guess {
-                Some(LogFrame::Records(records)) if self.index.goes_on_with(&records) => {
+                Some(LogFrame::Records(records)) if self.index.continues_with(&records) => {
                     self.suspects.named.insert(records.journal);
                 }
                 Some(LogFrame::Records(_)) | None => self.suspects.cleared = Some(BTreeSet::new()),

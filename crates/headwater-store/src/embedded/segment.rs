@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::{
     disk::read_up_to,
-    files::File,
+    files::StoreFile,
     format::segment_name,
     frame::LogFrame,
     handles::SegmentFile,
@@ -111,7 +111,7 @@ pub(super) struct SegmentRead {
 pub(super) enum RecordSource {
     /// In memory, for the active segment.
     Active {
-        file: Arc<dyn File>,
+        file: Arc<dyn StoreFile>,
         frames: Vec<FrameAt>,
     },
     Sealed(Arc<SealedSegment>),
@@ -131,7 +131,7 @@ impl SegmentRead {
         records: &mut Vec<Record>,
     ) -> Result<()> {
         let cached;
-        let (file, frames): (&dyn File, &mut dyn Iterator<Item = FrameAt>) = match &self.source {
+        let (file, frames): (&dyn StoreFile, &mut dyn Iterator<Item = FrameAt>) = match &self.source {
             RecordSource::Active { file, frames } => (&**file, &mut frames.iter().copied()),
             RecordSource::Sealed(sealed) => {
                 cached = lists.get(sealed, self.journal).map_err(|error| self.failed(error, 0))?;
@@ -171,7 +171,7 @@ impl SegmentRead {
     /// Reads nearby frames. Returns whether to continue.
     fn read_span(
         &self,
-        file: &dyn File,
+        file: &dyn StoreFile,
         span: &[FrameAt],
         expected: &mut u64,
         limit: &mut ReadLimit,
@@ -243,7 +243,7 @@ pub(super) fn corrupt(what: std::fmt::Arguments<'_>) -> Error {
 /// The position of a value's frame.
 #[derive(Debug, Clone)]
 pub(super) struct ValueAt {
-    pub(super) file: Arc<dyn File>,
+    pub(super) file: Arc<dyn StoreFile>,
     pub(super) segment: u64,
     pub(super) offset: u32,
     pub(super) length: u32,

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
-    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, WriteOp, batch::Batch,
+    Receipt, Record, Result, Store, SweepReport, Tail, Value, Watch, WriteOp, batch::Batch,
 };
 
 impl Embedded {
@@ -383,7 +383,7 @@ impl Store for Embedded {
         self.shared.core().values.watch(prefix)
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         Box::pin(self.sweep_all())
     }
 

@@ -16,7 +16,7 @@ use super::{
     recover,
     segment::{Lists, SealedSegment},
 };
-use crate::{Error, ErrorKind, Result, Swept};
+use crate::{Error, ErrorKind, Result, SweepReport};
 
 mod rewrite;
 
@@ -57,7 +57,7 @@ const JOINED: usize = 4;
 
 /// When a segment is rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worth {
+enum ReclaimThreshold {
     /// When most of it is dead.
     Most,
     /// When anything is dead.
@@ -67,8 +67,8 @@ enum Worth {
 impl Embedded {
     /// Deletes expired data and rewrites mostly dead segments in a separate thread, so that no task is
     /// blocked.
-    pub(super) async fn sweep_all(&self) -> Result<Swept> {
-        let mut swept = Swept::default();
+    pub(super) async fn sweep_all(&self) -> Result<SweepReport> {
+        let mut swept = SweepReport::default();
         let now = self.shared.retention.now();
         let over = {
             let mut core = self.shared.core();
@@ -81,13 +81,13 @@ impl Embedded {
             (swept.journals, swept.values) = (journals, values);
         }
         swept.bytes = match self.shared.options.writer {
-            Writer::Manual => self.shared.reclaim(Worth::Most)?,
-            Writer::Thread => self.reclaim_apart().await?,
+            Writer::Manual => self.shared.reclaim(ReclaimThreshold::Most)?,
+            Writer::Thread => self.reclaim_in_thread().await?,
         };
         Ok(swept)
     }
 
-    async fn reclaim_apart(&self) -> Result<u64> {
+    async fn reclaim_in_thread(&self) -> Result<u64> {
         let stopped = || Error::new(ErrorKind::Stopped, "the store was closed during a sweep");
         let permit = self.sweeping.clone().acquire_owned().await.map_err(|_| stopped())?;
         let (tell, told) = oneshot::channel();
@@ -95,7 +95,7 @@ impl Embedded {
         let sweep = move || {
             let _permit = permit;
             // The caller may be gone; the space is freed anyway.
-            let _ = tell.send(shared.reclaim(Worth::Most));
+            let _ = tell.send(shared.reclaim(ReclaimThreshold::Most));
         };
         let thread = thread::Builder::new()
             .name("headwater-sweep".to_owned())
@@ -112,7 +112,7 @@ impl Embedded {
 
 impl EmbeddedState {
     /// Checks all segments with dead data, and merges small ones. Returns the freed bytes.
-    fn reclaim(&self, worth: Worth) -> Result<u64> {
+    fn reclaim(&self, threshold: ReclaimThreshold) -> Result<u64> {
         let mut stale = {
             let mut core = self.core();
             let sealed: BTreeSet<u64> = core.sealed.keys().copied().collect();
@@ -120,13 +120,13 @@ impl EmbeddedState {
             core.stale_segments.retain(|segment| !sealed.contains(segment));
             stale
         };
-        let freed = self.reclaim_stale(&mut stale, worth);
+        let freed = self.reclaim_stale(&mut stale, threshold);
         // Retry the failed ones next time.
         self.core().stale_segments.extend(stale);
         Ok(freed? + self.join_small_segments()?)
     }
 
-    fn reclaim_stale(&self, stale: &mut BTreeSet<u64>, worth: Worth) -> Result<u64> {
+    fn reclaim_stale(&self, stale: &mut BTreeSet<u64>, threshold: ReclaimThreshold) -> Result<u64> {
         let mut freed = 0;
         // Oldest first: deleted data goes before its deletion.
         while let Some(number) = stale.first().copied() {
@@ -134,7 +134,7 @@ impl EmbeddedState {
                 break;
             }
             let sealed = self.core().sealed.get(&number).cloned();
-            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, worth));
+            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, threshold));
             let bytes = set_aside(bytes)?;
             stale.remove(&number);
             if bytes > 0 {
@@ -187,7 +187,7 @@ impl EmbeddedState {
         (run.len() >= JOINED).then_some(run)
     }
 
-    fn reclaim_segment(&self, sealed: &Arc<SealedSegment>, worth: Worth) -> Result<u64> {
+    fn reclaim_segment(&self, sealed: &Arc<SealedSegment>, threshold: ReclaimThreshold) -> Result<u64> {
         if sealed.is_damaged() {
             return Ok(0);
         }
@@ -204,9 +204,9 @@ impl EmbeddedState {
             return self.remove_segment(sealed);
         }
         let no_footer = matches!(sealed.lists, Lists::Memory(_));
-        let worth_it = match worth {
-            Worth::Most => wanted.dead > sealed.size / 2,
-            Worth::Anything => wanted.dead > 0,
+        let worth_it = match threshold {
+            ReclaimThreshold::Most => wanted.dead > sealed.size / 2,
+            ReclaimThreshold::Anything => wanted.dead > 0,
         };
         if worth_it || no_footer {
             rewrite::rewrite(self, std::slice::from_ref(sealed), &wanted)
@@ -347,14 +347,14 @@ fn read_index(sealed: &SealedSegment) -> Result<SegmentIndex> {
 ///
 /// # Errors
 /// Like [`Embedded::open`], and the failure that stopped the store.
-pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
+pub fn compact(files: Arc<dyn Files>) -> Result<SweepReport> {
     let options = Options { writer: Writer::Manual, ..Options::default() };
     let guard = recover::lock(&*files, "of the store")?;
     let handles = Handles::new(files.clone(), options.max_open_files);
     let (core, log) = recover::recover(&files, handles, &options)?;
     let shared = EmbeddedState::new(core, log, options, files, guard);
     let over = shared.core().let_go(shared.retention.now());
-    let mut swept = Swept::default();
+    let mut swept = SweepReport::default();
     if let Some((journals, values, _)) = over {
         (swept.journals, swept.values) = (journals, values);
     }
@@ -366,6 +366,6 @@ pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     }
     let everything: Vec<u64> = shared.core().sealed.keys().copied().collect();
     shared.core().stale_segments.extend(everything);
-    swept.bytes = shared.reclaim(Worth::Anything)?;
+    swept.bytes = shared.reclaim(ReclaimThreshold::Anything)?;
     Ok(swept)
 }

@@ -90,7 +90,7 @@ impl EmbeddedValues {
         if let Some(bytes) = bytes {
             self.cache.insert(stored.version, bytes.clone());
         }
-        self.watchers.tell(key);
+        self.watchers.notify(key);
         before
     }
 
@@ -98,7 +98,7 @@ impl EmbeddedValues {
     pub(super) fn remove(&mut self, key: &str, version: u64) -> Option<StoredValue> {
         self.settle_pending(key, version);
         let before = self.drop_stored(key);
-        self.watchers.tell(key);
+        self.watchers.notify(key);
         before
     }
 
@@ -165,7 +165,7 @@ impl EmbeddedValues {
     /// Takes over the watchers of another instance, which may have missed changes.
     pub(super) fn keep_watches(&mut self, others: &mut Self) {
         self.watchers = std::mem::take(&mut others.watchers);
-        self.watchers.tell_all();
+        self.watchers.notify_all();
     }
 
     pub(super) fn watch(&mut self, prefix: &str) -> Watch {
@@ -242,7 +242,7 @@ impl Watchers {
         Watch::new(notify)
     }
 
-    fn tell(&mut self, key: &str) {
+    fn notify(&mut self, key: &str) {
         for length in self.lengths.keys() {
             let watchers = key.get(..*length).and_then(|prefix| self.by_prefix.get(prefix));
             for notify in watchers.into_iter().flatten().filter_map(Weak::upgrade) {
@@ -251,7 +251,7 @@ impl Watchers {
         }
     }
 
-    fn tell_all(&self) {
+    fn notify_all(&self) {
         let watchers = self.by_prefix.values().flatten().filter_map(Weak::upgrade);
         watchers.for_each(|notify| notify.notify_one());
     }

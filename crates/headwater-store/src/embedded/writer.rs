@@ -26,7 +26,7 @@ fn run(shared: &EmbeddedState) {
         if wait_for_work(shared) {
             // A failure has stopped the store, and all waiting callers have the error.
             let _ = shared.commit();
-        } else if let Err(cause) = keep_house(shared) {
+        } else if let Err(cause) = maintain(shared) {
             shared.core().stop(cause);
         }
     }
@@ -89,7 +89,7 @@ fn wait_for_gathering(shared: &EmbeddedState, mut core: MutexGuard<'_, Core>) {
     }
 }
 
-fn keep_house(shared: &EmbeddedState) -> Result<()> {
+fn maintain(shared: &EmbeddedState) -> Result<()> {
     if shared.quit.load(Ordering::SeqCst) || shared.core().running().is_err() {
         return Ok(());
     }

@@ -108,7 +108,7 @@ impl MemoryJournal {
     }
 
     /// Whether it may be deleted.
-    pub(super) fn check_nobody_holds(&self, id: &JournalId, now: Monotonic) -> Result<()> {
+    pub(super) fn check_unowned(&self, id: &JournalId, now: Monotonic) -> Result<()> {
         match &self.hold {
             LeaseHold::Leased { owner, expires } if now < *expires => Err(Error::held(id, owner, *expires)),
             _ => Ok(()),
@@ -123,7 +123,7 @@ impl MemoryJournal {
         ttl: Duration,
         epoch: impl FnOnce() -> u64,
     ) -> Result<Lease> {
-        self.check_nobody_holds(id, now)?;
+        self.check_unowned(id, now)?;
         if let LeaseHold::Closed { .. } = self.hold {
             return Err(Error::closed(id));
         }

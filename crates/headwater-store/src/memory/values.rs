@@ -15,7 +15,6 @@ use crate::{Error, Expect, Result, Time, Value, Watch};
 /// Approximate overhead of a value, beside its key and its bytes.
 const VALUE_COST: u64 = 128;
 
-/// All values.
 #[derive(Debug, Default)]
 pub(super) struct MemoryValues {
     values: BTreeMap<Box<str>, Value>,
@@ -48,7 +47,7 @@ impl MemoryValues {
         if let Some(old) = self.values.insert(key.into(), value) {
             used.give_back(cost(key, &old.bytes));
         }
-        self.tell(key);
+        self.notify(key);
         Ok(self.version)
     }
 
@@ -60,7 +59,7 @@ impl MemoryValues {
         used.give_back(cost(key, &old.bytes));
         let was_live = is_live(&old, now);
         if was_live {
-            self.tell(key);
+            self.notify(key);
         }
         Ok(was_live)
     }
@@ -116,7 +115,7 @@ impl MemoryValues {
         if expected { Ok(()) } else { Err(Error::conflict(key, current)) }
     }
 
-    fn tell(&mut self, key: &str) {
+    fn notify(&mut self, key: &str) {
         self.watches.retain(|(prefix, watch)| {
             let Some(notify) = watch.upgrade() else { return false };
             if key.starts_with(&**prefix) {

@@ -13,7 +13,7 @@ use super::{
     sql::{SWEPT_JOURNALS, SWEPT_VALUES, Sql},
 };
 use crate::{
-    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
+    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, SweepReport, Tail, Value,
     remote::{
         Answer, Append, ClaimOutcome, Engine, EngineClock, EngineFault, JournalEntries, JournalHeader,
         JournalHold, LeaseChange, Refusal, RestorePiece, StoredEntry, SweepStep, Verdict, random_u64,
@@ -458,7 +458,7 @@ impl Engine for Postgres {
     async fn sweep(&self) -> Answer<SweepStep> {
         let at = self.at();
         let doing = "deleting what is over";
-        let (mut swept, mut journals) = (Swept::default(), Vec::new());
+        let (mut swept, mut journals) = (SweepReport::default(), Vec::new());
         let parameters = [
             (&at as _, Type::INT8),
             (&self.channel as _, Type::TEXT),

@@ -15,7 +15,7 @@ use super::{
     scripts::Scripts,
 };
 use crate::{
-    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
+    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, SweepReport, Tail, Value,
     remote::{
         Answer, Append, ClaimOutcome, Engine, EngineClock, EngineFault, Hint, Hints, JournalEntries,
         JournalHeader, JournalHold, LeaseChange, RestorePiece, StoredEntry, SweepStep, Verdict, random_u64,
@@ -320,7 +320,7 @@ impl Engine for Redis {
             journals.push(numbers.number()?);
         }
         let swept =
-            Swept { journals: journals.len() as u64, values: parts.number()?, bytes: parts.number()? };
+            SweepReport { journals: journals.len() as u64, values: parts.number()?, bytes: parts.number()? };
         Ok(SweepStep { swept, journals, more: parts.number()? == 1 })
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::{EpochStart, Error, Expect, JournalId, ReadLimit, Swept, Tail, Value};
+use crate::{EpochStart, Error, Expect, JournalId, ReadLimit, SweepReport, Tail, Value};
 
 /// What an engine answered.
 pub(crate) type Answer<T> = Result<T, EngineFault>;
@@ -172,7 +172,7 @@ pub(crate) enum LeaseChange {
 /// What one step of a sweep removed.
 #[derive(Debug, Default)]
 pub(crate) struct SweepStep {
-    pub(crate) swept: Swept,
+    pub(crate) swept: SweepReport,
     /// The numbers of the journals among it.
     pub(crate) journals: Vec<u64>,
     /// Whether there may be more to remove.

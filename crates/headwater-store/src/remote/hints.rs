@@ -38,7 +38,7 @@ pub(super) async fn listen<E: Engine>(shared: Arc<StoreContext<E>>, mut hints: E
             }
         };
         tracing::info!("the store's engine announces changes again");
-        // Whatever was announced meanwhile was not heard.
+        // Announcements in the meantime were lost.
         shared.watches.changed_unknown();
         poll(&shared).await;
     }

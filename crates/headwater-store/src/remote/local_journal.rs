@@ -25,7 +25,7 @@ pub(super) struct Local {
     pub(super) confirmed: bool,
     /// Each waiter has a clone.
     pub(super) waiting: Arc<Notify>,
-    /// When the engine last told how far the journal goes.
+    /// When the engine last reported the end of the journal.
     pub(super) asked: Instant,
     /// The number of polls since it was last used.
     pub(super) idle: u32,

@@ -111,7 +111,7 @@ macro_rules! delegate_store {
             fn watch(&self, prefix: &str) -> $crate::Watch {
                 self.0.watch(prefix)
             }
-            fn sweep(&self) -> $crate::Pending<'_, $crate::Swept> {
+            fn sweep(&self) -> $crate::Pending<'_, $crate::SweepReport> {
                 self.0.sweep()
             }
             fn flush(&self) -> $crate::Pending<'_, ()> {

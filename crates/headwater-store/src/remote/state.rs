@@ -523,7 +523,7 @@ pub(super) fn refusal_error(journal: &JournalId, epoch: u64, refusal: Refusal) -
         Refusal::Lost { last } => {
             let message = format!(
                 "journal {journal}: the engine has lost records that it had acknowledged, it ends at {last}; \
-                 the run goes on from there when its lease is claimed anew"
+                 the run continues from there when its lease is claimed anew"
             );
             Error::new(ErrorKind::Stale { current: Some(epoch) }, message)
         }

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
+    Receipt, Record, Result, Store, SweepReport, Tail, Value, Watch, batch::Batch,
 };
 
-/// A store on an engine. Dropping it writes what is left in the background.
+/// A store on an engine. Dropping it writes the rest in the background.
 #[derive(Debug)]
 pub(crate) struct Remote<E: Engine> {
     pub(super) shared: Arc<StoreContext<E>>,
@@ -351,10 +351,10 @@ impl<E: Engine> Store for Remote<E> {
         self.shared.watches.watch(prefix)
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         Box::pin(async move {
             self.shared.state().running()?;
-            let mut all = Swept::default();
+            let mut all = SweepReport::default();
             loop {
                 let SweepStep { swept, journals, more } = self.call(|_| self.shared.engine.sweep()).await?;
                 self.shared.state().forget_numbers(&journals);

@@ -29,7 +29,7 @@ impl EngineClock {
         Self { clock, offset: AtomicI64::new(offset), simulated }
     }
 
-    /// What the engine's clock says now, as far as its last answer tells.
+    /// What the engine's clock says now, by its last answer.
     pub(crate) fn estimate(&self) -> Time {
         let now = signed(self.clock.monotonic().0).wrapping_add(self.offset.load(Ordering::Relaxed));
         Time(u64::try_from(now).unwrap_or(0))

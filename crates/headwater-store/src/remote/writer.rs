@@ -8,7 +8,7 @@ use std::{
 use super::{Engine, EngineFault, call::Backoff, context::StoreContext, state::CommitBatch};
 use crate::{Error, ErrorKind};
 
-/// How long a store that was dropped tries to write what is left.
+/// How long a store that was dropped tries to write the rest.
 const LAST_EFFORT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run<E: Engine>(shared: Arc<StoreContext<E>>) {

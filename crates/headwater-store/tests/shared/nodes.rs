@@ -126,9 +126,9 @@ async fn reader_is_woken_although_its_announcement_was_lost<E: Engine>(server: E
 
 /// A node whose wall clock is wrong.
 #[derive(Debug)]
-struct Skewed(i64);
+struct SkewedClock(i64);
 
-impl Clock for Skewed {
+impl Clock for SkewedClock {
     fn now(&self) -> Time {
         Time(SystemClock.now().0.saturating_add_signed(self.0 * 1_000))
     }
@@ -142,7 +142,7 @@ async fn wall_clocks_of_nodes_decide_nothing<E: Engine>(server: E) {
     const DAY: i64 = 86_400;
     let open = async |skew: i64| {
         let mut options = never_polls();
-        options.clock = Arc::new(Skewed(skew));
+        options.clock = Arc::new(SkewedClock(skew));
         server.open_with(options).await
     };
     let (behind, ahead) = (open(-DAY).await, open(DAY).await);

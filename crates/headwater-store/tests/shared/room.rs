@@ -20,14 +20,14 @@ fn large(seed: u64) -> String {
 }
 
 /// Two processes on an engine that still has room, and the lease of a journal with one fact.
-struct Begun {
+struct FilledEngine {
     store: Arc<dyn Store>,
     /// Does not wait for room.
     impatient: Arc<dyn Store>,
     lease: Lease,
 }
 
-impl Begun {
+impl FilledEngine {
     async fn on<E: Engine>(url: &str) -> Self {
         let store = E::connect(url.to_owned(), never_polls()).await.unwrap();
         let mut options = never_polls();
@@ -71,7 +71,7 @@ impl Begun {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_without_memory_loses_nothing_that_was_acknowledged() {
     let Some(server) = RedisServer::start() else { return };
-    let begun = Begun::on::<RedisServer>(&server.url()).await;
+    let begun = FilledEngine::on::<RedisServer>(&server.url()).await;
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     begun
         .wait_for_room::<RedisServer>(&server.url(), "maxmemory", || {
@@ -83,7 +83,7 @@ async fn redis_without_memory_loses_nothing_that_was_acknowledged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_that_cannot_save_loses_nothing_that_was_acknowledged() {
     let Some(server) = RedisServer::options().config("save 3600 1000000").start() else { return };
-    let begun = Begun::on::<RedisServer>(&server.url()).await;
+    let begun = FilledEngine::on::<RedisServer>(&server.url()).await;
     // A folder in the place of the file makes every snapshot fail, for root too.
     let folder = server.command(&["CONFIG", "GET", "dir"]);
     let snapshot = PathBuf::from(folder.lines().nth(1).unwrap()).join("dump.rdb");
@@ -110,7 +110,7 @@ async fn redis_on_a_full_disk_loses_nothing_that_was_acknowledged() {
     let Some(disk) = SmallDisk::mount(8) else { return };
     let folder = format!("dir {}", disk.path().display());
     let Some(mut server) = RedisServer::options().config(&folder).start() else { return };
-    let begun = Begun::on::<RedisServer>(&server.url()).await;
+    let begun = FilledEngine::on::<RedisServer>(&server.url()).await;
     let journal = begun.lease.journal.clone();
     disk.fill();
     // The server notices when it writes its file. What it has acknowledged by then, it writes when there is room.
@@ -131,7 +131,7 @@ async fn postgres_on_a_full_disk_loses_nothing_that_was_acknowledged() {
     server.query("postgres", &space);
     server.query("postgres", "CREATE DATABASE small OWNER headwater TABLESPACE small");
     let url = server.url_as("headwater", "headwater", "small");
-    let begun = Begun::on::<PostgresServer>(&url).await;
+    let begun = FilledEngine::on::<PostgresServer>(&url).await;
     let journal = begun.lease.journal.clone();
     disk.fill();
     begun

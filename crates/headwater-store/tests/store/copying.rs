@@ -10,7 +10,7 @@ use headwater_store::{
     embedded::Options,
     survey::{Depth, JournalCounts, Survey, ValueCounts},
 };
-use headwater_testkit::store::crash::Crashing;
+use headwater_testkit::store::crash::CrashingStore;
 
 use crate::support::MINUTE;
 
@@ -222,7 +222,7 @@ async fn target_that_is_not_a_copy_of_the_source_is_refused_and_unchanged() {
     only_values.put("x", "y".into(), Expect::Any, None).await.unwrap();
     assert!(refused(&only_values, true).await.contains("has another secret"));
 
-    // Both went on with the same run.
+    // Both continued the same run.
     for store in [&from, &copied] {
         append(store, &store.claim(&"run/1".into(), "another", MINUTE).await.unwrap(), 0..1).await;
     }
@@ -237,7 +237,7 @@ async fn interrupted_copy_is_continued_by_an_update() {
     let expected = contents(&from).await;
     for writes in [1, 2, 20, 35, 60, 200] {
         let to: Arc<dyn Store> = Arc::new(stores.embedded());
-        let dying = Crashing::new(to.clone(), writes);
+        let dying = CrashingStore::new(to.clone(), writes);
         let error = copy(&from, &dying, &stores.options(false), |_| {}).await.unwrap_err();
         assert_eq!(error.code(), "store.stopped");
         let report = stores.copy(&from, &*to, true).await;

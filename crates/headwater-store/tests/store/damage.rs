@@ -61,7 +61,7 @@ fn wherever_the_end_is_torn_the_commits_before_it_are_all_there() {
 }
 
 #[test]
-fn what_is_written_after_a_torn_end_is_not_confused_with_it() {
+fn records_after_a_torn_end_are_not_confused_with_it() {
     let place = Place::new();
     let ends = died(&place);
     cut(&place.last_segment(), ends[4] - 3);
@@ -77,7 +77,7 @@ fn what_is_written_after_a_torn_end_is_not_confused_with_it() {
 }
 
 #[test]
-fn a_flipped_bit_before_the_last_commit_is_damage_and_not_a_torn_end() {
+fn flipped_bit_before_the_last_commit_is_damage_and_not_a_torn_end() {
     let place = Place::new();
     let ends = died(&place);
     let whole = fs::read(place.last_segment()).unwrap();
@@ -132,7 +132,7 @@ fn damage_to_the_last_commit_is_noticed_once_the_store_was_closed() {
 }
 
 #[test]
-fn a_flipped_bit_in_a_sealed_segment_costs_one_journal_its_record() {
+fn flipped_bit_in_a_sealed_segment_costs_one_journal_its_record() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -162,11 +162,11 @@ fn a_flipped_bit_in_a_sealed_segment_costs_one_journal_its_record() {
     assert!(error.to_string().contains("0000000000000002.seg at offset"), "{error}");
     assert_eq!(store.page("run", after + 1).unwrap().records[0].seq, after + 2);
     let next = store.claim("run");
-    store.fact(&next, "goes on");
+    store.fact(&next, "continues");
 }
 
 #[test]
-fn a_damaged_footer_is_built_anew_and_nothing_is_lost() {
+fn damaged_footer_is_built_anew_and_nothing_is_lost() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -249,7 +249,7 @@ fn last_segment_that_was_removed_is_named() {
     let store = place.open_small();
     assert_eq!(store.0.damages()[0].file, name);
     let lease = store.claim("run");
-    store.fact(&lease, "goes on");
+    store.fact(&lease, "continues");
     drop(store);
     // It is reported once: a segment of that name exists again.
     assert!(place.open_small().0.damages().is_empty());
@@ -282,7 +282,7 @@ fn segment_that_was_not_yet_begun_is_begun_by_the_next_process() {
 /// Damages a record at the end of a journal, in each way in which the journal may continue, and reads it.
 #[test]
 fn damaged_end_of_a_journal_is_an_error_and_not_an_end() {
-    type End = fn(&crate::support::Stepped, &headwater_store::Lease);
+    type End = fn(&crate::support::SteppedStore, &headwater_store::Lease);
     let ends: [(&str, End); 3] = [
         ("driven", |_, _| {}),
         ("released", |store, lease| store.drive(store.0.release(lease)).unwrap()),
@@ -365,7 +365,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_noticed_by_the_journals_that_miss_it() {
+fn segment_that_is_gone_is_noticed_by_the_journals_that_miss_it() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -383,7 +383,7 @@ fn a_segment_that_is_gone_is_noticed_by_the_journals_that_miss_it() {
 }
 
 #[test]
-fn a_footer_that_is_there_in_part_is_as_good_as_none() {
+fn partial_footer_counts_as_missing() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -413,7 +413,7 @@ fn a_footer_that_is_there_in_part_is_as_good_as_none() {
         let store = place.open_small();
         assert_eq!(store.bodies("run", 0), expected);
         let lease = store.claim("run");
-        store.fact(&lease, "goes on");
+        store.fact(&lease, "continues");
         assert!(store.0.damages().is_empty());
     }
 }

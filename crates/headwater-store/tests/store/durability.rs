@@ -12,10 +12,10 @@ use std::{
 
 use headwater_store::{
     Class, Embedded, Expect, ReadLimit, Store,
-    embedded::{File, Files, Folder, Fsync, Guard, Writer},
+    embedded::{Files, Folder, Fsync, Guard, StoreFile, Writer},
 };
 
-use crate::support::{MINUTE, Place, Stepped, bodies, code};
+use crate::support::{MINUTE, Place, SteppedStore, bodies, code};
 
 /// A folder whose file operations fail from the n-th write or sync on, and that counts the bytes that are read.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Failing {
 
 #[derive(Debug)]
 struct FailingFile {
-    inner: Box<dyn File>,
+    inner: Box<dyn StoreFile>,
     left: Arc<AtomicUsize>,
     read: Arc<AtomicUsize>,
     error: io::ErrorKind,
@@ -42,7 +42,7 @@ fn spend(left: &AtomicUsize, error: io::ErrorKind) -> io::Result<()> {
 }
 
 impl Failing {
-    fn file(&self, inner: Box<dyn File>) -> Box<dyn File> {
+    fn file(&self, inner: Box<dyn StoreFile>) -> Box<dyn StoreFile> {
         let (left, read) = (self.left.clone(), self.read.clone());
         Box::new(FailingFile { inner, left, read, error: self.error, writes: self.writes })
     }
@@ -55,10 +55,10 @@ impl Files for Failing {
     fn list(&self) -> io::Result<Vec<String>> {
         self.inner.list()
     }
-    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         self.inner.open(name).map(|file| self.file(file))
     }
-    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         self.inner.create(name).map(|file| self.file(file))
     }
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -72,7 +72,7 @@ impl Files for Failing {
     }
 }
 
-impl File for FailingFile {
+impl StoreFile for FailingFile {
     fn size(&self) -> io::Result<u64> {
         self.inner.size()
     }
@@ -98,15 +98,15 @@ impl File for FailingFile {
     }
 }
 
-fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (Stepped, Arc<AtomicUsize>) {
+fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (SteppedStore, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(1_000));
     let inner = Folder::new(place.folder.path()).unwrap();
     let files = Failing { inner, left: left.clone(), read: Arc::default(), error, writes };
-    (Stepped(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
+    (SteppedStore(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
 }
 
 #[test]
-fn a_failed_fsync_stops_the_store_and_shows_nothing_that_was_not_durable() {
+fn failed_fsync_stops_the_store_and_shows_nothing_that_was_not_durable() {
     for (writes, error, cause) in
         [(false, io::ErrorKind::Other, "store.io"), (true, io::ErrorKind::StorageFull, "store.no-space")]
     {
@@ -169,13 +169,13 @@ fn store_that_stopped_recovers_in_place_without_what_had_failed() {
         assert_eq!(store.expired(), ["run".into()]);
         let next = store.claim("run");
         assert_eq!((next.first, next.epoch > lease.epoch), (2, true));
-        store.fact(&next, "goes on");
+        store.fact(&next, "continues");
         store.drive(watch.changed());
         store.put("key", "new");
         store.drive(watch.changed());
         drop(store);
         let store = place.open();
-        assert_eq!(store.bodies("run", 0), ["durable", "goes on"]);
+        assert_eq!(store.bodies("run", 0), ["durable", "continues"]);
         assert!(store.0.damages().is_empty());
     }
 }
@@ -191,10 +191,10 @@ impl Files for NoDescriptors {
     fn list(&self) -> io::Result<Vec<String>> {
         self.0.list()
     }
-    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         if self.1.load(Ordering::SeqCst) { Err(io::Error::from_raw_os_error(24)) } else { self.0.open(name) }
     }
-    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn StoreFile>> {
         if self.1.load(Ordering::SeqCst) {
             Err(io::Error::from_raw_os_error(24))
         } else {
@@ -219,7 +219,7 @@ fn segment_continues_while_there_is_no_descriptor_for_the_next() {
     let files = NoDescriptors(Folder::new(place.folder.path()).unwrap(), none.clone());
     let mut options = place.options();
     options.segment_bytes = 1_000;
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     let lease = store.claim("run");
     none.store(true, Ordering::SeqCst);
     for n in 0..30 {
@@ -268,7 +268,7 @@ fn folder_and_files_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_store_that_is_dropped_writes_everything_and_stops_its_thread() {
+fn store_that_is_dropped_writes_everything_and_stops_its_thread() {
     let place = Place::new();
     let mut options = place.options();
     options.writer = Writer::Thread;
@@ -363,7 +363,7 @@ fn with_interval_a_fact_is_seen_when_written_and_flush_makes_it_durable() {
     };
     let mut options = place.options();
     options.fsync = Fsync::Interval(MINUTE);
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     let lease = store.claim("run");
     left.store(0, Ordering::SeqCst);
     store.fact(&lease, "written");
@@ -386,7 +386,7 @@ fn opening_reads_the_footers_and_not_the_records() {
     let (read, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(1_000)));
     let inner = Folder::new(place.folder.path()).unwrap();
     let files = Failing { inner, left, read: read.clone(), error: io::ErrorKind::Other, writes: false };
-    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let store = SteppedStore(Embedded::open_with(Arc::new(files), options).unwrap());
     // The active segment is read, and from it a window at a time.
     let (read, all) = (read.load(Ordering::SeqCst), place.bytes());
     assert!(read < 1 << 20 && all > 5 << 20, "{read} of {all} bytes were read");
@@ -394,7 +394,7 @@ fn opening_reads_the_footers_and_not_the_records() {
 }
 
 #[test]
-fn a_damaged_segment_is_left_alone_and_does_not_keep_others_from_being_swept() {
+fn damaged_segment_is_left_alone_and_does_not_keep_others_from_being_swept() {
     let place = Place::new();
     let store = place.open_small();
     let keeper = store.claim("keeper");

@@ -11,7 +11,7 @@ use std::{
 
 use headwater_store::{Class, EpochStart, Expect, JournalInfo, Record, Store, Tail, Time};
 
-use crate::support::{MINUTE, Place, Stepped, bodies, code};
+use crate::support::{MINUTE, Place, SteppedStore, bodies, code};
 
 fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/format-4")
@@ -73,7 +73,7 @@ fn write(place: &Place) {
     store.fact(&run, "the last");
 }
 
-fn read(store: &Stepped) {
+fn read(store: &SteppedStore) {
     assert!(store.0.damages().is_empty());
     let info = store.info("run").unwrap();
     assert_eq!((info.first, info.tail.last, info.tail.closed), (2, 6, false));

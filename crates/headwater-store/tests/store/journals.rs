@@ -7,7 +7,7 @@ use headwater_store::{Class, Cursor, EpochStart, Expect, Place as CursorPlace, R
 use crate::support::{MINUTE, Place, bodies, code};
 
 #[test]
-fn a_fact_is_seen_when_it_is_durable_and_a_delta_at_once() {
+fn fact_is_seen_when_it_is_durable_and_a_delta_at_once() {
     let place = Place::new();
     let store = place.open();
     let lease = store.claim("run");
@@ -77,7 +77,7 @@ impl Place {
 }
 
 #[test]
-fn a_page_keeps_to_its_limit_and_gives_one_record_at_least() {
+fn page_keeps_to_its_limit_and_gives_one_record_at_least() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -129,7 +129,7 @@ fn expired_lease_can_be_renewed_until_another_claim() {
 }
 
 #[test]
-fn the_leases_of_a_dead_process_have_run_out_and_cannot_write_any_more() {
+fn leases_of_a_dead_process_have_run_out_and_cannot_write_any_more() {
     let place = Place::new();
     let store = place.open();
     let died = store.claim("died");
@@ -146,7 +146,7 @@ fn the_leases_of_a_dead_process_have_run_out_and_cannot_write_any_more() {
 }
 
 #[test]
-fn a_cursor_that_saw_what_died_is_moved_to_the_next_epoch() {
+fn cursor_after_lost_deltas_is_moved_to_the_next_epoch() {
     let place = Place::new();
     let store = place.open();
     let lease = store.claim("run");
@@ -169,7 +169,7 @@ fn a_cursor_that_saw_what_died_is_moved_to_the_next_epoch() {
 }
 
 #[test]
-fn a_closed_journal_takes_no_more_and_says_so_to_who_waits() {
+fn closed_journal_takes_no_more_and_wakes_its_waiters() {
     let place = Place::new();
     let store = place.open();
     let lease = store.claim("run");
@@ -182,7 +182,7 @@ fn a_closed_journal_takes_no_more_and_says_so_to_who_waits() {
 }
 
 #[test]
-fn a_trimmed_journal_keeps_its_numbers_and_counts_what_is_left() {
+fn trimmed_journal_keeps_its_numbers_and_counts_the_rest() {
     let place = Place::new();
     let store = place.open_small();
     let lease = store.claim("run");
@@ -191,7 +191,7 @@ fn a_trimmed_journal_keeps_its_numbers_and_counts_what_is_left() {
     }
     store.0.append(&lease, Class::Delta, &["one".into(), "two".into(), "three".into()]).unwrap();
     store.drive(store.0.trim(&lease, 62)).unwrap();
-    let after = |store: &crate::support::Stepped| {
+    let after = |store: &crate::support::SteppedStore| {
         let info = store.info("run").unwrap();
         assert_eq!((info.first, info.tail.last, info.bytes), (62, 63, 8));
         assert_eq!(code(store.page("run", 60)), "store.trimmed");
@@ -206,7 +206,7 @@ fn a_trimmed_journal_keeps_its_numbers_and_counts_what_is_left() {
 }
 
 #[test]
-fn what_is_too_large_or_too_much_is_refused_with_nothing_appended() {
+fn oversized_requests_are_refused_with_nothing_appended() {
     let place = Place::new();
     let mut options = place.options();
     options.max_record_bytes = 10;
@@ -253,7 +253,7 @@ fn deltas_of_a_disk_that_is_too_slow_wait_for_room_and_facts_still_have_some() {
 }
 
 #[test]
-fn a_deleted_journal_is_gone_and_one_of_its_name_begins_anew() {
+fn deleted_journal_is_gone_and_one_of_its_name_begins_anew() {
     let place = Place::new();
     let store = place.open();
     let lease = store.claim("run");

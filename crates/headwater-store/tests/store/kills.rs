@@ -30,7 +30,7 @@ fn acknowledged_records_survive_a_kill_in_order_and_once() {
     let kills = std::env::var("HEADWATER_KILLS").map_or(10, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(u64::from(std::process::id()));
-    let mut acknowledged = Acknowledged::default();
+    let mut acknowledged = AcknowledgedWrites::default();
     for _ in 0..kills {
         // From before the first acknowledgement to some thousands of commits.
         let patience = random.below(1_500) >> random.below(6);
@@ -38,11 +38,11 @@ fn acknowledged_records_survive_a_kill_in_order_and_once() {
         acknowledged.verify(folder.path());
     }
     assert!(acknowledged.facts.values().map(BTreeMap::len).sum::<usize>() > kills);
-    println!("told: {kills} kills: {acknowledged}");
+    println!("figure: {kills} kills: {acknowledged}");
 }
 
 /// Begins the process again, and kills it when so much was acknowledged.
-fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Acknowledged) {
+fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut AcknowledgedWrites) {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::acknowledged_records_survive_a_kill_in_order_and_once", "--nocapture"])
         .env(FOLDER, folder)
@@ -64,7 +64,8 @@ fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Ac
         if line.last() != Some(&b'\n') {
             break;
         }
-        heard += usize::from(acknowledged.hear(std::str::from_utf8(&line).unwrap().trim_end_matches('\n')));
+        heard +=
+            usize::from(acknowledged.acknowledge(std::str::from_utf8(&line).unwrap().trim_end_matches('\n')));
     }
     assert!(killed, "the process ended by itself: {:?}", process.wait().unwrap());
     process.wait().unwrap();
@@ -72,13 +73,13 @@ fn run_and_kill(folder: &Path, seed: u64, patience: usize, acknowledged: &mut Ac
 
 /// What the processes have said is durable.
 #[derive(Default)]
-struct Acknowledged {
+struct AcknowledgedWrites {
     facts: BTreeMap<JournalId, BTreeMap<u64, String>>,
     values: BTreeMap<String, (u64, String)>,
 }
 
-impl Acknowledged {
-    fn hear(&mut self, line: &str) -> bool {
+impl AcknowledgedWrites {
+    fn acknowledge(&mut self, line: &str) -> bool {
         match *line.split('|').collect::<Vec<_>>() {
             ["fact", run, seq, body] => {
                 let before =
@@ -122,7 +123,7 @@ impl Acknowledged {
     }
 }
 
-impl std::fmt::Display for Acknowledged {
+impl std::fmt::Display for AcknowledgedWrites {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let facts: usize = self.facts.values().map(BTreeMap::len).sum();
         write!(f, "{facts} facts and {} values were acknowledged and are there", self.values.len())
@@ -183,13 +184,13 @@ async fn drive(store: Arc<Embedded>, run: JournalId, mut random: Random) -> ! {
                 let first = receipt.first();
                 receipt.await.unwrap();
                 for (seq, body) in (first..).zip(bodies) {
-                    say(&format!("fact|{run}|{seq}|{body}"));
+                    print_line(&format!("fact|{run}|{seq}|{body}"));
                 }
             }
             8 => {
                 let key = format!("{run}/{}", random.below(3));
                 let version = store.put(&key, body(2).into(), Expect::Any, None).await.unwrap();
-                say(&format!("value|{key}|{version}|{}", body(2)));
+                print_line(&format!("value|{key}|{version}|{}", body(2)));
             }
             _ => drop(store.sweep().await.unwrap()),
         }
@@ -198,7 +199,7 @@ async fn drive(store: Arc<Embedded>, run: JournalId, mut random: Random) -> ! {
 }
 
 /// In one piece, and at once.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
 }

@@ -37,7 +37,7 @@ fn small(max_bytes: u64) -> Memory {
 const TTL: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn a_full_store_refuses_records_values_and_journals_until_something_goes() {
+async fn full_store_refuses_records_values_and_journals_until_something_goes() {
     let store = small(100_000);
     let run = "run".into();
     let lease = store.claim(&run, "driver", TTL).await.unwrap();
@@ -198,7 +198,7 @@ async fn two_stores_share_no_epoch() {
 }
 
 #[test]
-fn an_idle_run_costs_less_than_a_kibibyte_beside_its_records() {
+fn idle_run_costs_less_than_a_kibibyte_beside_its_records() {
     let store = Memory::new();
     let runs: Vec<_> = (0..10_000).map(|number| format!("run_{number:026}").into()).collect();
     let used = allocation_counter::measure(|| {
@@ -212,7 +212,7 @@ fn an_idle_run_costs_less_than_a_kibibyte_beside_its_records() {
 }
 
 #[tokio::test]
-async fn a_delta_allocates_next_to_nothing() {
+async fn delta_allocates_next_to_nothing() {
     let store = Memory::new();
     let lease = store.claim(&"run".into(), "driver", TTL).await.unwrap();
     let body = [Bytes::from_static(b"a delta of some twenty bytes")];
@@ -232,7 +232,7 @@ async fn a_delta_allocates_next_to_nothing() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_leaves_nothing_behind() {
+async fn wait_that_is_given_up_leaves_nothing_behind() {
     let store = Memory::new();
     let lease = store.claim(&"run".into(), "driver", TTL).await.unwrap();
     let used = allocation_counter::measure(|| {

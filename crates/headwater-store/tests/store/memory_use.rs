@@ -2,12 +2,12 @@
 
 use headwater_store::{Class, Store, embedded::Fsync};
 
-use crate::support::{Place, Stepped};
+use crate::support::{Place, SteppedStore};
 
 const RUNS: u64 = 2_000;
 
 /// An ended run: claimed, some records, closed.
-fn idle_run(store: &Stepped, number: u64) {
+fn idle_run(store: &SteppedStore, number: u64) {
     let lease = store.claim(&format!("run_{number:026}"));
     for class in [Class::Delta, Class::Delta, Class::Fact] {
         drop(store.0.append(&lease, class, &[vec![b'x'; 200].into()]).unwrap());
@@ -16,7 +16,7 @@ fn idle_run(store: &Stepped, number: u64) {
 }
 
 #[test]
-fn an_idle_run_costs_less_than_a_kibibyte_in_the_process_that_ran_it() {
+fn idle_run_costs_less_than_a_kibibyte_in_the_process_that_ran_it() {
     let place = Place::new();
     let mut options = place.options();
     options.fsync = Fsync::Never;
@@ -28,7 +28,7 @@ fn an_idle_run_costs_less_than_a_kibibyte_in_the_process_that_ran_it() {
 }
 
 #[test]
-fn an_idle_run_costs_less_than_half_a_kibibyte_once_its_segment_is_sealed() {
+fn idle_run_costs_less_than_half_a_kibibyte_once_its_segment_is_sealed() {
     let place = Place::new();
     let mut options = place.options();
     options.segment_bytes = 64 << 10;
@@ -60,7 +60,7 @@ fn opening_and_reading_one_long_journal_takes_bounded_memory() {
     drop(store);
     let mut opened = None;
     let used = allocation_counter::measure(|| opened = Some(place.open_with(options)));
-    println!("told: opening {megabytes} MB takes {} KiB at its peak", used.bytes_max >> 10);
+    println!("figure: opening {megabytes} MB takes {} KiB at its peak", used.bytes_max >> 10);
     assert!(used.bytes_max < 4 << 20, "{} bytes to open it", used.bytes_max);
     let store = opened.unwrap();
     let mut records = 0;
@@ -72,13 +72,13 @@ fn opening_and_reading_one_long_journal_takes_bounded_memory() {
             (after, records) = (last.seq, records + page.records.len());
         }
     });
-    println!("told: reading it page by page takes {} KiB at its peak", used.bytes_max >> 10);
+    println!("figure: reading it page by page takes {} KiB at its peak", used.bytes_max >> 10);
     assert_eq!(records, megabytes * 100);
     assert!(used.bytes_max < 8 << 20, "{} bytes to read it", used.bytes_max);
 }
 
 #[test]
-fn a_delta_that_is_seen_at_once_allocates_next_to_nothing() {
+fn delta_that_is_seen_at_once_allocates_next_to_nothing() {
     let place = Place::new();
     let mut options = place.options();
     options.delta_limit = u64::MAX;

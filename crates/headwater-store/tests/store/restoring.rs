@@ -8,7 +8,7 @@ use headwater_store::{
 };
 use headwater_testkit::disk::{Disk, DiskFault};
 
-use crate::support::{Place, Stepped, code};
+use crate::support::{Place, SteppedStore, code};
 
 /// A journal of so many records, each of them a quarter of a small segment.
 fn foreign(last: u64) -> (JournalInfo, Vec<Record>) {
@@ -30,13 +30,13 @@ fn foreign(last: u64) -> (JournalInfo, Vec<Record>) {
     (info, (1..=last).map(record).collect())
 }
 
-fn restore(store: &Stepped, info: &JournalInfo, records: &[Record]) {
+fn restore(store: &SteppedStore, info: &JournalInfo, records: &[Record]) {
     for piece in records.chunks(2) {
         store.drive(store.0.restore(&"run".into(), info, piece)).unwrap();
     }
 }
 
-fn assert_restored(store: &Stepped, info: &JournalInfo, records: &[Record]) {
+fn assert_restored(store: &SteppedStore, info: &JournalInfo, records: &[Record]) {
     assert_eq!(store.info("run").as_ref(), Some(info));
     let bodies: Vec<_> =
         records.iter().map(|record| String::from_utf8(record.body.to_vec()).unwrap()).collect();
@@ -157,7 +157,7 @@ fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
         options.writer = Writer::Manual;
         options.segment_bytes = 700 + seed * 37 % 5_000;
         options.fsync = [Fsync::Commit, Fsync::Never][seed as usize % 2];
-        let open = || Embedded::open_with(Arc::new(disk.clone()), options.clone()).map(Stepped);
+        let open = || Embedded::open_with(Arc::new(disk.clone()), options.clone()).map(SteppedStore);
         let (info, records) = foreign(1 + seed % 17);
         let store = open().unwrap();
         store.fact(&store.claim("kept"), "kept");

@@ -11,10 +11,10 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn the_embedded_store_keeps_its_promises_whatever_the_disk_does() {
+fn embedded_store_keeps_its_promises_whatever_the_disk_does() {
     if let Some(seed) = number("HEADWATER_SEED") {
         let summary = run(seed, SimulationSettings::default()).unwrap_or_else(|broken| panic!("{broken}"));
-        println!("told: seed {seed}: {summary}");
+        println!("figure: seed {seed}: {summary}");
         return;
     }
     let seeds = number("HEADWATER_SEEDS").unwrap_or(200);
@@ -22,6 +22,6 @@ fn the_embedded_store_keeps_its_promises_whatever_the_disk_does() {
     for seed in 0..seeds {
         summary += run(seed, SimulationSettings::default()).unwrap_or_else(|broken| panic!("{broken}"));
     }
-    println!("told: {seeds} histories: {summary}");
+    println!("figure: {seeds} histories: {summary}");
     assert!(summary.kills > 0 && summary.power_cuts > 0 && summary.faults > 0 && summary.flips > 0);
 }

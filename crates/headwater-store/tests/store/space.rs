@@ -7,9 +7,9 @@ use headwater_store::{
     embedded::{Fsync, Writer, compact},
 };
 
-use crate::support::{MINUTE, Place, Stepped, code, text};
+use crate::support::{MINUTE, Place, SteppedStore, code, text};
 
-fn fill(store: &Stepped, journal: &str, records: usize) {
+fn fill(store: &SteppedStore, journal: &str, records: usize) {
     let lease = store.claim(journal);
     for n in 0..records {
         store.fact(&lease, format!("{journal} {n:0100}"));
@@ -18,7 +18,7 @@ fn fill(store: &Stepped, journal: &str, records: usize) {
 }
 
 #[test]
-fn a_journal_whose_time_is_over_goes_with_its_segments() {
+fn journal_whose_time_is_over_goes_with_its_segments() {
     let place = Place::new();
     let store = place.open_small();
     for run in 0..20 {
@@ -40,7 +40,7 @@ fn a_journal_whose_time_is_over_goes_with_its_segments() {
 }
 
 #[test]
-fn what_lives_in_a_rewritten_segment_is_all_there() {
+fn live_records_of_a_rewritten_segment_are_all_there() {
     let place = Place::new();
     let store = place.open_small();
     let keeper = store.claim("keeper");
@@ -55,7 +55,7 @@ fn what_lives_in_a_rewritten_segment_is_all_there() {
     let swept = store.drive(store.0.sweep()).unwrap();
     assert!(swept.bytes > before / 2);
     assert!(place.bytes() < before / 2);
-    let all_there = |store: &Stepped| {
+    let all_there = |store: &SteppedStore| {
         let expected: Vec<_> = (0..30).map(|run| format!("kept {run}")).collect();
         assert_eq!(store.bodies("keeper", 0), expected);
         for run in 0..30 {
@@ -98,7 +98,7 @@ fn removed_data_stays_removed_in_any_order_of_rewrites() {
     for _ in 0..40 {
         store.put("churn", &"y".repeat(200));
     }
-    let gone = |store: &Stepped| {
+    let gone = |store: &SteppedStore| {
         assert_eq!(store.drive(store.0.list("removed/", None, 100)).unwrap(), []);
         assert_eq!(store.info("deleted"), None);
         assert_eq!(store.drive(store.0.list("live/", None, 100)).unwrap().len(), 10);
@@ -153,7 +153,7 @@ fn readers_of_a_segment_continue_while_it_is_rewritten() {
 }
 
 #[test]
-fn what_lives_long_does_not_leave_a_file_for_each_segment_that_ever_was() {
+fn long_lived_records_do_not_keep_a_file_for_each_old_segment() {
     let place = Place::new();
     let mut options = place.options();
     options.segment_bytes = 8_000;
@@ -171,7 +171,7 @@ fn what_lives_long_does_not_leave_a_file_for_each_segment_that_ever_was() {
         assert_eq!(store.bodies("keeper", 0), expected);
     }
     assert!(place.segments().len() < 15, "{} segments", place.segments().len());
-    let all_there = |store: &Stepped| {
+    let all_there = |store: &SteppedStore| {
         assert_eq!(store.bodies("keeper", 0), expected);
         assert_eq!(
             store.info("keeper").unwrap().bytes,

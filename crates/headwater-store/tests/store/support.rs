@@ -36,20 +36,20 @@ impl Place {
         options
     }
 
-    pub(crate) fn open(&self) -> Stepped {
+    pub(crate) fn open(&self) -> SteppedStore {
         self.open_with(self.options())
     }
 
     /// With segments so small that a few records fill one, each of which is made durable when it is full.
-    pub(crate) fn open_small(&self) -> Stepped {
+    pub(crate) fn open_small(&self) -> SteppedStore {
         let mut options = self.options();
         options.segment_bytes = 2_000;
         options.fsync = Fsync::Never;
         self.open_with(options)
     }
 
-    pub(crate) fn open_with(&self, options: Options) -> Stepped {
-        Stepped(Embedded::open_folder(self.folder.path(), options).unwrap())
+    pub(crate) fn open_with(&self, options: Options) -> SteppedStore {
+        SteppedStore(Embedded::open_folder(self.folder.path(), options).unwrap())
     }
 
     pub(crate) fn files(&self) -> Arc<dyn Files> {
@@ -79,9 +79,9 @@ impl Place {
 }
 
 /// A store that writes when the test steps.
-pub(crate) struct Stepped(pub Embedded);
+pub(crate) struct SteppedStore(pub Embedded);
 
-impl Stepped {
+impl SteppedStore {
     /// Steps the store until a future is ready.
     pub(crate) fn drive<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);

@@ -5,7 +5,7 @@ use headwater_store::{Expect, Store};
 use crate::support::{MINUTE, Place, code};
 
 #[test]
-fn a_value_is_seen_when_it_is_durable_and_survives() {
+fn value_is_seen_when_it_is_durable_and_survives() {
     let place = Place::new();
     let store = place.open();
     let mut put = store.0.put("key", "value".into(), Expect::Absent, None);
@@ -58,7 +58,7 @@ fn versions_never_repeat_even_after_everything_was_removed() {
 }
 
 #[test]
-fn a_value_goes_when_its_time_is_over() {
+fn value_goes_when_its_time_is_over() {
     let place = Place::new();
     let store = place.open();
     store.drive(store.0.put("short", "x".into(), Expect::Any, Some(MINUTE))).unwrap();
@@ -75,7 +75,7 @@ fn a_value_goes_when_its_time_is_over() {
 }
 
 #[test]
-fn a_list_is_ordered_and_continues_after_a_key() {
+fn list_is_ordered_and_continues_after_a_key() {
     let place = Place::new();
     let store = place.open_small();
     for key in ["b/2", "a/1", "b/1", "b/3", "c"] {
@@ -92,7 +92,7 @@ fn a_list_is_ordered_and_continues_after_a_key() {
 }
 
 #[test]
-fn a_watch_wakes_for_its_prefix_only_and_not_before_the_change_is_durable() {
+fn watch_wakes_for_its_prefix_only_and_not_before_the_change_is_durable() {
     let place = Place::new();
     let store = place.open();
     let mut inbox = store.0.watch("inbox/1/");

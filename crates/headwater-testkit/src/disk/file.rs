@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use headwater_store::embedded::File;
+use headwater_store::embedded::StoreFile;
 
 use super::{Disk, DiskFault, DiskOperation, DiskState, broken, full, gone};
 
@@ -97,7 +97,7 @@ impl DiskState {
     }
 }
 
-impl File for Handle {
+impl StoreFile for Handle {
     fn size(&self) -> io::Result<u64> {
         self.with(DiskOperation::Other, |state, _| Ok(state.inode(self.inode)?.size()))
     }

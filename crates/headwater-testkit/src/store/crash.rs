@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Record, Result, Store, Swept, Tail, Value, Watch,
+    Record, Result, Store, SweepReport, Tail, Value, Watch,
 };
 use tokio::sync::Notify;
 
@@ -24,11 +24,11 @@ use tokio::sync::Notify;
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use headwater_store::{Class, Memory, Store};
-/// use headwater_testkit::store::crash::Crashing;
+/// use headwater_testkit::store::crash::CrashingStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> headwater_store::Result<()> {
-/// let store = Crashing::new(Arc::new(Memory::new()), 2);
+/// let store = CrashingStore::new(Arc::new(Memory::new()), 2);
 /// let lease = store.claim(&"run".into(), "me", Duration::from_secs(30)).await?;
 /// store.append(&lease, Class::Fact, &["it began".into()])?.await?;
 /// assert!(store.append(&lease, Class::Fact, &["it went on".into()]).is_err());
@@ -37,7 +37,7 @@ use tokio::sync::Notify;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Crashing {
+pub struct CrashingStore {
     store: Arc<dyn Store>,
     /// Number of writes still accepted.
     left: AtomicU64,
@@ -45,7 +45,7 @@ pub struct Crashing {
     written: Arc<Notify>,
 }
 
-impl Crashing {
+impl CrashingStore {
     /// A store that accepts this many writes.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, writes: u64) -> Self {
@@ -86,7 +86,7 @@ impl Crashing {
     }
 }
 
-impl Store for Crashing {
+impl Store for CrashingStore {
     fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
         self.write()?;
         let receipt = self.store.append(lease, class, bodies);
@@ -143,7 +143,7 @@ impl Store for Crashing {
         self.writing(move || self.store.remove(key, expect))
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         self.writing(|| self.store.sweep())
     }
 

@@ -264,7 +264,7 @@ impl Simulation {
         for _ in 0..steps {
             self.summary.steps += 1;
             self.act()?;
-            self.note_faults();
+            self.record_faults();
             if self.disk.is_dead() {
                 self.log_step("the process dies of its fault");
                 self.crash()?;
@@ -352,14 +352,14 @@ impl Simulation {
             failed.as_ref().map_or_else(|| "done".to_owned(), |error| format!("{} ({error})", error.code()));
         self.log_step(format!("{name}: {how}"));
         // A write that failed halfway may or may not be found after reopening.
-        self.note_faults();
+        self.record_faults();
         let open = failed.as_ref().is_some_and(|error| {
             matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Stopped)
         });
         self.judge(call, answer, open)
     }
 
-    fn note_faults(&mut self) {
+    fn record_faults(&mut self) {
         let fired = self.disk.fired();
         self.summary.faults += fired.len() as u64;
         if !fired.is_empty() {
@@ -390,7 +390,7 @@ impl Simulation {
             }
             Err(error) => {
                 self.log_step(format!("step: {} ({error})", error.code()));
-                self.note_faults();
+                self.record_faults();
                 self.oracle.failed(self.write_failed, self.reports_stopped(&store))?;
             }
         }

@@ -5,14 +5,14 @@ use std::{collections::BTreeSet, sync::Arc};
 use headwater_store::{Memory, MemoryOptions, Store};
 use headwater_testkit::store::{Failures, Opening, Setup, behaviour, cases, reopening, reopening_cases};
 
-use super::{liar::Liar, lie::Lie};
+use super::{faulty_store::FaultyStore, store_fault::StoreFault};
 
-async fn judge(lie: Lie) -> Result<(), Failures> {
-    behaviour(async |setup: Setup| Arc::new(Liar::new(setup, lie)) as Arc<dyn Store>).await
+async fn judge(fault: StoreFault) -> Result<(), Failures> {
+    behaviour(async |setup: Setup| Arc::new(FaultyStore::new(setup, fault)) as Arc<dyn Store>).await
 }
 
 /// A store in memory stands for a persistent one: reopening gives the same store, or an empty one.
-async fn judge_reopening(lie: Lie, forgets: bool) -> Result<(), Failures> {
+async fn judge_reopening(fault: StoreFault, forgets: bool) -> Result<(), Failures> {
     reopening(|setup| {
         let open = move || {
             Arc::new(Memory::with(MemoryOptions { clock: setup.clock.clone(), ..MemoryOptions::default() }))
@@ -20,7 +20,7 @@ async fn judge_reopening(lie: Lie, forgets: bool) -> Result<(), Failures> {
         let kept = open();
         move || {
             let memory = if forgets { open() } else { kept.clone() };
-            let store: Arc<dyn Store> = Arc::new(Liar::around(memory, lie));
+            let store: Arc<dyn Store> = Arc::new(FaultyStore::around(memory, fault));
             Box::pin(std::future::ready(store)) as Opening<'static>
         }
     })
@@ -33,17 +33,17 @@ fn names(failures: Result<(), Failures>) -> BTreeSet<&'static str> {
 
 #[tokio::test]
 async fn correct_store_passes() {
-    judge(Lie::None).await.unwrap_or_else(|failures| panic!("{failures}"));
-    judge_reopening(Lie::None, false).await.unwrap_or_else(|failures| panic!("{failures}"));
+    judge(StoreFault::None).await.unwrap_or_else(|failures| panic!("{failures}"));
+    judge_reopening(StoreFault::None, false).await.unwrap_or_else(|failures| panic!("{failures}"));
 }
 
 // The clock is paused, so a case that hangs times out immediately.
 #[tokio::test(start_paused = true)]
 async fn every_lie_is_caught_and_every_case_can_fail() {
     let mut failed = BTreeSet::new();
-    for lie in Lie::ALL {
-        let caught = names(judge(lie).await);
-        assert!(!caught.is_empty(), "no case catches a store that {lie:?}");
+    for fault in StoreFault::ALL {
+        let caught = names(judge(fault).await);
+        assert!(!caught.is_empty(), "no case catches a store that {fault:?}");
         failed.extend(caught);
     }
     let idle: Vec<&str> = cases().map(|case| case.name()).filter(|name| !failed.contains(name)).collect();
@@ -52,11 +52,16 @@ async fn every_lie_is_caught_and_every_case_can_fail() {
 
 #[tokio::test(start_paused = true)]
 async fn every_lie_about_reopening_is_caught_and_every_case_can_fail() {
-    let mut failed = names(judge_reopening(Lie::None, true).await);
+    let mut failed = names(judge_reopening(StoreFault::None, true).await);
     assert!(failed.len() > 8, "a store that forgets everything fails nearly all: {failed:?}");
-    for lie in [Lie::SweepsNothing, Lie::KeepsForEver, Lie::ForgetsTimeToLive, Lie::IgnoresEpochs] {
-        let caught = names(judge_reopening(lie, false).await);
-        assert!(!caught.is_empty(), "no case catches a store that {lie:?}");
+    for fault in [
+        StoreFault::SweepsNothing,
+        StoreFault::KeepsForEver,
+        StoreFault::ForgetsTimeToLive,
+        StoreFault::IgnoresEpochs,
+    ] {
+        let caught = names(judge_reopening(fault, false).await);
+        assert!(!caught.is_empty(), "no case catches a store that {fault:?}");
         failed.extend(caught);
     }
     let idle: Vec<&str> = reopening_cases().filter(|name| !failed.contains(name)).collect();
@@ -77,7 +82,7 @@ fn counts_in_the_docs_are_current() {
     let words: Vec<String> =
         std::fs::read_to_string(page).unwrap().split_whitespace().map(str::to_owned).collect();
     let text = words.join(" ");
-    let (cases, reopening, lies) = (cases().count(), reopening_cases().count(), Lie::ALL.len());
+    let (cases, reopening, lies) = (cases().count(), reopening_cases().count(), StoreFault::ALL.len());
     for sentence in [
         format!("is a list of {cases} cases"),
         format!("`reopening` has {reopening} more"),

@@ -9,7 +9,7 @@ use headwater_store::{
     survey::{Depth, Survey},
 };
 
-use super::{liar::Liar, lie::Lie};
+use super::{faulty_store::FaultyStore, store_fault::StoreFault};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -34,29 +34,33 @@ async fn faulty_copy_target_is_detected() {
     let from = Memory::new();
     fill(&from).await;
     let lies = [
-        Lie::RestoresTimesAnew,
-        Lie::RestoresFactsOnly,
-        Lie::RestoresAsGivenBack,
-        Lie::RestoresAsOpen,
-        Lie::RestoresForEver,
-        Lie::HidesTheLastRecord,
-        Lie::ForgetsEpochs,
-        Lie::ForgetsTimes,
+        StoreFault::RestoresTimesAnew,
+        StoreFault::RestoresFactsOnly,
+        StoreFault::RestoresAsGivenBack,
+        StoreFault::RestoresAsOpen,
+        StoreFault::RestoresForEver,
+        StoreFault::HidesTheLastRecord,
+        StoreFault::ForgetsEpochs,
+        StoreFault::ForgetsTimes,
     ];
-    for lie in [Lie::None].into_iter().chain(lies) {
-        let to = Liar::around(Arc::new(Memory::new()), lie);
+    for fault in [StoreFault::None].into_iter().chain(lies) {
+        let to = FaultyStore::around(Arc::new(Memory::new()), fault);
         let report = copy(&from, &to, &CopyOptions::default(), |_| {}).await.unwrap();
-        let expected = lie == Lie::None;
-        assert_eq!(report.is_good(), expected, "{lie:?}: {report:?}");
-        assert_eq!(report.problems.is_empty(), expected, "{lie:?}");
+        let expected = fault == StoreFault::None;
+        assert_eq!(report.is_good(), expected, "{fault:?}: {report:?}");
+        assert_eq!(report.problems.is_empty(), expected, "{fault:?}");
     }
 }
 
 #[tokio::test]
 async fn survey_reports_missing_data() {
-    let lies =
-        [Lie::HidesTheLastRecord, Lie::ForgetsEpochs, Lie::ListsTheNewestEpochOnly, Lie::CountsNoBytes];
-    for lie in [Lie::None].into_iter().chain(lies) {
+    let lies = [
+        StoreFault::HidesTheLastRecord,
+        StoreFault::ForgetsEpochs,
+        StoreFault::ListsTheNewestEpochOnly,
+        StoreFault::CountsNoBytes,
+    ];
+    for fault in [StoreFault::None].into_iter().chain(lies) {
         let inner = Arc::new(Memory::new());
         fill(&*inner).await;
         inner.release(&inner.claim(&"waits".into(), "driver", MINUTE).await.unwrap()).await.unwrap();
@@ -66,8 +70,8 @@ async fn survey_reports_missing_data() {
         let lease = inner.claim(&"waits".into(), "driver", MINUTE).await.unwrap();
         inner.append(&lease, Class::Fact, &["y".into()]).unwrap().await.unwrap();
         inner.release(&lease).await.unwrap();
-        let survey = Survey::of(&Liar::around(inner, lie), Depth::Everything).await.unwrap();
-        assert_eq!(survey.is_good(), lie == Lie::None, "{lie:?}: {:?}", survey.problems);
+        let survey = Survey::of(&FaultyStore::around(inner, fault), Depth::Everything).await.unwrap();
+        assert_eq!(survey.is_good(), fault == StoreFault::None, "{fault:?}: {:?}", survey.problems);
         assert_eq!(survey.faults, survey.problems.len() as u64);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, io::ErrorKind};
 
-use headwater_store::embedded::{File, Files};
+use headwater_store::embedded::{Files, StoreFile};
 use headwater_testkit::disk::{Disk, DiskFault};
 
 fn content(disk: &Disk, name: &str) -> Vec<u8> {
@@ -12,7 +12,7 @@ fn content(disk: &Disk, name: &str) -> Vec<u8> {
     bytes
 }
 
-fn durable_file(disk: &Disk, bytes: &[u8]) -> Box<dyn File> {
+fn durable_file(disk: &Disk, bytes: &[u8]) -> Box<dyn StoreFile> {
     let file = disk.create("file").unwrap();
     assert_eq!(file.write_at(0, bytes).unwrap(), bytes.len());
     file.sync().unwrap();

@@ -7,6 +7,6 @@ mod copying;
 mod disk;
 #[cfg(unix)]
 mod engines;
-mod liar;
-mod lie;
+mod faulty_store;
 mod oracle;
+mod store_fault;

@@ -35,7 +35,6 @@ pub(super) struct McpCassette {
     made: Arc<Mutex<HashMap<String, u32>>>,
 }
 
-/// A recorded call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RecordedCall {

@@ -181,10 +181,9 @@ impl McpConnection {
         guard.id = None;
         match answer {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(ServerResult::InputRequiredResult(_)) => Err(Error::new(
-                ErrorKind::Protocol,
-                "it requests more input, which this client does not support",
-            )),
+            Ok(ServerResult::InputRequiredResult(_)) => {
+                Err(Error::new(ErrorKind::Protocol, "unsupported request for more input"))
+            }
             Ok(_) => Err(Error::new(ErrorKind::Protocol, "its response is not a tool result")),
             Err(error) => Err(self.failure(error).await),
         }

@@ -118,7 +118,7 @@ impl Program {
         let mut child = command.spawn().map_err(start)?;
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(output), Some(input), Some(errors)) = pipes else {
-            return Err(Error::new(ErrorKind::Start, "it has no pipes"));
+            return Err(Error::new(ErrorKind::Start, "the pipes are missing"));
         };
         let ending = ProcessExit::new(self);
         let reader = tokio::spawn(keep_last(errors, ending.clone()));

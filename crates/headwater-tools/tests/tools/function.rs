@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 ///
 /// The sum of none is 0.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Add {
+struct Addition {
     /// What to add.
     numbers: Vec<i64>,
 }
@@ -28,7 +28,7 @@ struct Sum {
     sum: i64,
 }
 
-async fn add(input: Add) -> Result<Sum, ToolError> {
+async fn add(input: Addition) -> Result<Sum, ToolError> {
     Ok(Sum { sum: input.numbers.iter().sum() })
 }
 
@@ -66,7 +66,7 @@ async fn function_tool_takes_schema_and_description_from_its_input_type() {
 
 #[tokio::test]
 async fn function_tool_may_take_the_context_and_report_progress() {
-    async fn count(input: Add, context: ToolContext) -> Result<String, ToolError> {
+    async fn count(input: Addition, context: ToolContext) -> Result<String, ToolError> {
         for number in &input.numbers {
             context.progress(ToolOutput::json(json!(number)));
         }
@@ -106,7 +106,7 @@ fn function_of_any_json_has_an_object_schema() {
 
 #[tokio::test]
 async fn tool_output_is_returned_unchanged() {
-    async fn look(_: Add) -> Result<ToolOutput, ToolError> {
+    async fn look(_: Addition) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::failure("nothing to see").with_structured(json!({"seen": 0})))
     }
     let output = FunctionTool::new("look", look).call(json!({"numbers": []}), context()).await.unwrap();
@@ -116,16 +116,16 @@ async fn tool_output_is_returned_unchanged() {
 
 #[tokio::test]
 async fn errors_of_every_kind_reach_the_model_with_their_causes() {
-    async fn by_question_mark(input: Add) -> Result<u8, ToolError> {
+    async fn by_question_mark(input: Addition) -> Result<u8, ToolError> {
         Ok(u8::try_from(input.numbers[0])?)
     }
-    async fn std_error(_: Add) -> Result<(), std::io::Error> {
+    async fn std_error(_: Addition) -> Result<(), std::io::Error> {
         Err(std::io::Error::other("the disk is gone"))
     }
-    async fn any_error(_: Add) -> Result<(), anyhow::Error> {
+    async fn any_error(_: Addition) -> Result<(), anyhow::Error> {
         Err(anyhow::Error::msg("connection refused").context("cannot reach the tracker"))
     }
-    async fn own(_: Add) -> Result<(), ToolError> {
+    async fn own(_: Addition) -> Result<(), ToolError> {
         Err(ToolError::new("not today"))
     }
     let input = || json!({"numbers": [256]});
@@ -143,7 +143,7 @@ async fn errors_of_every_kind_reach_the_model_with_their_causes() {
 
 #[tokio::test]
 async fn panic_is_a_tool_error_and_later_calls_work() {
-    async fn divide(input: Add) -> Result<i64, ToolError> {
+    async fn divide(input: Addition) -> Result<i64, ToolError> {
         tokio::task::yield_now().await;
         assert!(input.numbers[1] != 0, "division of {} by zero", input.numbers[0]);
         Ok(input.numbers[0] / input.numbers[1])
@@ -155,7 +155,7 @@ async fn panic_is_a_tool_error_and_later_calls_work() {
     );
     assert_eq!(tool.call(json!({"numbers": [6, 3]}), context()).await.unwrap().output, json!(2));
 
-    fn at_once(_: Add) -> std::future::Ready<Result<(), ToolError>> {
+    fn at_once(_: Addition) -> std::future::Ready<Result<(), ToolError>> {
         panic!("before the future")
     }
     let tool = FunctionTool::new("at-once", at_once);
@@ -167,16 +167,16 @@ async fn panic_is_a_tool_error_and_later_calls_work() {
 
 #[tokio::test(start_paused = true)]
 async fn call_above_the_timeout_is_dropped_and_reported() {
-    struct Dropped(Arc<Mutex<bool>>);
-    impl Drop for Dropped {
+    struct DropFlag(Arc<Mutex<bool>>);
+    impl Drop for DropFlag {
         fn drop(&mut self) {
             *self.0.lock().unwrap() = true;
         }
     }
     let dropped = Arc::new(Mutex::new(false));
     let guard = Arc::clone(&dropped);
-    let tool = FunctionTool::new("forever", move |_: Add| {
-        let guard = Dropped(Arc::clone(&guard));
+    let tool = FunctionTool::new("forever", move |_: Addition| {
+        let guard = DropFlag(Arc::clone(&guard));
         async move {
             let _guard = guard;
             std::future::pending::<Result<(), ToolError>>().await
@@ -209,9 +209,11 @@ async fn tool_settings_are_applied() {
     fn policy(tool: &dyn Tool) -> UnfinishedPolicy {
         tool.unfinished()
     }
-    let tool =
-        FunctionTool::new("add", add).title("Add").description("Sums up.").unfinished(UnfinishedPolicy::Ask);
-    assert_eq!(tool.spec().title.as_deref(), Some("Add"));
+    let tool = FunctionTool::new("add", add)
+        .title("Addition")
+        .description("Sums up.")
+        .unfinished(UnfinishedPolicy::Ask);
+    assert_eq!(tool.spec().title.as_deref(), Some("Addition"));
     assert_eq!(tool.spec().description.as_deref(), Some("Sums up."));
     assert_eq!(policy(&tool), UnfinishedPolicy::Ask);
     assert_eq!(policy(&FunctionTool::new("add", add)), UnfinishedPolicy::Fail);

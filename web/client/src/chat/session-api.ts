@@ -49,7 +49,7 @@ export interface Checkpoint {
 /** One of several turns that were done in place of one another. */
 export interface Variant {
   checkpoint: Checkpoint;
-  /** Whether the conversation goes on from it. */
+  /** Whether the conversation continues from it. */
   selected: boolean;
 }
 

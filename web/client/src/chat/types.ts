@@ -21,7 +21,7 @@ export interface FinishInfo {
   message: Message | undefined;
   /** It was stopped. */
   isAbort: boolean;
-  /** The connection was lost for good; the run may go on. */
+  /** The connection was lost for good; the run may continue. */
   isDisconnect: boolean;
   isError: boolean;
   finishReason: string | undefined;

@@ -2,7 +2,7 @@
 
 export const PLATFORMS = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64', 'win32-x64'];
 
-/** The path of the program for a platform, or why there is none. `resolve` finds a file of an installed package. */
+/** The path of the program for a platform, or why it is missing. `resolve` finds a file of an installed package. */
 export function program(resolve, platform, arch) {
   const name = `${platform}-${arch}`;
   if (!PLATFORMS.includes(name)) {

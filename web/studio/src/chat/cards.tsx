@@ -45,7 +45,7 @@ export function AskCard({ ask, onAnswer }: { ask: Ask; onAnswer: (answer: Answer
 
 type Props<K extends Ask['kind']> = { ask: Extract<Ask, { kind: K }>; busy: boolean; give: (answer: Answer) => void };
 
-/** What was typed and not sent yet, by request: a card leaves and returns when another answer continues the run. */
+/** Drafts of answers, by request: a card leaves and returns when another answer continues the run. */
 const drafts = new Map<string, string>();
 
 function useDraft(request: string, initial = ''): [string, (text: string) => void] {

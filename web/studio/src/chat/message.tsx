@@ -160,7 +160,7 @@ function PartView({ part, facts, isLive, isOpen }: { part: Part; facts: Facts | 
       return (
         <p class="answered">
           <Icon name={part.state === 'answered' ? 'check' : 'clock'} />
-          <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : 'Nobody answered in time.'}
+          <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : 'No answer came in time.'}
         </p>
       );
     }

@@ -16,14 +16,14 @@ interface Props {
   onPick: (key: string) => void;
 }
 
-/** The workflow of a run: what was visited of it, and where the run is. */
+/** The workflow of a run: its visited nodes, and where the run is. */
 export function Graph({ spans, workflow, picked, onPick }: Props) {
   const graph = useMemo(() => graphOf(spans, workflow), [spans, workflow]);
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const [isWhole, setWhole] = useState(false);
   const structure = `${graph.nodes.map(({ name }) => name).join('\n')}\n${graph.edges.map(({ from, to, when }) => `${from} ${to} ${when}`).join('\n')}`;
-  // Its places stay while the run goes on.
+  // Its places stay while the run is active.
   const drawing = useMemo(() => drawingOf(graph, width), [structure, width]);
   const own = graph.nodes.filter(({ kind }) => kind === 'node');
   const isTall = drawing.height > TALLEST;

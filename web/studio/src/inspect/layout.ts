@@ -1,6 +1,6 @@
 // Places for the nodes of a graph: in layers, so that edges lead from layer to layer, with few crossings.
 
-/** What is placed. Along is the direction in which the layers follow one another, across the one in which a layer lies. */
+/** A box to place. Along is the direction in which the layers follow one another, across the one in which a layer lies. */
 export interface Shape {
   along: number;
   across: number;

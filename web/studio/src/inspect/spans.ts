@@ -139,7 +139,7 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
         if (run.state === 'waiting') run.state = 'active';
         break;
       case 'interrupt-expired':
-        close(own(spans.get(`wait ${event.request}`)), time, 'bad', 'nobody answered in time');
+        close(own(spans.get(`wait ${event.request}`)), time, 'bad', 'no answer came in time');
         break;
     }
   });

@@ -105,7 +105,7 @@ function WorkflowState({ checkpoint }: { checkpoint: FoundCheckpoint | undefined
     <section>
       <h3>Workflow state {checkpoint && <span class="soft">at the {placeOf(checkpoint)}</span>}</h3>
       {Object.keys(state).length > 0 && <Json value={state} open={2} />}
-      {!checkpoint && <p class="soft">None: checkpoints have it, and there is none up to here</p>}
+      {!checkpoint && <p class="soft">None: it is part of checkpoints, and the run has none so far</p>}
       {checkpoint?.details && Object.keys(state).length === 0 && <p class="soft">None, or the agent does not show it (<code>visibility.state</code>)</p>}
     </section>
   );

@@ -79,7 +79,7 @@ function goesTo(edges: GraphEdge[], from: number, to: number, isGuess = false): 
   else edges.push({ from, to, times: 1, ...(isGuess && { isGuess }) });
 }
 
-/** Goes on from the latest node that leads there, through nodes of which there are no records. False if there is no such way. */
+/** Continues from the latest node that leads there, through nodes of which there are no records. False if there is no such way. */
 function pass({ nodes, edges }: WorkflowGraph, seen: Map<number, number>, to: number, order: number): boolean {
   const listed = edges.filter(({ isGuess, times }) => !isGuess || times === 0);
   for (const [from] of [...seen].sort(([, one], [, other]) => other - one)) {

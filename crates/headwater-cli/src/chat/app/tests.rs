@@ -24,7 +24,7 @@ fn texts(lines: &[StyledLine]) -> Vec<String> {
 }
 
 #[test]
-fn a_message_is_shown_and_sent_and_the_next_one_waits_for_the_end() {
+fn message_is_shown_and_sent_and_the_next_one_waits_for_the_end() {
     let mut app = app();
     assert_eq!(submit(&mut app, "Hello"), [ChatAction::Send("Hello".into())]);
     assert_eq!(texts(&app.frame(None).finished), ["› Hello"]);
@@ -55,7 +55,7 @@ fn interrupt_without_a_run_clears_the_line_and_asks_before_it_quits() {
 }
 
 #[test]
-fn a_request_takes_the_prompt_and_gives_the_draft_back() {
+fn request_takes_the_prompt_and_gives_the_draft_back() {
     let mut app = app();
     submit(&mut app, "Hello");
     app.on_reply(&run_reply());
@@ -89,7 +89,7 @@ fn page_tools_are_answered_once_with_an_error() {
 }
 
 #[test]
-fn commands_that_need_a_session_or_no_run_say_so() {
+fn commands_that_need_a_session_or_no_run_fail_with_that_reason() {
     let mut app = app();
     assert_eq!(submit(&mut app, "/undo"), []);
     assert_eq!(texts(&app.frame(None).finished), ["✗ this session has no messages yet"]);

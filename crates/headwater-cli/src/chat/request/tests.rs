@@ -21,7 +21,7 @@ fn approval() -> RequestPrompt {
 }
 
 #[test]
-fn a_choice_takes_a_number_an_id_a_label_or_the_highlight() {
+fn choice_takes_a_number_an_id_a_label_or_the_highlight() {
     for typed in ["2", "revise", "REV", "Revise"] {
         assert_eq!(choice(InterruptKind::Choice).submit(typed), Some(Answer::value("revise")), "{typed}");
     }
@@ -43,7 +43,7 @@ fn several_options_are_chosen_by_space_or_numbers() {
 }
 
 #[test]
-fn an_approval_needs_a_decision() {
+fn approval_needs_a_decision() {
     let mut prompt = approval();
     assert_eq!(prompt.submit(""), None);
     assert_eq!(prompt.submit("maybe"), None);
@@ -56,7 +56,7 @@ fn an_approval_needs_a_decision() {
 }
 
 #[test]
-fn the_exact_input_of_an_approval_is_shown() {
+fn exact_input_of_an_approval_is_shown() {
     let texts: Vec<_> = approval().lines((1, 2), LOOK).iter().map(StyledLine::text).collect();
     assert_eq!(texts.first().map(String::as_str), Some("? Allow the call of delete_file? (1 of 2)"));
     assert_eq!(texts.get(1).map(String::as_str), Some("    path  notes.txt"));
@@ -76,7 +76,7 @@ fn texts_are_not_empty_and_page_tools_take_json() {
 }
 
 #[test]
-fn a_refused_form_begins_again() {
+fn refused_form_begins_again() {
     let schema =
         json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "string" } } });
     let interrupt = Interrupt { response_schema: Some(schema), ..Interrupt::text("r", "Fill in") };

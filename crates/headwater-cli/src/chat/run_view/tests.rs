@@ -37,7 +37,7 @@ fn delta(kind: BlockKind, text: &str) -> BlockDelta {
 }
 
 #[test]
-fn a_paragraph_is_live_until_the_next_one_begins() {
+fn paragraph_is_live_until_the_next_one_begins() {
     let mut reading = Reading::default();
     assert_eq!(reading.read(delta(BlockKind::Text, "One **bo")), [""; 0]);
     assert_eq!(reading.live(), ["One bo"]);
@@ -47,7 +47,7 @@ fn a_paragraph_is_live_until_the_next_one_begins() {
 }
 
 #[test]
-fn a_part_waits_for_the_parts_before_it() {
+fn part_waits_for_the_parts_before_it() {
     let mut reading = Reading::default();
     let call = |id: &str| ToolInputAvailable::new(ToolCall::new(id, "search"), json!({ "q": id }));
     reading.read(call("a"));
@@ -60,7 +60,7 @@ fn a_part_waits_for_the_parts_before_it() {
 }
 
 #[test]
-fn reasoning_stands_behind_a_bar() {
+fn reasoning_is_marked_with_a_bar() {
     let mut reading = Reading::default();
     reading.read(BlockStarted { kind: BlockKind::Reasoning, id: "t".into(), ..Default::default() });
     reading.read(delta(BlockKind::Reasoning, "Hm."));

@@ -16,7 +16,7 @@ use headwater_store::{
 use super::CheckResult;
 use crate::{
     config::{ServerSettings, StoreUrl},
-    serve::store::{Serving, connect},
+    serve::store::{ServerProcess, connect},
 };
 
 /// A store of more bytes is not read: `store check` does that.
@@ -74,7 +74,7 @@ fn check_folder(settings: &ServerSettings, folder: &Path) -> CheckResult {
             format!("{shown} is damaged: `headwater store check {shown}` lists what"),
         ),
         Ok(Err(error)) if *error.kind() == ErrorKind::Locked => {
-            let who = Serving::read(&settings.data).map_or_else(
+            let who = ServerProcess::read(&settings.data).map_or_else(
                 || "another process".to_owned(),
                 |serving| format!("process {}, which listens on {}", serving.pid, serving.address),
             );

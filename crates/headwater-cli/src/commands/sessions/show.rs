@@ -29,7 +29,7 @@ impl ShowSession {
     }
 }
 
-/// Writes what is known of a session, a line each.
+/// Writes the facts of a session, a line each.
 pub(super) fn write(session: &SessionSummary, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let time = |time: &str| format!("{time}, {} ago", age(time));
     let forked = session.forked_from.as_ref();

@@ -19,7 +19,7 @@ use crate::{
 /// How often the copy is brought up to date with a server that writes, before it is given up.
 const ROUNDS: usize = 50;
 
-/// What tells whether a segment has changed: rewriting one makes it another file.
+/// The identity of a segment's content: rewriting a segment makes it another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     length: u64,

@@ -6,7 +6,7 @@ use super::survey;
 use crate::run::headwater;
 
 #[test]
-fn a_pipe_gets_text_without_escapes() {
+fn pipe_gets_text_without_escapes() {
     let ran = headwater(&["chat"], "hello\n\nwhat did I say?\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.starts_with("**Hello!** I am the demo agent `chat`"), "{ran:?}");
@@ -32,7 +32,7 @@ fn lines_of_a_pipe_answer_questions() {
 }
 
 #[test]
-fn an_input_that_ends_before_the_answer_is_a_fault() {
+fn input_that_ends_before_the_answer_is_a_fault() {
     let ran = headwater(&["chat", "--agent", "tools"], "delete notes.txt\n");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("waits for an answer"), "{ran:?}");
@@ -42,7 +42,7 @@ fn an_input_that_ends_before_the_answer_is_a_fault() {
 }
 
 #[test]
-fn a_wrong_target_has_a_clear_message() {
+fn wrong_target_has_a_clear_message() {
     for (args, message) in [
         (&["chat", "nothing.yaml"][..], "cannot find nothing.yaml"),
         (&["chat", "--agent", "chatt"], "unknown agent `chatt`: use one of"),

@@ -82,13 +82,13 @@ impl Routes {
 
 /// Ids that the server knows.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownIds {
     sessions: Vec<String>,
     runs: Vec<String>,
     others: Vec<String>,
 }
 
-impl Known {
+impl KnownIds {
     const MOST: usize = 40;
 
     pub(super) fn learn(&mut self, reply: &Reply) {
@@ -155,13 +155,13 @@ const TEXTS: [&str; 16] = [
 pub(super) struct Generator<'a> {
     random: Random,
     routes: &'a Routes,
-    known: &'a Known,
+    known: &'a KnownIds,
     /// The dialect of the request.
     dialect: String,
 }
 
 impl<'a> Generator<'a> {
-    pub(super) fn new(seed: u64, routes: &'a Routes, known: &'a Known) -> Self {
+    pub(super) fn new(seed: u64, routes: &'a Routes, known: &'a KnownIds) -> Self {
         Self { random: Random::new(seed), routes, known, dialect: String::new() }
     }
 

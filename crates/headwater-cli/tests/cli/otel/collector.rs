@@ -21,12 +21,12 @@ use opentelemetry_proto::tonic::{
 use prost::Message;
 use tokio::runtime::Runtime;
 
-type Kept = Arc<Mutex<(Vec<ExportTraceServiceRequest>, Vec<ExportMetricsServiceRequest>)>>;
+type Requests = Arc<Mutex<(Vec<ExportTraceServiceRequest>, Vec<ExportMetricsServiceRequest>)>>;
 
 /// A collector. It stops when dropped.
 pub(super) struct Collector {
     address: SocketAddr,
-    kept: Kept,
+    kept: Requests,
     _runtime: Runtime,
 }
 
@@ -34,7 +34,7 @@ impl Collector {
     pub(super) fn start() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let kept = Kept::default();
+        let kept = Requests::default();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let routes = Router::new()
@@ -50,9 +50,9 @@ impl Collector {
     }
 
     /// The data received so far.
-    pub(super) fn sent(&self) -> Sent {
+    pub(super) fn sent(&self) -> Telemetry {
         let kept = self.kept.lock().unwrap();
-        Sent { traces: kept.0.clone(), metrics: kept.1.clone() }
+        Telemetry { traces: kept.0.clone(), metrics: kept.1.clone() }
     }
 }
 
@@ -61,46 +61,46 @@ fn decode<T: Message + Default>(headers: &HeaderMap, body: Bytes) -> Result<T, H
     T::decode(body).map_err(|_| Http::BAD_REQUEST)
 }
 
-async fn traces(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
+async fn traces(State(kept): State<Requests>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
     kept.lock().unwrap().0.push(decode(&headers, body)?);
     Ok(())
 }
 
-async fn metrics(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
+async fn metrics(State(kept): State<Requests>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
     kept.lock().unwrap().1.push(decode(&headers, body)?);
     Ok(())
 }
 
 /// The data that a collector has received.
-pub(super) struct Sent {
+pub(super) struct Telemetry {
     traces: Vec<ExportTraceServiceRequest>,
     metrics: Vec<ExportMetricsServiceRequest>,
 }
 
-impl Sent {
+impl Telemetry {
     /// The attributes of the exporting service.
     pub(super) fn resource(&self) -> Vec<KeyValue> {
         self.traces[0].resource_spans[0].resource.clone().unwrap().attributes
     }
 
     /// All spans, by start time.
-    pub(super) fn spans(&self) -> Vec<Seen> {
+    pub(super) fn spans(&self) -> Vec<ReceivedSpan> {
         let spans = self.traces.iter().flat_map(|sent| &sent.resource_spans);
         let spans = spans.flat_map(|spans| &spans.scope_spans).flat_map(|spans| &spans.spans);
-        let mut spans: Vec<_> = spans.cloned().map(Seen::new).collect();
+        let mut spans: Vec<_> = spans.cloned().map(ReceivedSpan::new).collect();
         spans.sort_by_key(|span| span.span.start_time_unix_nano);
         spans
     }
 
     /// The last span of this name.
-    pub(super) fn span(&self, name: &str) -> Seen {
+    pub(super) fn span(&self, name: &str) -> ReceivedSpan {
         let names: Vec<_> = self.spans().iter().map(|span| span.name().to_owned()).collect();
         let found = self.spans().into_iter().rev().find(|span| span.name() == name);
         found.unwrap_or_else(|| panic!("no span `{name}` in {names:?}"))
     }
 
-    pub(super) fn children(&self, parent: &Seen) -> Vec<Seen> {
-        let of = |span: &Seen| span.parent() == parent.id() && span.trace_id() == parent.trace_id();
+    pub(super) fn children(&self, parent: &ReceivedSpan) -> Vec<ReceivedSpan> {
+        let of = |span: &ReceivedSpan| span.parent() == parent.id() && span.trace_id() == parent.trace_id();
         self.spans().into_iter().filter(of).collect()
     }
 
@@ -121,14 +121,14 @@ impl Sent {
 
 /// A span with its ids as text.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ReceivedSpan {
     span: Span,
     id: String,
     parent: String,
     trace: String,
 }
 
-impl Seen {
+impl ReceivedSpan {
     fn new(span: Span) -> Self {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Self { id: hex(&span.span_id), parent: hex(&span.parent_span_id), trace: hex(&span.trace_id), span }

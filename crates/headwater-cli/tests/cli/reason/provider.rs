@@ -39,7 +39,7 @@ impl Reply {
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ProviderRequest {
     pub(crate) path: String,
     pub(crate) body: Value,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Asked {
 /// A provider. The last reply is repeated when there are no more.
 pub(crate) struct Provider {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ProviderRequest>>>,
 }
 
 impl Provider {
@@ -63,7 +63,7 @@ impl Provider {
     fn serving(reply: impl Fn(usize, &Value) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<ProviderRequest>>> = Arc::default();
         let seen = Arc::clone(&asked);
         // The thread ends with the test process.
         thread::spawn(move || {
@@ -79,13 +79,13 @@ impl Provider {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ProviderRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
 /// Replies to one request and closes the connection.
-fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mutex<Vec<Asked>>) {
+fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mutex<Vec<ProviderRequest>>) {
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut line = String::new();
     if reader.read_line(&mut line).unwrap_or_default() == 0 {
@@ -108,7 +108,7 @@ fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mute
     reader.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let reply = reply(&body);
-    seen.lock().unwrap().push(Asked { path, body });
+    seen.lock().unwrap().push(ProviderRequest { path, body });
     let mut head = format!(
         "HTTP/1.1 {} -\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
         reply.status,

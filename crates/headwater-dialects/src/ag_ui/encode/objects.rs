@@ -39,18 +39,18 @@ impl AgUiEncoder {
         if let Some((data_type, data)) =
             grown.map(|object| (object.state.data_type().to_owned(), object.data()))
         {
-            self.say_object(record, &update.stream, &data_type, &data, sink);
+            self.emit_object(record, &update.stream, &data_type, &data, sink);
         }
     }
 
     /// Sends the growth of objects since they were last sent.
-    pub(super) fn say_unsent(&mut self, record: &Record, sink: Sink<'_>) {
+    pub(super) fn emit_unsent(&mut self, record: &Record, sink: Sink<'_>) {
         let unsent = self.objects.growing.unsent().map(|object| {
             let state = object.state;
             (state.stream().to_owned(), state.data_type().to_owned(), object.data())
         });
         for (stream, data_type, data) in unsent.collect::<Vec<_>>() {
-            self.say_object(record, &stream, &data_type, &data, sink);
+            self.emit_object(record, &stream, &data_type, &data, sink);
         }
     }
 
@@ -60,13 +60,13 @@ impl AgUiEncoder {
         self.objects.growing.invalidate(stream);
         let Some(object) = self.objects.sent.remove(stream) else { return };
         if self.tanstack {
-            return self.say_structured_output(record, &object.id, &json!({}), sink);
+            return self.emit_structured_output(record, &object.id, &json!({}), sink);
         }
-        say_snapshot(record, &object.id, &object.data_type, &json!({}), sink);
+        emit_snapshot(record, &object.id, &object.data_type, &json!({}), sink);
     }
 
     /// After a snapshot of the messages, which contains activities but not TanStack's objects.
-    pub(super) fn say_objects_again(&mut self, record: &Record, sink: Sink<'_>) {
+    pub(super) fn emit_missed_objects(&mut self, record: &Record, sink: Sink<'_>) {
         let parts = self.state.messages().iter().flat_map(|message| {
             let objects = message.parts.iter().filter_map(|part| match part {
                 Part::Structured(part) => Some(part),
@@ -82,14 +82,14 @@ impl AgUiEncoder {
             .collect();
         for (stream, object) in objects {
             if self.tanstack {
-                say_message(record, &object.id, sink);
-                self.say_structured_output(record, &object.id, &object.content, sink);
+                emit_message(record, &object.id, sink);
+                self.emit_structured_output(record, &object.id, &object.content, sink);
             }
             self.objects.sent.insert(stream, object);
         }
     }
 
-    fn say_object(&mut self, record: &Record, stream: &str, data_type: &str, data: &Value, sink: Sink<'_>) {
+    fn emit_object(&mut self, record: &Record, stream: &str, data_type: &str, data: &Value, sink: Sink<'_>) {
         let content = messages::object(data).into_owned();
         let Some(known) = self.objects.sent.get_mut(stream) else {
             let place = self.state.messages().iter().rev().find_map(|message| {
@@ -103,10 +103,10 @@ impl AgUiEncoder {
             let Some((message, role, id)) = place else { return };
             self.ids.object(&message, role);
             if self.tanstack {
-                say_message(record, &id, sink);
-                self.say_structured_output(record, &id, &content, sink);
+                emit_message(record, &id, sink);
+                self.emit_structured_output(record, &id, &content, sink);
             } else {
-                say_snapshot(record, &id, data_type, &content, sink);
+                emit_snapshot(record, &id, data_type, &content, sink);
             }
             let object = ObjectMessage { id, data_type: data_type.to_owned(), content };
             self.objects.sent.insert(stream.to_owned(), object);
@@ -121,7 +121,7 @@ impl AgUiEncoder {
         let patch = json_patch::diff(&before, &known.content);
         if self.tanstack {
             let content = known.content.clone();
-            return self.say_structured_output(record, &id, &content, sink);
+            return self.emit_structured_output(record, &id, &content, sink);
         }
         let patch = serde_json::to_value(patch).unwrap_or_default();
         sink(&Chunk::ActivityDelta(ActivityDelta {
@@ -132,7 +132,7 @@ impl AgUiEncoder {
         }));
     }
 
-    fn say_structured_output(&self, record: &Record, id: &str, content: &Value, sink: Sink<'_>) {
+    fn emit_structured_output(&self, record: &Record, id: &str, content: &Value, sink: Sink<'_>) {
         let value = Cow::Owned(json!({ "messageId": id, "object": content }));
         sink(&Chunk::Custom(Custom {
             name: Cow::Borrowed("structured-output.complete"),
@@ -142,7 +142,7 @@ impl AgUiEncoder {
     }
 }
 
-fn say_snapshot(record: &Record, id: &str, data_type: &str, content: &Value, sink: Sink<'_>) {
+fn emit_snapshot(record: &Record, id: &str, data_type: &str, content: &Value, sink: Sink<'_>) {
     sink(&Chunk::ActivitySnapshot(ActivitySnapshot {
         message_id: Cow::Borrowed(id),
         activity_type: Cow::Borrowed(data_type),
@@ -153,7 +153,7 @@ fn say_snapshot(record: &Record, id: &str, data_type: &str, content: &Value, sin
 }
 
 /// TanStack's client adds an object to the open message and shows only one per message, so each gets its own.
-fn say_message(record: &Record, id: &str, sink: Sink<'_>) {
+fn emit_message(record: &Record, id: &str, sink: Sink<'_>) {
     sink(&Chunk::TextMessageStart(TextMessageStart {
         message_id: Cow::Borrowed(id),
         role: Some(Cow::Borrowed("assistant")),

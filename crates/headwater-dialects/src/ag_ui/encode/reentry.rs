@@ -108,9 +108,9 @@ impl AgUiEncoder {
                             attempt: text.attempt.clone(),
                             wire,
                         };
-                        self.say_start(&from, &open, sink);
+                        self.emit_start(&from, &open, sink);
                         if !text.text.is_empty() {
-                            super::text::say_delta(&open, &text.text, at(&from), sink);
+                            super::text::emit_delta(&open, &text.text, at(&from), sink);
                         }
                         self.texts.push(open);
                     }
@@ -119,7 +119,7 @@ impl AgUiEncoder {
                     Part::Tool(tool) if tool.state == ToolState::InputStreaming => {
                         self.open_call(&from, &tool.tool_call(), sink);
                         if !tool.input_text.is_empty() {
-                            super::tool::say_args(&tool.call, &tool.input_text, at(&from), sink);
+                            super::tool::emit_args(&tool.call, &tool.input_text, at(&from), sink);
                         }
                     }
                     Part::Tool(tool) if tool.preliminary => self.preliminary.push(tool.call.clone()),

@@ -90,7 +90,7 @@ impl AgUiEncoder {
     }
 
     fn failed(&mut self, record: &Record, message: &str, code: Option<&str>, sink: Sink<'_>) {
-        self.say_unsent(record, sink);
+        self.emit_unsent(record, sink);
         let (message, code) = (Cow::Borrowed(message), code.map(Cow::Borrowed));
         sink(&Chunk::RunError(RunError { message, code, base: at(record) }));
         self.phase = StreamPhase::Failed;
@@ -136,12 +136,12 @@ impl AgUiEncoder {
     fn close_all(&mut self, record: &Record, sink: Sink<'_>) {
         self.close_texts_and_calls(record, sink);
         for call in std::mem::take(&mut self.preliminary) {
-            self.say_last_output(record, &call, sink);
+            self.emit_last_output(record, &call, sink);
         }
         for (_, step) in std::mem::take(&mut self.steps) {
             sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&step), base: at(record) }));
         }
-        self.say_unsent(record, sink);
+        self.emit_unsent(record, sink);
     }
 
     fn wait(&mut self, record: &Record, calls: &[ToolCallId], usage: Option<&Usage>, sink: Sink<'_>) {
@@ -177,7 +177,7 @@ impl AgUiEncoder {
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
         if self.phase == StreamPhase::Running {
             let record = Record::new(0, WarningEvent::default());
-            self.say_unsent(&record, sink);
+            self.emit_unsent(&record, sink);
             sink(&Chunk::RunError(RunError {
                 message: Cow::Borrowed("The stream ended before the run did."),
                 code: Some(Cow::Borrowed("cut")),

@@ -27,7 +27,7 @@ impl AgUiEncoder {
             }
         };
         let Some(text) = self.texts.get(open) else { return };
-        say_delta(text, &block.delta, at(record), sink);
+        emit_delta(text, &block.delta, at(record), sink);
     }
 
     pub(super) fn end_text(&mut self, record: &Record, block: &BlockEnded, sink: Sink<'_>) {
@@ -43,14 +43,14 @@ impl AgUiEncoder {
         self.reduce(record);
         self.begin_text(record, BlockKind::Text, &PartId::from("message"), sink);
         if let Some(text) = self.texts.pop() {
-            say_delta(&text, content, at(record), sink);
-            say_end(&text, record, sink);
+            emit_delta(&text, content, at(record), sink);
+            emit_end(&text, record, sink);
         }
     }
 
     pub(super) fn close_text(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let text = self.texts.remove(open);
-        say_end(&text, record, sink);
+        emit_end(&text, record, sink);
         // The conversation may have been held back until the end of a text.
         if self.resync_due {
             self.resync(record, None, sink);
@@ -70,12 +70,12 @@ impl AgUiEncoder {
         let attempt = record.origin.attempt.clone();
         let wire = self.ids.text(&message, self.role_of(&message), kind, attempt.as_ref());
         let text = OpenText { kind, message, part: part.clone(), attempt, wire };
-        self.say_start(record, &text, sink);
+        self.emit_start(record, &text, sink);
         self.texts.push(text);
     }
 
     /// Starts a text, or continues one.
-    pub(super) fn say_start(&self, record: &Record, text: &OpenText, sink: Sink<'_>) {
+    pub(super) fn emit_start(&self, record: &Record, text: &OpenText, sink: Sink<'_>) {
         let wire: &str = &text.wire;
         let base = at(record);
         if text.kind == BlockKind::Reasoning {
@@ -100,7 +100,7 @@ impl AgUiEncoder {
     }
 }
 
-pub(super) fn say_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+pub(super) fn emit_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink<'_>) {
     let delta = MessageDelta { message_id: Cow::Borrowed(&*text.wire), delta: Cow::Borrowed(delta), base };
     sink(&match text.kind {
         BlockKind::Text => Chunk::TextMessageContent(delta),
@@ -108,7 +108,7 @@ pub(super) fn say_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink
     });
 }
 
-fn say_end(text: &OpenText, record: &Record, sink: Sink<'_>) {
+fn emit_end(text: &OpenText, record: &Record, sink: Sink<'_>) {
     let end = || MessageRef { message_id: Cow::Borrowed(&*text.wire), base: at(record) };
     if text.kind == BlockKind::Reasoning {
         sink(&Chunk::ReasoningMessageEnd(end()));

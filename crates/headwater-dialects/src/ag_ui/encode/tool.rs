@@ -36,7 +36,7 @@ impl AgUiEncoder {
             let tool = ToolCall::new(call.clone(), name);
             self.open_call(record, &tool, sink);
         }
-        say_args(call, delta, at(record), sink);
+        emit_args(call, delta, at(record), sink);
     }
 
     fn open_call_at(&self, call: &ToolCallId) -> Option<usize> {
@@ -61,7 +61,7 @@ impl AgUiEncoder {
         if open.is_none() {
             self.open_call(record, tool, sink);
         }
-        let differs = self.say_input(record, &tool.call, &streamed, input, sink);
+        let differs = self.emit_input(record, &tool.call, &streamed, input, sink);
         let Some(open) = self.open_call_at(&tool.call) else { return };
         self.close_call(record, open, sink);
         if differs {
@@ -86,10 +86,10 @@ impl AgUiEncoder {
         }
         let mut differs = false;
         if let Some(open) = self.open_call_at(&tool.call) {
-            differs = input.is_some() && self.say_input(record, &tool.call, &streamed, input, sink);
+            differs = input.is_some() && self.emit_input(record, &tool.call, &streamed, input, sink);
             self.close_call(record, open, sink);
         }
-        self.say_result(record, &tool.call, Cow::Borrowed(error), true, sink);
+        self.emit_result(record, &tool.call, Cow::Borrowed(error), true, sink);
         if differs {
             self.resync(record, None, sink);
         }
@@ -99,7 +99,7 @@ impl AgUiEncoder {
         self.reduce(record);
         if self.ids.of_call(&tool.call).is_none() {
             self.open_call(record, tool, sink);
-            self.say_input(record, &tool.call, "", input, sink);
+            self.emit_input(record, &tool.call, "", input, sink);
             if let Some(open) = self.open_call_at(&tool.call) {
                 self.close_call(record, open, sink);
             }
@@ -133,30 +133,30 @@ impl AgUiEncoder {
             }
             Event::ToolOutput(ToolOutput { call, output, is_error, .. }) => {
                 self.reduce(record);
-                self.say_result(record, call, output_text(output), *is_error, sink);
+                self.emit_result(record, call, output_text(output), *is_error, sink);
             }
             Event::ToolOutputError(ToolOutputError { call, error, .. }) => {
                 self.reduce(record);
-                self.say_result(record, call, Cow::Borrowed(error), true, sink);
+                self.emit_result(record, call, Cow::Borrowed(error), true, sink);
             }
             Event::ToolDenied(ToolDenied { call, reason, .. }) => {
                 self.reduce(record);
                 let content = Cow::Borrowed(reason.as_deref().unwrap_or(DENIED));
-                self.say_result(record, call, content, true, sink);
+                self.emit_result(record, call, content, true, sink);
             }
             _ => {}
         }
     }
 
     /// Sends a result that was still preliminary when the run ended.
-    pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
+    pub(super) fn emit_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
         let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
         let Some(output) = self.state.tool(call).and_then(|tool| tool.output.clone()) else { return };
         let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
         sink(&result(&wire, call, output_text(&output), at(record)));
     }
 
-    fn say_result(
+    fn emit_result(
         &mut self,
         record: &Record,
         call: &ToolCallId,
@@ -183,13 +183,13 @@ impl AgUiEncoder {
         let open = parts.filter(|tool| tool.attempt.as_ref() == Some(attempt) && tool.output.is_none());
         let open: Vec<_> = open.map(|tool| tool.call.clone()).collect();
         for call in &open {
-            self.say_result(record, call, Cow::Borrowed(RETRACTED), true, sink);
+            self.emit_result(record, call, Cow::Borrowed(RETRACTED), true, sink);
         }
         self.reduce(record);
     }
 
     /// Sends an input that was not streamed; returns whether a different one was streamed.
-    fn say_input(
+    fn emit_input(
         &mut self,
         record: &Record,
         call: &ToolCallId,
@@ -199,7 +199,7 @@ impl AgUiEncoder {
     ) -> bool {
         match input {
             Some(input) if streamed.is_empty() => {
-                say_args(call, &input.to_string(), at(record), sink);
+                emit_args(call, &input.to_string(), at(record), sink);
                 false
             }
             input => serde_json::from_str::<Value>(streamed).ok().as_ref() != input,
@@ -246,7 +246,7 @@ fn result<'a>(wire: &'a str, call: &'a ToolCallId, content: Cow<'a, str>, base: 
     })
 }
 
-pub(super) fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+pub(super) fn emit_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
     let tool_call_id = Cow::Borrowed(call.as_str());
     sink(&Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta: Cow::Borrowed(delta), base }));
 }

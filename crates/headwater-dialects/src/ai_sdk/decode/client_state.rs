@@ -16,7 +16,7 @@ pub(in super::super) struct ClientState {
     last: Option<(BlockKind, PartId)>,
     calls: HashMap<Box<str>, KnownCall>,
     approvals: HashMap<Box<str>, ToolCallId>,
-    metadata: Metadata,
+    metadata: MetadataKind,
     step: u32,
     /// Whether the calls of the conversation so far are known. If not, an output before the first step may
     /// belong to one of them.
@@ -34,7 +34,7 @@ struct KnownCall {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Metadata {
+enum MetadataKind {
     #[default]
     None,
     Scalar,
@@ -49,7 +49,7 @@ impl ClientState {
             return;
         };
         last.id.as_str().clone_into(&mut self.id);
-        self.metadata = last.metadata.as_ref().map_or(Metadata::None, kind);
+        self.metadata = last.metadata.as_ref().map_or(MetadataKind::None, kind);
         for part in &last.parts {
             match part {
                 Part::StepStart => self.step += 1,
@@ -206,12 +206,12 @@ impl ClientState {
             _ => false,
         };
         match self.metadata {
-            Metadata::None => self.metadata = kind(&metadata),
-            Metadata::Scalar if has_keys => {
+            MetadataKind::None => self.metadata = kind(&metadata),
+            MetadataKind::Scalar if has_keys => {
                 return Err(order("metadata must be an object to be merged with more".to_owned()));
             }
-            Metadata::Scalar | Metadata::Tree => {
-                self.metadata = Metadata::Tree;
+            MetadataKind::Scalar | MetadataKind::Tree => {
+                self.metadata = MetadataKind::Tree;
                 if let Value::Object(map) = &mut metadata {
                     map.retain(|key, _| key != "constructor" && key != "prototype");
                 }
@@ -221,11 +221,11 @@ impl ClientState {
     }
 }
 
-fn kind(metadata: &Value) -> Metadata {
+fn kind(metadata: &Value) -> MetadataKind {
     match metadata {
-        Value::Null => Metadata::None,
-        Value::Object(_) | Value::Array(_) => Metadata::Tree,
-        _ => Metadata::Scalar,
+        Value::Null => MetadataKind::None,
+        Value::Object(_) | Value::Array(_) => MetadataKind::Tree,
+        _ => MetadataKind::Scalar,
     }
 }
 

@@ -253,7 +253,7 @@ fn structured_object_is_a_data_part_that_is_replaced() {
     let parts: Vec<_> = chunks.iter().filter(|chunk| chunk["type"] == "data-table").collect();
     assert!(parts.iter().all(|part| part["id"] == "s1" && part.get("transient").is_none()));
     let whole = parts.last().unwrap();
-    assert_eq!(whole["data"]["rows"].as_array().unwrap().len(), 300, "what is left is sent at the end");
+    assert_eq!(whole["data"]["rows"].as_array().unwrap().len(), 300, "the rest is sent at the end");
     let sent: usize = parts.iter().map(|part| part.to_string().len()).sum();
     assert!(sent < 7 * whole.to_string().len(), "{sent}");
 }

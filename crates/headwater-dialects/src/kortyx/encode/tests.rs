@@ -121,7 +121,7 @@ fn each_event_as_its_chunk() {
 const END: &str = "[DONE]";
 
 #[test]
-fn the_ends_of_a_run() {
+fn ends_of_a_run() {
     let question = || {
         let mut question = Interrupt::text("req", "Which city?");
         question.token = Some("tok".into());
@@ -152,7 +152,7 @@ fn the_ends_of_a_run() {
     assert_eq!(
         plain([question(), waiting(), finished()]),
         [asked, done, done, END],
-        "a run that waits may go on"
+        "a run that waits may continue"
     );
     assert_eq!(
         plain([Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() })]),
@@ -230,7 +230,7 @@ fn retracted_attempt_is_closed_and_the_next_one_has_a_segment_of_its_own() {
 }
 
 #[test]
-fn a_tool_call_is_started_before_it_ends() {
+fn tool_call_is_started_before_it_ends() {
     let start = r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1"}"#;
     let result = r#"{"type":"tool-call-result","tool":"search","toolCallId":"c1","content":"ok"}"#;
     assert_eq!(plain([output("c1", Some("search"))]), [start, result, END]);
@@ -252,7 +252,7 @@ fn a_tool_call_is_started_before_it_ends() {
 }
 
 #[test]
-fn an_approval_is_a_choice_that_shows_the_tool_and_its_input() {
+fn approval_is_a_choice_that_shows_the_tool_and_its_input() {
     let event = Event::ApprovalRequested(ApprovalRequested {
         approval: "a1".into(),
         tool: ToolCall::new("c1", "pay"),
@@ -272,7 +272,7 @@ fn an_approval_is_a_choice_that_shows_the_tool_and_its_input() {
 }
 
 #[test]
-fn a_choice_has_all_that_the_schema_demands() {
+fn choice_has_all_that_the_schema_demands() {
     let option = Choice { id: "x".into(), label: "X".into(), description: None };
     let mut question = Interrupt::choice("req", "Which?", vec![option]);
     question.id = Some("pick".into());
@@ -312,7 +312,7 @@ fn structured_update_that_the_page_cannot_apply_is_not_sent() {
 }
 
 #[test]
-fn a_text_that_was_open_at_a_re_entry_continues_in_the_same_piece() {
+fn text_that_was_open_at_a_re_entry_continues_in_the_same_piece() {
     let origin = attempt("a1");
     let started = Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t"));
     let mut state = headwater_protocol::RunState::default();

@@ -15,7 +15,7 @@ pub(super) struct Hazard {
 }
 
 impl Hazard {
-    pub(super) fn tell(self, findings: &mut Findings) {
+    pub(super) fn report(self, findings: &mut Findings) {
         let expected = match self.rule {
             "only-data-in-a-block" => "one `data: ` line in the block",
             "block-begins-with-data" => "`data: ` at the beginning of the block",

@@ -87,7 +87,7 @@ impl MuiDecoder {
             Chunk::Error(ErrorText { error_text }) => self.push(out, ErrorInfo::new(error_text)),
             chunk => {
                 if let Some(event) = event(chunk) {
-                    self.say(out, event);
+                    self.emit(out, event);
                 }
             }
         }
@@ -168,7 +168,7 @@ impl MuiDecoder {
     }
 
     /// Emits an event of the message, which is started first if necessary.
-    fn say(&mut self, out: &mut DecodeOutput, event: impl Into<Event>) {
+    fn emit(&mut self, out: &mut DecodeOutput, event: impl Into<Event>) {
         self.begin(out);
         self.push(out, event);
     }
@@ -236,7 +236,7 @@ impl MuiDecoder {
             transient: transient == Some(true),
             ..Default::default()
         });
-        self.say(out, event);
+        self.emit(out, event);
     }
 
     fn call(&mut self, call: Cow<'_, str>) -> ToolCallId {

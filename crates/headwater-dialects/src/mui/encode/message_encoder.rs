@@ -46,7 +46,7 @@ pub(super) struct MessageEncoder {
 }
 
 impl MessageEncoder {
-    pub(super) fn say(&mut self, record: &Record, sink: Sink<'_>) {
+    pub(super) fn emit_message(&mut self, record: &Record, sink: Sink<'_>) {
         if self.ended {
             return;
         }

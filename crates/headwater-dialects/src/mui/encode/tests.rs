@@ -41,7 +41,7 @@ fn chunks(records: &[Record]) -> Vec<Value> {
     let mut encoder = MuiEncoder::new(&EncodeOptions::default());
     let mut chunks = Vec::new();
     for record in records {
-        encoder.messages.say(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
+        encoder.messages.emit_message(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
     }
     chunks
 }
@@ -173,7 +173,7 @@ fn chunks_have_the_fields_of_the_client() {
 }
 
 #[test]
-fn what_is_missing_is_made_up_for() {
+fn missing_parts_are_replaced() {
     let chunks = chunks(&[Record::new(0, delta("t", "x")), Record::new(1, delta("t", "y"))]);
     assert_eq!(types(&chunks), ["start", "text-start", "text-delta", "text-delta"]);
     let output = Event::ToolOutput(ToolOutput {
@@ -210,7 +210,7 @@ fn failed_run_ends_with_an_error_and_cancelled_run_with_abort() {
 }
 
 #[test]
-fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
+fn stream_that_is_closed_while_the_run_waits_completes_its_message() {
     let mut encoder = MuiEncoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Ndjson);
     for event in [started(), Event::RunWaiting(RunWaiting::default())] {
@@ -225,7 +225,7 @@ fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
 }
 
 #[test]
-fn an_attempt_is_retracted_with_the_parts_that_stay() {
+fn attempt_is_retracted_with_the_parts_that_stay() {
     let attempt = Some("a1");
     let records = [
         record(started()),

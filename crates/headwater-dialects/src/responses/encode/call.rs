@@ -39,7 +39,7 @@ impl ResponsesEncoder {
         let origin = &record.origin;
         match &record.event {
             Event::ToolInputStart(tool) => {
-                self.note_call(tool, None, origin);
+                self.record_call(tool, None, origin);
                 self.show_call(&tool.call, out);
             }
             Event::ToolInputDelta(ToolInputDelta { call, delta }) => {
@@ -55,16 +55,16 @@ impl ResponsesEncoder {
                 }
             }
             Event::ToolInputAvailable(ToolInputAvailable { tool, input }) => {
-                self.note_call(tool, input.as_ref(), origin);
+                self.record_call(tool, input.as_ref(), origin);
                 self.show_call(&tool.call, out);
                 self.finish_arguments(&tool.call, out);
             }
             Event::ToolInputError(ToolInputError { tool, input, error }) => {
-                self.note_call(tool, input.as_ref(), origin);
+                self.record_call(tool, input.as_ref(), origin);
                 self.settle(&tool.call, None, Err(error), out);
             }
             Event::ApprovalRequested(ApprovalRequested { approval, tool, input, automatic, .. }) => {
-                self.note_call(tool, input.as_ref(), origin);
+                self.record_call(tool, input.as_ref(), origin);
                 if let Some(call) = self.calls.get_mut(&tool.call) {
                     call.approval = Some(approval.as_str().to_owned());
                 }
@@ -94,12 +94,12 @@ impl ResponsesEncoder {
         }
     }
 
-    fn note_call(&mut self, tool: &ToolCall, input: Option<&Value>, origin: &Origin) {
+    fn record_call(&mut self, tool: &ToolCall, input: Option<&Value>, origin: &Origin) {
         let call = self.calls.entry(tool.call.clone()).or_default();
         if !tool.name.is_empty() {
             tool.name.clone_into(&mut call.name);
         }
-        // An approval does not tell who executes the call.
+        // An approval does not name the executor of the call.
         if call.executor == Executor::Server {
             call.executor = tool.executor;
         }
@@ -176,7 +176,7 @@ impl ResponsesEncoder {
     ) {
         self.approvals.retain(|open| open.call != *id);
         if !self.calls.contains_key(id) {
-            self.note_call(&ToolCall::new(id.clone(), named.unwrap_or_default()), None, &Origin::default());
+            self.record_call(&ToolCall::new(id.clone(), named.unwrap_or_default()), None, &Origin::default());
         }
         let Some(at) = self.show_call(id, out) else { return };
         let Some(call) = self.calls.get_mut(id) else { return };

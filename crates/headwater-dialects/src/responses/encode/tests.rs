@@ -188,7 +188,7 @@ fn question_is_a_call_of_ask_user_until_it_is_answered() {
 }
 
 #[test]
-fn end_says_why() {
+fn end_has_its_reason() {
     let cut = |reason| Event::RunFinished(RunFinished { reason: Some(reason), ..RunFinished::default() });
     for (end, kind, status) in [
         (cut(FinishReason::Stop), "completed", "completed"),

@@ -115,8 +115,8 @@ impl PageState {
         let message = MessageId::from(format!("msg-{}", id.as_deref().unwrap_or("1")));
         self.message = Some(message.clone());
         let model = model.map(Cow::into_owned);
-        sink.say(RunStarted { model, ..RunStarted::default() });
-        sink.say(MessageStarted { message, role: Role::Assistant, ..Default::default() });
+        sink.emit(RunStarted { model, ..RunStarted::default() });
+        sink.emit(MessageStarted { message, role: Role::Assistant, ..Default::default() });
     }
 
     fn content(&mut self, sink: &mut RecordSink<'_>, chunk: &Content<'_>) {
@@ -153,7 +153,7 @@ impl PageState {
         if std::mem::take(&mut self.is_stale)
             && let Some(attempt) = self.text.take().and_then(|text| text.attempt)
         {
-            sink.say(AttemptRetracted { attempt, ..Default::default() });
+            sink.emit(AttemptRetracted { attempt, ..Default::default() });
         }
         let from = if self.text.is_some() { known } else { 0 };
         let text = match &mut self.text {
@@ -165,13 +165,13 @@ impl PageState {
                 let attempt = (!self.calls.is_empty()).then(|| AttemptId::from(id.as_str()));
                 let id = PartId::from(id);
                 sink.origin.attempt.clone_from(&attempt);
-                sink.say(BlockStarted::new(BlockKind::Text, id.clone()));
+                sink.emit(BlockStarted::new(BlockKind::Text, id.clone()));
                 held.insert(PageText { id, attempt })
             }
         };
         let delta = self.segment.get(from..).unwrap_or_default().to_owned();
         sink.origin.attempt.clone_from(&text.attempt);
-        sink.say(BlockDelta::new(BlockKind::Text, text.id.clone(), delta));
+        sink.emit(BlockDelta::new(BlockKind::Text, text.id.clone(), delta));
         sink.origin.attempt = None;
     }
 
@@ -180,7 +180,7 @@ impl PageState {
         self.is_stale = false;
         if let Some(PageText { id, attempt }) = self.text.take() {
             sink.origin.attempt = attempt;
-            sink.say(BlockEnded::new(BlockKind::Text, id));
+            sink.emit(BlockEnded::new(BlockKind::Text, id));
             sink.origin.attempt = None;
         }
     }
@@ -197,14 +197,14 @@ impl PageState {
             None => {
                 self.close_text(sink);
                 let id = PartId::from("thinking");
-                sink.say(BlockStarted::new(BlockKind::Reasoning, id.clone()));
+                sink.emit(BlockStarted::new(BlockKind::Reasoning, id.clone()));
                 self.thinks = Some(id.clone());
                 id
             }
         };
         let delta = self.thoughts.get(known..).unwrap_or_default();
         if !delta.is_empty() {
-            sink.say(BlockDelta::new(BlockKind::Reasoning, id, delta.to_owned()));
+            sink.emit(BlockDelta::new(BlockKind::Reasoning, id, delta.to_owned()));
         }
     }
 
@@ -226,8 +226,8 @@ impl PageState {
         if !call.is_called {
             call.is_called = true;
             call.tool.name = function.name.unwrap_or_default().into_owned();
-            sink.say(Event::ToolInputStart(call.tool.clone()));
-            call.say_output(sink);
+            sink.emit(Event::ToolInputStart(call.tool.clone()));
+            call.emit_output(sink);
         }
         if delta.is_empty() && !call.is_asked {
             return;
@@ -236,10 +236,10 @@ impl PageState {
         if call.is_complete {
             // It stays complete with a longer input, and its approval request is forgotten.
             call.is_asked = false;
-            call.say(sink, true);
+            call.emit(sink, true);
         } else {
-            sink.say(ToolInputDelta::new(call.tool.call.clone(), delta.into_owned()));
-            call.say_output(sink);
+            sink.emit(ToolInputDelta::new(call.tool.call.clone(), delta.into_owned()));
+            call.emit_output(sink);
         }
     }
 
@@ -263,7 +263,7 @@ impl PageState {
         for at in self.open.drain(..) {
             if let Some(call) = self.calls.get_mut(at) {
                 call.is_complete = true;
-                call.say(sink, false);
+                call.emit(sink, false);
             }
         }
     }
@@ -275,7 +275,7 @@ impl PageState {
         }
         let Some(call) = self.calls.get_mut(at) else { return };
         call.output = Some(chunk.content.unwrap_or(Value::Null));
-        call.say_output(sink);
+        call.emit_output(sink);
     }
 
     fn approval(&mut self, sink: &mut RecordSink<'_>, chunk: ApprovalRequested<'_>) {
@@ -291,13 +291,13 @@ impl PageState {
             return;
         }
         call.is_asked = true;
-        sink.say(headwater_protocol::ApprovalRequested {
+        sink.emit(headwater_protocol::ApprovalRequested {
             approval: ApprovalId::from(approval.id.unwrap_or_default()),
             tool: call.tool.clone(),
             input: chunk.input.map(Cow::into_owned),
             ..Default::default()
         });
-        call.say_output(sink);
+        call.emit_output(sink);
     }
 
     fn client_call(&mut self, sink: &mut RecordSink<'_>, chunk: ToolInputAvailable<'_>) {
@@ -307,7 +307,7 @@ impl PageState {
         call.tool.executor = Executor::Client;
         // Incomplete calls are emitted when they are complete.
         if call.is_complete && !call.is_asked {
-            call.say(sink, false);
+            call.emit(sink, false);
         }
     }
 
@@ -319,7 +319,7 @@ impl PageState {
             && let Some(usage) = &usage
         {
             self.used = usage.clone();
-            sink.say(Event::Usage(usage.clone()));
+            sink.emit(Event::Usage(usage.clone()));
         }
         self.end = Some(PageEnd { reason, usage });
     }
@@ -334,7 +334,7 @@ impl PageState {
             ..ErrorInfo::default()
         };
         self.has_failed = true;
-        sink.say(Event::RunFailed(error));
+        sink.emit(Event::RunFailed(error));
     }
 
     /// Only the end of the stream ends the run: the client reads on after `done`.
@@ -342,7 +342,7 @@ impl PageState {
         self.complete(sink);
         self.close_text(sink);
         if let Some(id) = self.thinks.take() {
-            sink.say(BlockEnded::new(BlockKind::Reasoning, id));
+            sink.emit(BlockEnded::new(BlockKind::Reasoning, id));
         }
         if self.has_failed {
             return;
@@ -354,32 +354,32 @@ impl PageState {
             .collect();
         let usage = self.end.as_mut().and_then(|end| end.usage.take());
         if !tool_calls.is_empty() || pending().any(|call| call.is_asked) {
-            sink.say(RunWaiting { tool_calls, usage, ..Default::default() });
+            sink.emit(RunWaiting { tool_calls, usage, ..Default::default() });
         } else if let Some(PageEnd { reason, .. }) = self.end.take() {
-            sink.say(RunFinished { reason, usage, ..Default::default() });
+            sink.emit(RunFinished { reason, usage, ..Default::default() });
         }
     }
 }
 
 impl PageCall {
-    fn say(&self, sink: &mut RecordSink<'_>, again: bool) {
+    fn emit(&self, sink: &mut RecordSink<'_>, again: bool) {
         let input = serde_json::from_str(&self.arguments).ok();
         if input.is_none() && again {
             // The streamed text was removed when the input was parsed.
-            sink.say(Event::ToolInputStart(self.tool.clone()));
+            sink.emit(Event::ToolInputStart(self.tool.clone()));
             if !self.arguments.is_empty() {
                 let (call, delta) = (self.tool.call.clone(), self.arguments.clone());
-                sink.say(ToolInputDelta::new(call, delta));
+                sink.emit(ToolInputDelta::new(call, delta));
             }
         }
-        sink.say(headwater_protocol::ToolInputAvailable::new(self.tool.clone(), input));
-        self.say_output(sink);
+        sink.emit(headwater_protocol::ToolInputAvailable::new(self.tool.clone(), input));
+        self.emit_output(sink);
     }
 
     /// Emits the output, which the client shows in any state of the call.
-    fn say_output(&self, sink: &mut RecordSink<'_>) {
+    fn emit_output(&self, sink: &mut RecordSink<'_>) {
         let Some(output) = self.output.clone() else { return };
-        sink.say(ToolOutput::new(self.tool.call.clone(), output));
+        sink.emit(ToolOutput::new(self.tool.call.clone(), output));
     }
 }
 
@@ -400,7 +400,7 @@ fn dies(sink: &mut RecordSink<'_>, message: &str) {
 /// Reports a chunk for an unknown call: the client runs its callbacks and shows nothing.
 fn passed_over(sink: &mut RecordSink<'_>, name: &str) {
     let data = serde_json::from_str(sink.frame.data).unwrap_or(Value::Null);
-    sink.say(UnknownEvent::new(name.to_owned(), data));
+    sink.emit(UnknownEvent::new(name.to_owned(), data));
 }
 
 fn add(used: &Usage, turn: TokenUsage) -> Usage {

@@ -14,7 +14,7 @@ use super::{ChunkSink, TanstackEncoder, tool::output_text};
 
 /// The calls so far, in order of their start.
 #[derive(Debug, Default)]
-pub(super) struct Later(Vec<DeferredCall>);
+pub(super) struct DeferredCalls(Vec<DeferredCall>);
 
 #[derive(Debug)]
 struct DeferredCall {
@@ -24,7 +24,7 @@ struct DeferredCall {
     output: Option<String>,
 }
 
-impl Later {
+impl DeferredCalls {
     /// Records what happens to a hidden call.
     pub(super) fn note(&mut self, record: &Record) {
         match &record.event {
@@ -60,7 +60,7 @@ impl Later {
 
 impl TanstackEncoder {
     /// Sends the server's calls: nothing more is asked of the page.
-    pub(super) fn tell_later(&mut self, sink: &mut ChunkSink<'_>) {
+    pub(super) fn emit_deferred(&mut self, sink: &mut ChunkSink<'_>) {
         let mut told = Vec::new();
         for DeferredCall { tool, input, attempt, output } in std::mem::take(&mut self.later.0) {
             let at = self.calls.begin(&tool.call, &tool.name, attempt.as_ref());

@@ -12,38 +12,38 @@ use crate::tanstack::chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAv
 
 impl TanstackEncoder {
     /// Records requests and answers.
-    pub(super) fn note_asked(&mut self, event: &Event) {
+    pub(super) fn record_request(&mut self, event: &Event) {
         match event {
             Event::RunStarted(_) => self.asked.clear(),
             Event::ToolInputAvailable(available) if available.tool.executor == Executor::Client => {
-                self.forget_asked(|asked| asked.tool_call() == event.tool_call());
+                self.remove_request(|asked| asked.tool_call() == event.tool_call());
                 self.asked.push(event.clone());
             }
             Event::ApprovalRequested(request) if !request.automatic => self.asked.push(event.clone()),
             Event::InterruptRequested(_) => self.asked.push(event.clone()),
-            Event::ApprovalAnswered(answered) => self.forget_asked(|asked| match asked {
+            Event::ApprovalAnswered(answered) => self.remove_request(|asked| match asked {
                 Event::ApprovalRequested(request) => request.approval == answered.approval,
                 _ => false,
             }),
             Event::InterruptAnswered(InterruptAnswered { request, .. })
-            | Event::InterruptExpired { request } => self.forget_asked(|asked| match asked {
+            | Event::InterruptExpired { request } => self.remove_request(|asked| match asked {
                 Event::InterruptRequested(question) => question.request == *request,
                 _ => false,
             }),
             Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
             event if event.settled_call().is_some() => {
-                self.forget_asked(|asked| asked.tool_call() == event.tool_call());
+                self.remove_request(|asked| asked.tool_call() == event.tool_call());
             }
             _ => {}
         }
     }
 
-    fn forget_asked(&mut self, is_over: impl Fn(&Event) -> bool) {
+    fn remove_request(&mut self, is_over: impl Fn(&Event) -> bool) {
         self.asked.retain(|asked| !is_over(asked));
     }
 
     /// The run waits: sends the page its requests.
-    pub(super) fn tell_asked(&mut self, sink: &mut ChunkSink<'_>, calls: &[ToolCallId]) {
+    pub(super) fn emit_requests(&mut self, sink: &mut ChunkSink<'_>, calls: &[ToolCallId]) {
         let asked = std::mem::take(&mut self.asked);
         for event in &asked {
             match event {
@@ -64,7 +64,7 @@ impl TanstackEncoder {
         }
         self.asked = asked;
         self.settle(sink);
-        self.tell_waiting(sink, calls);
+        self.emit_waiting_calls(sink, calls);
     }
 
     /// Whether the page shows the call in this response.
@@ -73,7 +73,7 @@ impl TanstackEncoder {
     }
 
     /// Asks the page to execute the calls that the run waits for, and to answer open questions.
-    fn tell_waiting(&mut self, sink: &mut ChunkSink<'_>, calls: &[ToolCallId]) {
+    fn emit_waiting_calls(&mut self, sink: &mut ChunkSink<'_>, calls: &[ToolCallId]) {
         for (at, input) in self.calls.take_waiting(calls, ASK_USER) {
             let Some(call) = self.calls.get(at) else { continue };
             let (to, base) = sink.next();

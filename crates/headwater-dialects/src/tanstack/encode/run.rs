@@ -11,8 +11,8 @@ impl TanstackEncoder {
     pub(super) fn run_end(&mut self, sink: &mut ChunkSink<'_>) {
         self.send_grown_objects(sink);
         match &sink.record.event {
-            Event::RunWaiting(RunWaiting { tool_calls, .. }) => self.tell_asked(sink, tool_calls),
-            _ => self.tell_later(sink),
+            Event::RunWaiting(RunWaiting { tool_calls, .. }) => self.emit_requests(sink, tool_calls),
+            _ => self.emit_deferred(sink),
         }
         match &sink.record.event {
             Event::RunFinished(RunFinished { reason, usage, .. }) => {

@@ -83,7 +83,7 @@ fn compact(events: &[Event]) -> Vec<String> {
 }
 
 #[test]
-fn the_bytes_are_those_that_the_clients_reader_takes() {
+fn bytes_are_those_that_the_clients_reader_takes() {
     let mut encoder = TanstackEncoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Sse);
     let started = RunStarted { model: Some("gpt-4".into()), ..RunStarted::default() };
@@ -171,7 +171,7 @@ fn nothing_makes_the_page_repeat_a_text() {
 }
 
 #[test]
-fn an_empty_delta_is_not_for_the_page() {
+fn empty_delta_is_not_for_the_page() {
     assert!(compact(&[text(""), thought("")]).is_empty());
 }
 
@@ -197,7 +197,7 @@ fn requests_to_the_page_come_after_the_turn() {
 }
 
 #[test]
-fn an_id_that_comes_again_gets_another_name() {
+fn id_that_comes_again_gets_another_name() {
     let events =
         [ready("c", Executor::Server), output("c"), start("c"), ready("c", Executor::Server), output("c")];
     let expected = [
@@ -213,7 +213,7 @@ fn an_id_that_comes_again_gets_another_name() {
 }
 
 #[test]
-fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
+fn failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
     let options = EncodeOptions { seam: "\n---\n".into(), ..EncodeOptions::default() };
     let mut encoder = TanstackEncoder::new(&options);
     let mut seen = Vec::new();
@@ -275,7 +275,7 @@ fn allowed(call: &str) -> Event {
 }
 
 #[test]
-fn a_page_is_shown_what_it_is_asked_for_and_at_the_end_what_the_server_did() {
+fn page_gets_its_requests_first_and_the_servers_calls_at_the_end() {
     let first = [
         ready("s1", Executor::Server),
         ready("s2", Executor::Server),
@@ -300,7 +300,7 @@ fn a_page_is_shown_what_it_is_asked_for_and_at_the_end_what_the_server_did() {
 }
 
 #[test]
-fn what_the_page_sends_something_beside_is_asked_again() {
+fn question_skipped_by_a_page_message_is_asked_again() {
     let first = [
         ready("s", Executor::Server),
         ready("c1", Executor::Client),
@@ -321,7 +321,7 @@ fn what_the_page_sends_something_beside_is_asked_again() {
 }
 
 #[test]
-fn the_page_executes_nothing_before_a_person_allowed_it() {
+fn page_executes_nothing_before_a_person_allowed_it() {
     let first = [ready("c", Executor::Client), approval("c"), waiting(&[])];
     let second = [allowed("c"), waiting(&["c"])];
     let seen = responses(&[&first, &second]);
@@ -472,7 +472,7 @@ fn delta_is_written_as_its_chunk_serialises() {
 }
 
 #[test]
-fn a_call_that_has_its_output_is_not_to_be_executed_again() {
+fn call_that_has_its_output_is_not_to_be_executed_again() {
     let lines = compact(&[ready("c1", Executor::Client), output("c1"), finished()]);
     assert!(lines.contains(&r#"result c1 {"b":2}"#.to_owned()), "{lines:?}");
     assert!(!lines.iter().any(|line| line.starts_with("execute")), "{lines:?}");

@@ -86,7 +86,7 @@ impl TanstackEncoder {
         if known.is_some_and(|call| !call.is_settled && (call.is_complete || call.is_asked)) {
             return;
         }
-        let at = self.begin_or_go_on(sink, tool);
+        let at = self.begin_or_continue(sink, tool);
         let Some(call) = self.calls.get(at) else { return };
         call.is_complete = true;
         let streamed = std::mem::take(&mut call.text);
@@ -101,7 +101,7 @@ impl TanstackEncoder {
         }
     }
 
-    fn begin_or_go_on(&mut self, sink: &ChunkSink<'_>, tool: &ToolCall) -> usize {
+    fn begin_or_continue(&mut self, sink: &ChunkSink<'_>, tool: &ToolCall) -> usize {
         let open = self.calls.find(&tool.call);
         let open = open.filter(|&at| {
             self.calls.get(at).is_some_and(|call| call.is_shown && !call.is_complete && !call.is_settled)
@@ -120,7 +120,7 @@ impl TanstackEncoder {
         if let Some(at) = shown {
             return at;
         }
-        let at = self.begin_or_go_on(sink, tool);
+        let at = self.begin_or_continue(sink, tool);
         let arguments = input.map(Value::to_string).unwrap_or_default();
         self.piece(sink, at, &arguments);
         at

@@ -70,7 +70,7 @@ fn each_rule_is_found_where_it_is_broken() {
 }
 
 #[test]
-fn what_the_clients_reader_trips_over_is_named() {
+fn input_that_the_clients_reader_rejects_is_named() {
     let done = done();
     let table = [
         ("one-space", format!("data:{done}\n\n")),

@@ -130,7 +130,7 @@ fn decision_3_a_delta_after_another_part_opens_a_new_text_part() {
 }
 
 #[test]
-fn decision_4_an_error_is_terminal_if_it_says_so_or_if_nothing_follows() {
+fn decision_4_error_is_terminal_if_marked_so_or_last() {
     let error = |terminal: Option<bool>| {
         let mut data = json!({ "message": "no", "code": "server_error", "retryable": true });
         if let Some(terminal) = terminal {

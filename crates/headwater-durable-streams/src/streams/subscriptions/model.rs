@@ -13,7 +13,6 @@ pub(super) const MOST: usize = 1_000;
 /// The streams that one subscription may have.
 pub(super) const LINKS: usize = 10_000;
 
-/// A subscription.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Subscription {
     pub(super) id: String,

@@ -40,7 +40,6 @@ pub(super) struct RecordedRequest {
     pub(super) body: Value,
 }
 
-/// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RecordedResponse {

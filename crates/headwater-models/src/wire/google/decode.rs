@@ -145,7 +145,7 @@ impl GoogleAnswer {
             }
             self.end_call(sink);
             let is_thought = part.get("thought").and_then(Value::as_bool).unwrap_or(false);
-            self.say(content, is_thought, signature, sink);
+            self.push_text(content, is_thought, signature, sink);
         } else if let Some(code) = given(part, "executableCode") {
             self.close(sink);
             let facts = signed(sink, signature);
@@ -183,7 +183,7 @@ impl GoogleAnswer {
         Ok(())
     }
 
-    fn say(&mut self, content: &str, is_thought: bool, signature: Option<Value>, sink: &mut EventSink) {
+    fn push_text(&mut self, content: &str, is_thought: bool, signature: Option<Value>, sink: &mut EventSink) {
         let at = match self.open {
             GoogleOpenPart::Text(at) if !is_thought => at,
             GoogleOpenPart::Reasoning(at) if is_thought => at,

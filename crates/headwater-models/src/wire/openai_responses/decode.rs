@@ -35,7 +35,6 @@ pub(in crate::wire) struct ResponsesAnswer {
     is_continued: bool,
 }
 
-/// An open item.
 #[derive(Debug)]
 struct OpenItem {
     /// Position in the output. Ids cannot be used: some gateways change them in every event.
@@ -153,7 +152,7 @@ impl ResponsesAnswer {
         sink: &mut EventSink,
     ) -> Result<(), ModelError> {
         if response.get("output").is_none() {
-            return Err(sink.malformed("the answer is not a response: it has no output"));
+            return Err(sink.malformed("missing `output` in the answer"));
         }
         sink.started(owned(response, "id"), owned(response, "model"));
         if text(response, "status") == Some("failed") {

@@ -10,7 +10,7 @@ use crate::{
 
 /// An index of the parts that may still change.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
+pub(super) struct PartIndex {
     pub(super) parts: HashMap<PartKey, PartLocation>,
     /// The block of the last delta: most deltas go to the same block.
     pub(super) last: Option<(BlockKind, PartId, PartLocation)>,
@@ -53,6 +53,6 @@ impl RunState {
                 }
             }
         }
-        self.index = Index { parts, last: None };
+        self.index = PartIndex { parts, last: None };
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Index, Rules, RunState};
+use super::{PartIndex, Rules, RunState};
 use crate::{
     event::{Interrupt, Message},
     state::RunInfo,
@@ -44,8 +44,16 @@ impl From<RunStateData> for RunState {
             let _ = structured.apply(update);
         }
         let current = current.filter(|&at| at < messages.len());
-        let mut state =
-            Self { rules, run, messages, current, structured, interrupts, shared, index: Index::default() };
+        let mut state = Self {
+            rules,
+            run,
+            messages,
+            current,
+            structured,
+            interrupts,
+            shared,
+            index: PartIndex::default(),
+        };
         state.rebuild_index();
         state
     }

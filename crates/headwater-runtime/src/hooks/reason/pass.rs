@@ -256,7 +256,7 @@ impl ReasonCall {
                     drop(journal.effect(Effect::AnswerKept { key, model, answer })?);
                 }
                 Some(Ok(event)) => {
-                    seen.heard(&event);
+                    seen.on_event(&event);
                     if let Err(error) = recorder.measure(&event) {
                         provider.cancel();
                         recorder.close_parts()?;

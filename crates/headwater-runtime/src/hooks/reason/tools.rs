@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The outcome of a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Gave {
+enum ToolCallOutcome {
     Output(ToolOutput),
     /// The error: reported by the tool itself, or a failure around it, with its code first.
     Failed(String),
@@ -54,9 +54,9 @@ impl ReasonCall {
                 provider_options: None,
             });
             let result = match gave {
-                Gave::Output(output) => Ok(output),
-                Gave::Failed(error) => Err(error),
-                Gave::Denied(reason) => Err(denied(reason.as_deref())),
+                ToolCallOutcome::Output(output) => Ok(output),
+                ToolCallOutcome::Failed(error) => Err(error),
+                ToolCallOutcome::Denied(reason) => Err(denied(reason.as_deref())),
             };
             self.keep_result(FinishedToolCall {
                 call: call.call.clone(),
@@ -71,27 +71,27 @@ impl ReasonCall {
     /// The calls of the last step are not executed, but closed, so that the conversation stays usable.
     pub(super) fn refuse(&mut self, key: &str, wanted: &[ReplyToolCall]) -> Result<()> {
         for call in wanted {
-            let gave = Gave::Failed("not called: the most steps allowed were reached".to_owned());
+            let gave = ToolCallOutcome::Failed("not called: the most steps allowed were reached".to_owned());
             self.show(&call.call, &call.name, &gave)?;
         }
         self.end_step(key)
     }
 
-    async fn run_tool(&self, wanted: &ReplyToolCall) -> Result<(Value, Gave)> {
+    async fn run_tool(&self, wanted: &ReplyToolCall) -> Result<(Value, ToolCallOutcome)> {
         let key = format!("{}/tool.{}", self.key.text, wanted.call);
         let input = match &wanted.input {
             Ok(input) => input.clone(),
             // Readers already have the error with the input.
             Err(text) => {
                 let error = format!("the input is not JSON: {text}");
-                return Ok((Value::String(text.clone()), Gave::Failed(error)));
+                return Ok((Value::String(text.clone()), ToolCallOutcome::Failed(error)));
             }
         };
         let checked = self.tools.check(&wanted.name, &input);
         let (Some(tool), Ok(())) = (self.tools.get(&wanted.name).cloned(), &checked) else {
             let error =
                 checked.err().map_or_else(|| "there is no such tool".to_owned(), |error| error.to_string());
-            let gave = Gave::Failed(error);
+            let gave = ToolCallOutcome::Failed(error);
             self.show(&wanted.call, &wanted.name, &gave)?;
             return Ok((input, gave));
         };
@@ -128,7 +128,7 @@ impl ReasonCall {
         wanted: &ReplyToolCall,
         tool: &dyn Tool,
         mut input: Value,
-    ) -> Result<Result<Value, Gave>> {
+    ) -> Result<Result<Value, ToolCallOutcome>> {
         for time in 1.. {
             let key = if time == 1 { format!("{key}/approval") } else { format!("{key}/approval.{time}") };
             let request = request_id(&self.node.run.id, &key);
@@ -147,10 +147,12 @@ impl ReasonCall {
                         let name = &wanted.name;
                         let message =
                             format!("tool `{name}` does not allow editing its input: mark it `editable`");
-                        return Ok(Err(Gave::Failed(message)));
+                        return Ok(Err(ToolCallOutcome::Failed(message)));
                     }
                     if let Err(error) = self.tools.check(&wanted.name, &edited) {
-                        return Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}"))));
+                        return Ok(Err(ToolCallOutcome::Failed(format!(
+                            "the edited input does not fit: {error}"
+                        ))));
                     }
                     let same = edited == input;
                     input = edited;
@@ -159,10 +161,10 @@ impl ReasonCall {
                     }
                 }
                 AnswerValue::Approval { approved: false, reason, .. } => {
-                    return Ok(Err(Gave::Denied(reason)));
+                    return Ok(Err(ToolCallOutcome::Denied(reason)));
                 }
                 AnswerValue::Expired => {
-                    return Ok(Err(Gave::Denied(Some("no decision came in time".to_owned()))));
+                    return Ok(Err(ToolCallOutcome::Denied(Some("no decision came in time".to_owned()))));
                 }
                 other => return Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
             }
@@ -177,13 +179,13 @@ impl ReasonCall {
         wanted: &ReplyToolCall,
         tool: &dyn Tool,
         input: &Value,
-    ) -> Result<Gave> {
+    ) -> Result<ToolCallOutcome> {
         let request = crate::question::client_request(&self.node.run.id, &wanted.call);
         let kind = WaitKind::ClientTool { tool: Box::new(self.shown(wanted, tool)), input: input.clone() };
         match self.wait_for(key, "client-tool", request, kind, None).await? {
-            AnswerValue::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
-            AnswerValue::OutputError(error) => Ok(Gave::Failed(error)),
-            AnswerValue::Expired => Ok(Gave::Failed("the page gave nothing in time".to_owned())),
+            AnswerValue::Output(output) => Ok(ToolCallOutcome::Output(ToolOutput::json(output))),
+            AnswerValue::OutputError(error) => Ok(ToolCallOutcome::Failed(error)),
+            AnswerValue::Expired => Ok(ToolCallOutcome::Failed("the page sent no output in time".to_owned())),
             other => Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
         }
     }
@@ -195,7 +197,7 @@ impl ReasonCall {
         wanted: &ReplyToolCall,
         tool: Arc<dyn Tool>,
         input: Value,
-    ) -> Result<Gave> {
+    ) -> Result<ToolCallOutcome> {
         // Once the call is complete, the question about an earlier crash is not asked again.
         self.node.asked_for(&format!("{key}/unfinished"));
         self.may_begin(key)?;
@@ -221,7 +223,7 @@ impl ReasonCall {
                 gave = call => Ok(gave.map_or_else(
                     |error| {
                         telemetry::tool_failed(run.labels(), &wanted.name, &error);
-                        Gave::Failed(error.coded())
+                        ToolCallOutcome::Failed(error.coded())
                     },
                     |output| self.fitting(&wanted.name, output),
                 )),
@@ -239,13 +241,13 @@ impl ReasonCall {
 
     /// The output of a tool. An oversized output is replaced by an error with its size, and the call is not
     /// repeated.
-    fn fitting(&self, name: &str, output: ToolOutput) -> Gave {
+    fn fitting(&self, name: &str, output: ToolOutput) -> ToolCallOutcome {
         let (size, limit) = (json_size(&output), self.node.run.options().max_tool_output_bytes);
         if size <= limit {
             return within_limits(output);
         }
         let message = format!("`{name}` gave {size} bytes, at most {limit} are taken: ask for less of it");
-        Gave::Failed(coded("tool.output-too-large", &message))
+        ToolCallOutcome::Failed(coded("tool.output-too-large", &message))
     }
 
     fn context(&self, key: &str, wanted: &ReplyToolCall) -> ToolContext {
@@ -276,13 +278,18 @@ impl ReasonCall {
     }
 
     /// Decides about a call started by a process that died. `None` means to repeat it.
-    async fn unfinished(&self, key: &str, wanted: &ReplyToolCall, tool: &dyn Tool) -> Result<Option<Gave>> {
+    async fn unfinished(
+        &self,
+        key: &str,
+        wanted: &ReplyToolCall,
+        tool: &dyn Tool,
+    ) -> Result<Option<ToolCallOutcome>> {
         // A finished call is already recorded.
         if self.node.run.fold().hooks.contains_key(key) {
             return Ok(None);
         }
         let unknown = || {
-            Gave::Failed(format!(
+            ToolCallOutcome::Failed(format!(
                 "the process died while `{}` was running: it may have taken effect",
                 wanted.name
             ))
@@ -313,7 +320,7 @@ impl ReasonCall {
 
     /// Marks a call as aborted, because the node dropped the reason call.
     pub(super) fn show_aborted(&self, call: &ReplyToolCall) -> Result<()> {
-        let gave = Gave::Failed(coded("model.aborted", "the call was aborted"));
+        let gave = ToolCallOutcome::Failed(coded("model.aborted", "the call was aborted"));
         self.show(&call.call, &call.name, &gave)
     }
 
@@ -326,7 +333,7 @@ impl ReasonCall {
     }
 
     /// Emits the result of a call, unless an earlier execution did.
-    fn show(&self, call: &ToolCallId, name: &str, gave: &Gave) -> Result<()> {
+    fn show(&self, call: &ToolCallId, name: &str, gave: &ToolCallOutcome) -> Result<()> {
         if !self.options.shows_calls() {
             return Ok(());
         }
@@ -344,7 +351,7 @@ impl ReasonCall {
         }
         let (call, name) = (call.clone(), Some(name.to_owned()));
         let event = match gave.clone() {
-            Gave::Output(output) => Event::ToolOutput(headwater_protocol::ToolOutput {
+            ToolCallOutcome::Output(output) => Event::ToolOutput(headwater_protocol::ToolOutput {
                 call,
                 name,
                 output: output.output,
@@ -352,10 +359,10 @@ impl ReasonCall {
                 is_error: output.is_error,
                 ..Default::default()
             }),
-            Gave::Failed(error) => {
+            ToolCallOutcome::Failed(error) => {
                 Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() })
             }
-            Gave::Denied(reason) => {
+            ToolCallOutcome::Denied(reason) => {
                 telemetry::tool_called(name.as_deref().unwrap_or_default(), "denied");
                 Event::ToolDenied(ToolDenied { call, name, reason, ..Default::default() })
             }
@@ -365,12 +372,12 @@ impl ReasonCall {
 }
 
 /// An output that exceeds the limits is an error of the tool: it is not stored, and the model gets the error.
-fn within_limits(output: ToolOutput) -> Gave {
+fn within_limits(output: ToolOutput) -> ToolCallOutcome {
     match check_output(&output) {
-        Ok(()) => Gave::Output(output),
+        Ok(()) => ToolCallOutcome::Output(output),
         Err(error) => {
             let text = format!("{error}: let the tool give less, or give it in pieces");
-            Gave::Failed(coded(error.code(), &text))
+            ToolCallOutcome::Failed(coded(error.code(), &text))
         }
     }
 }
@@ -381,11 +388,11 @@ fn check_output(output: &ToolOutput) -> Result<()> {
     structured.map_or(Ok(()), |given| limits::check(&limits::shape(), "the tool's structured output", given))
 }
 
-fn outcome(gave: &Result<Gave>) -> &'static str {
+fn outcome(gave: &Result<ToolCallOutcome>) -> &'static str {
     match gave {
-        Ok(Gave::Output(ToolOutput { is_error: false, .. })) => "output",
-        Ok(Gave::Output(_) | Gave::Failed(_)) => "failed",
-        Ok(Gave::Denied(_)) => "denied",
+        Ok(ToolCallOutcome::Output(ToolOutput { is_error: false, .. })) => "output",
+        Ok(ToolCallOutcome::Output(_) | ToolCallOutcome::Failed(_)) => "failed",
+        Ok(ToolCallOutcome::Denied(_)) => "denied",
         Err(_) => "stopped",
     }
 }
@@ -397,20 +404,22 @@ fn denied(reason: Option<&str>) -> String {
     )
 }
 
-fn result_for_model(gave: &Gave) -> ToolResultOutput {
+fn result_for_model(gave: &ToolCallOutcome) -> ToolResultOutput {
     match gave {
-        Gave::Output(ToolOutput { output: Value::String(text), is_error: false, .. }) => {
+        ToolCallOutcome::Output(ToolOutput { output: Value::String(text), is_error: false, .. }) => {
             ToolResultOutput::Text { value: text.clone() }
         }
-        Gave::Output(ToolOutput { output: Value::String(text), .. }) => {
+        ToolCallOutcome::Output(ToolOutput { output: Value::String(text), .. }) => {
             ToolResultOutput::ErrorText { value: text.clone() }
         }
-        Gave::Output(ToolOutput { output, is_error: false, .. }) => {
+        ToolCallOutcome::Output(ToolOutput { output, is_error: false, .. }) => {
             ToolResultOutput::Json { value: output.clone() }
         }
-        Gave::Output(ToolOutput { output, .. }) => ToolResultOutput::ErrorJson { value: output.clone() },
-        Gave::Failed(error) => ToolResultOutput::ErrorText { value: for_model(error) },
-        Gave::Denied(reason) => ToolResultOutput::ExecutionDenied { reason: reason.clone() },
+        ToolCallOutcome::Output(ToolOutput { output, .. }) => {
+            ToolResultOutput::ErrorJson { value: output.clone() }
+        }
+        ToolCallOutcome::Failed(error) => ToolResultOutput::ErrorText { value: for_model(error) },
+        ToolCallOutcome::Denied(reason) => ToolResultOutput::ExecutionDenied { reason: reason.clone() },
     }
 }
 

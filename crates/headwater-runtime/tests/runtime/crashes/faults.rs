@@ -10,13 +10,13 @@ use headwater_store::{
 };
 use headwater_testkit::{
     disk::{Disk, DiskFault},
-    store::crash::Crashing,
+    store::crash::CrashingStore,
 };
 use tokio::sync::Notify;
 
 use super::{
-    Ground, LATER, go_on,
-    judge::{Finished, Reader, judge},
+    Ground, LATER, continue_run,
+    judge::{Reader, RunEnd, judge},
     live, records, replays,
     scenarios::{ALL, Scenario, World},
 };
@@ -24,7 +24,7 @@ use super::{
 /// A store on a disk that reports its failures.
 struct Failing {
     embedded: Arc<Embedded>,
-    store: Arc<Crashing>,
+    store: Arc<CrashingStore>,
     failed: Arc<Notify>,
 }
 
@@ -34,8 +34,8 @@ impl Failing {
         options.writer = Writer::Manual;
         options.clock = clock.clone();
         let embedded = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
-        // The limit is never reached: `Crashing` is used because it reports each write.
-        let store = Arc::new(Crashing::new(embedded.clone(), u64::MAX));
+        // The limit is never reached: `CrashingStore` is used because it reports each write.
+        let store = Arc::new(CrashingStore::new(embedded.clone(), u64::MAX));
         let failed = Arc::new(Notify::new());
         let (written, weak, fails) = (store.written(), Arc::downgrade(&embedded), failed.clone());
         tokio::spawn(async move {
@@ -53,7 +53,7 @@ impl Failing {
 
 /// Runs a workflow on a disk that fails after this many operations. Returns the end of the run, or `None` if
 /// it ended before the disk failed.
-async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(Finished, Vec<Reader>)> {
+async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(RunEnd, Vec<Reader>)> {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
     let disk = Disk::new(skip);
     let Failing { embedded, store, failed } = Failing::open(&disk, &clock);
@@ -64,7 +64,7 @@ async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(
     tokio::select! {
         biased;
         () = failed.notified() => {}
-        lived = go_on(&agent) => if lived.is_ok() && disk.fired().is_empty() {
+        lived = continue_run(&agent) => if lived.is_ok() && disk.fired().is_empty() {
             return None;
         }
     }
@@ -84,7 +84,7 @@ async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(
     let recovered = async {
         agent.recover().await.unwrap();
         tokio::select! {
-            ended = go_on(&agent) => ended.unwrap(),
+            ended = continue_run(&agent) => ended.unwrap(),
             () = async {
                 loop {
                     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -97,7 +97,7 @@ async fn live_with(scenario: &Scenario, fault: DiskFault, skip: u64) -> Option<(
     let day = Duration::from_secs(24 * 3_600);
     tokio::time::timeout(day, recovered).await.unwrap_or_else(|_| panic!("{case}: it hangs"));
     let asked = models.iter().map(ScriptedModel::asked).sum();
-    let finished = Finished::look(&agent, &world, asked, 1).await;
+    let finished = RunEnd::look(&agent, &world, asked, 1).await;
     replays(scenario, &agent, &world, &[skip]).await;
     // An attempt does not wait until its predecessor is durable. A failing disk loses the attempts of the
     // current pass, which makes at most three here.
@@ -119,7 +119,7 @@ async fn matrix(fault: DiskFault) {
         assert!(tried > 5, "{}: only {tried} failures", scenario.name);
         failures += tried;
     }
-    println!("told: {failures} times {fault:?} under a run");
+    println!("figure: {failures} times {fault:?} under a run");
 }
 
 #[tokio::test(start_paused = true)]

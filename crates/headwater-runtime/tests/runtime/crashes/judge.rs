@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{RUN, Scenario, World, cursor, records, scenarios::is_about_a_crash};
 
 /// An ended run and everything it left in the store.
-pub(super) struct Finished {
+pub(super) struct RunEnd {
     records: Vec<Record>,
     info: JournalInfo,
     done: BTreeMap<String, u32>,
@@ -24,7 +24,7 @@ pub(super) struct Finished {
     left: Vec<String>,
 }
 
-impl Finished {
+impl RunEnd {
     /// The number of model calls.
     pub(super) fn asked(&self) -> u64 {
         self.asked
@@ -98,7 +98,7 @@ fn follow(state: &mut RunState, records: &[Record], after: u64) {
 }
 
 /// Compares a run that survived crashes with one without.
-pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, readers: &[Reader], when: &str) {
+pub(super) fn judge(scenario: &Scenario, calm: &RunEnd, lived: &RunEnd, readers: &[Reader], when: &str) {
     let case = format!("{} stopped after {when}", scenario.name);
     let (before, now) = (JournalCounts::read(calm), JournalCounts::read(lived));
 
@@ -152,7 +152,7 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
 }
 
 /// Each tool call and each step ran once; one in progress when the process died may have run again.
-fn effects(case: &str, calm: &Finished, lived: &Finished, now: &JournalCounts) {
+fn effects(case: &str, calm: &RunEnd, lived: &RunEnd, now: &JournalCounts) {
     let died = u32::try_from(lived.died).unwrap();
     // Calls are identified by idempotency key; repetitions are counted for each.
     for (what, times) in lived.done.iter().filter(|(what, _)| what.starts_with("tool")) {
@@ -172,7 +172,7 @@ fn effects(case: &str, calm: &Finished, lived: &Finished, now: &JournalCounts) {
 }
 
 /// Every effect of the undisturbed run happened.
-fn all_effects(case: &str, calm: &Finished, lived: &Finished, now: &JournalCounts) {
+fn all_effects(case: &str, calm: &RunEnd, lived: &RunEnd, now: &JournalCounts) {
     let is = by_kind(&lived.done);
     let spared = u32::try_from(now.unknown_outcomes().len()).unwrap();
     for (what, expected) in by_kind(&calm.done) {
@@ -211,7 +211,7 @@ struct JournalCounts {
 }
 
 impl JournalCounts {
-    fn read(finished: &Finished) -> Self {
+    fn read(finished: &RunEnd) -> Self {
         let (mut told, mut reader) = (Self::default(), RecordReader::default());
         for record in &finished.records {
             match reader.entry(record).unwrap() {
@@ -316,7 +316,7 @@ fn whole(records: &[Record]) -> RunState {
 }
 
 /// The state of a run without the parts that crashes may change, such as generated ids.
-fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) -> Value {
+fn view(scenario: &Scenario, finished: &RunEnd, unknown: &BTreeSet<String>) -> Value {
     let mut view = json!(whole(&finished.records).view());
     if !unknown.is_empty() {
         // A model that gets another tool outcome uses another number of tokens.

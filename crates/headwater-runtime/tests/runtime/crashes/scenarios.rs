@@ -143,10 +143,10 @@ fn talk(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
         let seen = cx.workflow_state("seen", Vec::<u32>::new())?.get()?;
         Ok(Next::go().with_structured("sum", json!({ "seen": seen })).with_result(&seen)?)
     }
-    let m =
-        model(Script::new("talk").rule(
-            Rule::always().reasoning("They want to hear something.").text("You said {input}, did you?"),
-        ));
+    let m = model(
+        Script::new("talk")
+            .rule(Rule::always().reasoning("They want an answer.").text("You said {input}, did you?")),
+    );
     let world = world.clone();
     let workflow = Workflow::new("talk")
         .node("speak", move |cx: Cx, (): ()| speak(cx, world.clone()))
@@ -383,7 +383,7 @@ fn branches(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
                 )
                 .id("call-{input}")]),
             )
-            .rule(Rule::always().text("I heard {input}.")),
+            .rule(Rule::always().text("I noted {input}.")),
     );
     let (left, right) = (world.clone(), world.clone());
     let workflow = Workflow::new("branches")
@@ -507,7 +507,7 @@ fn transitions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
             Ok(())
         })
         .await?;
-        let go = cx.interrupt(Choice::new("Go on?").option("yes", "Yes")).await?;
+        let go = cx.interrupt(Choice::new("Continue?").option("yes", "Yes")).await?;
         Ok(Next::condition(go).with_data(&json!({ "second": input["first"] }))?)
     }
     async fn last(cx: Cx, input: Value) -> NodeResult {
@@ -515,7 +515,7 @@ fn transitions(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
         cx.reason("m").input(format!("{} {trail:?}", input["second"])).await?;
         Ok(Next::go().with_result(&trail)?)
     }
-    let m = model(Script::new("transitions").rule(Rule::always().text("I heard {input} from you.")));
+    let m = model(Script::new("transitions").rule(Rule::always().text("I noted {input} from you.")));
     let world = world.clone();
     let one = Workflow::new("first").node("first", first).edge(START, "first").edge("first", END);
     let two = Workflow::new("second")
@@ -564,7 +564,7 @@ fn large(world: &World, max_answer: usize) -> (AgentBuilder, Vec<ScriptedModel>)
                 Call::new("fragile", json!({ "q": "large" })).id("c1"),
                 Call::new("repeatable", json!({ "q": "large" })).id("c2"),
             ]))
-            .rule(Rule::always().chunk(100).text("It was far too much for anyone. ".repeat(40))),
+            .rule(Rule::always().chunk(100).text("It was far too much for one page. ".repeat(40))),
     );
     let workflow = Workflow::new("large").node("search", search).edge(START, "search").edge("search", END);
     let mut options = AgentOptions::default();

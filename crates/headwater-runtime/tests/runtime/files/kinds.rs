@@ -71,7 +71,7 @@ async fn templates_see_input_data_state_and_context() {
 }
 
 #[tokio::test]
-async fn a_page_shares_its_state_with_the_nodes() {
+async fn page_shares_its_state_with_the_nodes() {
     let text = chain(&[
         ("find", "{ function: look_up, save: { shared: found } }"),
         ("say", "{ message: \"{{ shared.found.answer }} of {{ shared.total }}\" }"),

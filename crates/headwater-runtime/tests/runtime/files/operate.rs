@@ -185,7 +185,7 @@ workflows: {{ w: {{ start: n, nodes: {{ n: {{ reason: {{ model: m, tools: [t] }}
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_tool_calls_a_server_with_what_its_templates_say() {
+async fn http_tool_calls_a_server_with_its_rendered_templates() {
     let (address, got) = api(vec![answer("200 OK\r\ncontent-type: application/json", r#"{"sky":"blue"}"#)]);
     let tool = format!(
         "{{ url: 'http://{address}/w/{{{{ input.city }}}}?x=1', headers: {{ x-city: '{{{{ input.city }}}}' }}, bearer_env: PATH, \

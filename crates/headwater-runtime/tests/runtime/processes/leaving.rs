@@ -6,11 +6,11 @@ use headwater_protocol::RunStatus;
 use headwater_runtime::{AgentOptions, ErrorKind, Start, Turn};
 
 use super::{start, two, with};
-use crate::{harness::Ran, talker::Talker};
+use crate::{harness::TestRun, streaming_model::StreamingModel};
 
 #[tokio::test]
 async fn draining_process_starts_no_run_and_lets_its_runs_end() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let run = start(&first, &talker, "talk").await;
     first.agent.drain();
@@ -26,7 +26,7 @@ async fn draining_process_starts_no_run_and_lets_its_runs_end() {
 
 #[tokio::test]
 async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have_run_out() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let mut watch = second.agent.watch_handovers();
     let mut runs = Vec::new();
@@ -43,7 +43,7 @@ async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have
     talker.speak(3);
     second.idle().await;
     for run in runs {
-        let ran = Ran::of(&second.agent, second.agent.run(run.id().clone())).await;
+        let ran = TestRun::of(&second.agent, second.agent.run(run.id().clone())).await;
         assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
         assert_eq!(ran.count("attempt-retracted"), 1);
     }
@@ -51,7 +51,7 @@ async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have
 
 #[tokio::test]
 async fn rolling_restarts_do_not_abandon_a_run() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (mut world, _) = two(&talker);
     let run = start(&world, &talker, "talk").await;
     let restarts = u64::from(AgentOptions::default().max_takeovers) + 2;
@@ -72,7 +72,7 @@ async fn rolling_restarts_do_not_abandon_a_run() {
 
 #[tokio::test]
 async fn lost_driver_counts_also_after_handovers() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (mut world, _) = two(&talker);
     let run = start(&world, &talker, "talk").await;
     let most = u64::from(AgentOptions::default().max_takeovers);
@@ -100,9 +100,9 @@ async fn lost_driver_counts_also_after_handovers() {
 
 #[tokio::test]
 async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (first, second) = two(&talker);
-    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     first.agent.drain();
     let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
@@ -115,7 +115,7 @@ async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
 
 #[tokio::test]
 async fn message_that_waits_has_its_turn_elsewhere_when_the_process_before_it_drains() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let here = first.agent.open_session("s", None).await.unwrap();
     here.send(Turn::new("one")).await.unwrap();
@@ -130,5 +130,5 @@ async fn message_that_waits_has_its_turn_elsewhere_when_the_process_before_it_dr
     talker.speak(1);
     there.settled().await.unwrap();
     second.idle().await;
-    assert_eq!(Ran::of(&second.agent, second.agent.run(queued.run)).await.text(), "word ");
+    assert_eq!(TestRun::of(&second.agent, second.agent.run(queued.run)).await.text(), "word ");
 }

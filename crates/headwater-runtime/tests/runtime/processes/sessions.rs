@@ -7,8 +7,8 @@ use headwater_runtime::{Agent, Session, SessionOptions, Turn, WhenBusy};
 
 use super::{two, with};
 use crate::{
-    harness::{Ran, World, memory},
-    talker::Talker,
+    harness::{TestRun, World, memory},
+    streaming_model::StreamingModel,
 };
 
 async fn sessions(first: &Agent, second: &Agent) -> (Session, Session) {
@@ -17,7 +17,7 @@ async fn sessions(first: &Agent, second: &Agent) -> (Session, Session) {
 }
 
 /// Sends a message and waits until its model is called.
-async fn send(session: &Session, talker: &Talker, text: &str) -> headwater_protocol::RunId {
+async fn send(session: &Session, talker: &StreamingModel, text: &str) -> headwater_protocol::RunId {
     let asked = talker.asked();
     let sent = session.send(Turn::new(text)).await.unwrap();
     while talker.asked() == asked {
@@ -28,7 +28,7 @@ async fn send(session: &Session, talker: &Talker, text: &str) -> headwater_proto
 
 #[tokio::test]
 async fn second_message_through_another_process_waits_for_its_turn() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let (here, there) = sessions(&first.agent, &second.agent).await;
     let going = send(&here, &talker, "one").await;
@@ -48,7 +48,7 @@ async fn second_message_through_another_process_waits_for_its_turn() {
 
 #[tokio::test]
 async fn second_message_through_another_process_is_refused() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let (here, there) = sessions(&first.agent, &second.agent).await;
     send(&here, &talker, "one").await;
@@ -60,7 +60,7 @@ async fn second_message_through_another_process_is_refused() {
 
 #[tokio::test]
 async fn second_message_through_another_process_stops_the_first() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let (here, there) = sessions(&first.agent, &second.agent).await;
     let stopped = send(&here, &talker, "one").await;
@@ -71,12 +71,12 @@ async fn second_message_through_another_process_stops_the_first() {
     talker.speak(1);
     there.settled().await.unwrap();
     assert_eq!(second.settled(&stopped).await.status(), RunStatus::Cancelled);
-    assert_eq!(Ran::of(&second.agent, second.agent.run(next.run)).await.status(), RunStatus::Finished);
+    assert_eq!(TestRun::of(&second.agent, second.agent.run(next.run)).await.status(), RunStatus::Finished);
 }
 
 #[tokio::test]
 async fn turn_is_edited_and_done_again_while_another_process_answers_the_next_one() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let (here, there) = sessions(&first.agent, &second.agent).await;
     talker.speak(1);
@@ -104,7 +104,7 @@ async fn turn_is_edited_and_done_again_while_another_process_answers_the_next_on
 
 #[tokio::test]
 async fn request_that_reaches_two_processes_begins_one_turn() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (first, second) = two(&talker);
     let (here, there) = sessions(&first.agent, &second.agent).await;
     let turn = || Turn::new("one").request_key("request-1");
@@ -117,7 +117,7 @@ async fn request_that_reaches_two_processes_begins_one_turn() {
 
 #[tokio::test]
 async fn session_is_deleted_while_another_process_answers_in_it() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (first, second) = two(&talker);
     let (here, _) = sessions(&first.agent, &second.agent).await;
     let run = send(&here, &talker, "one").await;
@@ -131,7 +131,7 @@ async fn session_is_deleted_while_another_process_answers_in_it() {
 
 #[tokio::test]
 async fn sweeps_of_two_processes_at_once_do_no_harm() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (store, clock) = memory();
     let keeping = SessionOptions::default().keep_checkpoints(2);
     let build = |agent| with(&talker)(agent).sessions(keeping.clone());

@@ -7,12 +7,12 @@ use headwater_runtime::{AgentBuilder, AgentOptions, Answer, END, START, Start, W
 
 use super::{reply, start};
 use crate::{
-    harness::{Ran, World, memory},
-    talker::Talker,
+    harness::{TestRun, World, memory},
+    streaming_model::StreamingModel,
 };
 
 /// An agent with one version of the workflow. Versions with a `~` are derived from the content of a file.
-fn with_version(version: &'static str, talker: &Talker) -> impl Fn(AgentBuilder) -> AgentBuilder {
+fn with_version(version: &'static str, talker: &StreamingModel) -> impl Fn(AgentBuilder) -> AgentBuilder {
     move |agent| {
         let workflow = Workflow::new("w").version(version).node("reply", reply).edge(START, "reply");
         let mut options = AgentOptions::default();
@@ -25,7 +25,7 @@ fn with_version(version: &'static str, talker: &Talker) -> impl Fn(AgentBuilder)
 #[tokio::test]
 async fn run_is_left_to_a_process_that_has_its_version() {
     for (old, new) in [("1", "2"), ("~old", "~new")] {
-        let talker = Talker::quiet("word ", 1);
+        let talker = StreamingModel::quiet("word ", 1);
         let (store, clock) = memory();
         let first = World::on(store, clock.clone(), with_version(old, &talker));
         let upgraded = first.restarted(with_version(new, &talker));
@@ -50,7 +50,7 @@ async fn run_is_left_to_a_process_that_has_its_version() {
 
 #[tokio::test]
 async fn reader_at_an_upgraded_process_is_not_disturbed() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock, with_version("~old", &talker));
     let upgraded = first.restarted(with_version("~new", &talker));
@@ -58,12 +58,12 @@ async fn reader_at_an_upgraded_process_is_not_disturbed() {
     upgraded.agent.ensure_driven(run.id()).await.unwrap();
     assert_eq!(upgraded.agent.run(run.id().clone()).summary().await.unwrap().stuck, None);
     talker.speak(1);
-    assert_eq!(Ran::of(&upgraded.agent, upgraded.agent.run(run.id().clone())).await.text(), "word ");
+    assert_eq!(TestRun::of(&upgraded.agent, upgraded.agent.run(run.id().clone())).await.text(), "word ");
 }
 
 #[tokio::test]
 async fn run_whose_version_stays_missing_fails_after_the_wait() {
-    let talker = Talker::quiet("word ", 1);
+    let talker = StreamingModel::quiet("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock.clone(), with_version("~old", &talker));
     let run = start(&first, &talker, "talk").await;
@@ -80,10 +80,10 @@ async fn run_whose_version_stays_missing_fails_after_the_wait() {
 
 #[tokio::test]
 async fn answer_that_an_upgraded_process_takes_is_resumed_by_one_that_has_the_version() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (store, clock) = memory();
     let first = World::on(store, clock, with_version("~old", &talker));
-    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     let upgraded = first.restarted(with_version("~new", &talker));
     let open = upgraded.agent.open_questions(ran.id()).await.unwrap().remove(0);

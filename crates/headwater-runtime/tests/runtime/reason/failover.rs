@@ -25,7 +25,7 @@ async fn failed_model_is_retried_and_its_partial_text_retracted() {
 #[tokio::test(start_paused = true)]
 async fn fallback_restarts_or_continues_the_text() {
     async fn node(cx: Cx, input: String) -> NodeResult {
-        let failover = if input == "go on" { Failover::Continue } else { Failover::Restart };
+        let failover = if input == "continue" { Failover::Continue } else { Failover::Restart };
         let ask = cx.reason("writer").fallback("second").attempts(1).failover(failover).input("Hi");
         Ok(Next::data(&json!({ "text": ask.await?.text }))?)
     }
@@ -35,10 +35,10 @@ async fn fallback_restarts_or_continues_the_text() {
         World::with(one(node), |agent| agent.model("writer", first.clone()).model("second", second.clone()));
     let ran = world.run("anew").await;
     assert_eq!((&*ran.text(), ran.count("attempt-retracted")), ("Anew.", 1));
-    let ran = world.run("go on").await;
+    let ran = world.run("continue").await;
     assert_eq!((&*ran.text(), ran.count("attempt-retracted")), ("One two three.", 0));
     let last = second.calls()[1].messages.last().cloned();
-    assert!(matches!(last, Some(ModelMessage::Assistant { .. })), "it is given what was said: {last:?}");
+    assert!(matches!(last, Some(ModelMessage::Assistant { .. })), "it gets the earlier output: {last:?}");
 }
 
 #[tokio::test(start_paused = true)]

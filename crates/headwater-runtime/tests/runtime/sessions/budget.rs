@@ -27,10 +27,10 @@ async fn count(cx: Cx, _input: String) -> NodeResult {
     Ok(Next::message(format!("r {}", known.join(","))))
 }
 
-type Asked = Arc<Mutex<Vec<(Vec<String>, Option<String>)>>>;
+type SummaryCalls = Arc<Mutex<Vec<(Vec<String>, Option<String>)>>>;
 
 /// Summarises by the first words of the dropped messages, and counts the calls.
-fn summing(asked: &Asked, most: usize) -> SessionOptions {
+fn summing(asked: &SummaryCalls, most: usize) -> SessionOptions {
     let asked = asked.clone();
     SessionOptions::default().last_messages(most).summarise(move |request: SummaryRequest| {
         let asked = asked.clone();
@@ -92,7 +92,7 @@ async fn token_budget_keeps_the_newest_messages() {
 #[tokio::test]
 async fn dropped_messages_are_summarised_once_across_restart_rollback_and_fork() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
-    let asked = Asked::default();
+    let asked = SummaryCalls::default();
     let first = agent(&store, summing(&asked, 4));
     let session = first.new_session(Some("ann")).await.unwrap();
     for text in ["a", "b"] {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use headwater_protocol::{CheckpointId, SessionId};
 use headwater_runtime::{Agent, Session, SessionOptions};
 use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
-use headwater_testkit::store::crash::Crashing;
+use headwater_testkit::store::crash::CrashingStore;
 
 use super::{answer, send, texts, workflow};
 
@@ -74,7 +74,7 @@ async fn story(deed: SessionOperation, writes: u64) -> (bool, Facts, Option<Fact
         tokio::task::yield_now().await;
     }
 
-    let dying = Arc::new(Crashing::new(store.clone(), writes));
+    let dying = Arc::new(CrashingStore::new(store.clone(), writes));
     let victim = process(dying.clone(), &clock);
     let done = act(&victim, session.id(), deed, &asked).await.is_ok();
     while victim.driving() > 0 {
@@ -152,7 +152,7 @@ async fn deleting(writes: u64) -> (bool, bool, Vec<String>, bool) {
     while agent.driving() > 0 {
         tokio::task::yield_now().await;
     }
-    let dying = Arc::new(Crashing::new(store.clone(), writes));
+    let dying = Arc::new(CrashingStore::new(store.clone(), writes));
     let victim = process(dying.clone(), &clock);
     let done = victim.delete_session(session.id().clone(), None).await.is_ok();
     while victim.driving() > 0 {

@@ -51,7 +51,7 @@ struct Node {
     said: Vec<String>,
     /// The answers so far, while it waits for another one.
     waits: Option<Vec<&'static str>>,
-    given: Given,
+    given: TurnInput,
     /// Replaced turns at the same position, each with its successors.
     left: Vec<Vec<Node>>,
 }
@@ -65,32 +65,32 @@ impl Node {
 }
 
 #[derive(Debug, Clone)]
-enum Given {
+enum TurnInput {
     Text(String),
     Answer(&'static str),
 }
 
 /// A session of the model: its turns.
 #[derive(Debug, Clone, Default)]
-struct Path(Vec<Node>);
+struct TurnPath(Vec<Node>);
 
-impl Path {
+impl TurnPath {
     fn said(&self) -> Vec<String> {
         self.0.last().map(|node| node.said.clone()).unwrap_or_default()
     }
 
     /// The result of a turn by the rules of the workflow.
-    fn then(&self, id: CheckpointId, given: Given) -> Node {
+    fn then(&self, id: CheckpointId, given: TurnInput) -> Node {
         let mut said = self.said();
         let waits = match &given {
-            Given::Text(text) => {
+            TurnInput::Text(text) => {
                 let reply = format!("{}: {text}", said.len());
                 said.push(text.clone());
                 let asks = text == "report";
                 said.push(if asks { String::new() } else { reply });
                 asks.then(Vec::new)
             }
-            Given::Answer(with) => {
+            TurnInput::Answer(with) => {
                 let mut answers = self.0.last().and_then(|node| node.waits.clone()).unwrap_or_default();
                 answers.push(*with);
                 if answers.len() == 2 {
@@ -104,7 +104,7 @@ impl Path {
     }
 
     /// Repeats a turn: the old one becomes a variant.
-    fn again(&mut self, at: usize, id: CheckpointId, given: Given) {
+    fn again(&mut self, at: usize, id: CheckpointId, given: TurnInput) {
         let mut old = self.0.split_off(at);
         let mut left = std::mem::take(&mut old[0].left);
         left.push(old);
@@ -157,7 +157,7 @@ fn plain(said: Vec<String>) -> Vec<String> {
 }
 
 async fn follow(ground: Ground, steps: Vec<Step>) {
-    let mut model: Vec<(SessionId, Path)> = Vec::new();
+    let mut model: Vec<(SessionId, TurnPath)> = Vec::new();
     let clock = Arc::new(ManualClock::at(SystemClock.now().0));
     let process = || {
         let agent = Agent::builder().workflow(workflow()).store(ground.open());
@@ -165,7 +165,7 @@ async fn follow(ground: Ground, steps: Vec<Step>) {
     };
     {
         let agent = process();
-        model.push((agent.new_session(Some("ann")).await.unwrap().id().clone(), Path::default()));
+        model.push((agent.new_session(Some("ann")).await.unwrap().id().clone(), TurnPath::default()));
     }
     for (number, step) in steps.into_iter().enumerate() {
         let agent = process();
@@ -190,7 +190,7 @@ async fn follow(ground: Ground, steps: Vec<Step>) {
 }
 
 /// In the end there are as many checkpoints as are reachable, and none when all sessions are deleted.
-async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)]) {
+async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, TurnPath)]) {
     clock.advance(Duration::from_secs(120));
     agent.recover().await.unwrap();
     let mut reached: Vec<CheckpointId> = Vec::new();
@@ -218,7 +218,7 @@ async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)])
     }
 }
 
-async fn compare(session: &Session, path: &Path) {
+async fn compare(session: &Session, path: &TurnPath) {
     assert_eq!(plain(texts(session).await), path.said());
     let info = session.info().await.unwrap();
     assert_eq!(info.checkpoint.as_ref(), path.0.last().map(|node| &node.id));
@@ -243,7 +243,12 @@ async fn compare(session: &Session, path: &Path) {
     }
 }
 
-async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> Option<(SessionId, Path)> {
+async fn act(
+    agent: &Agent,
+    session: &Session,
+    path: &mut TurnPath,
+    step: Step,
+) -> Option<(SessionId, TurnPath)> {
     let waits = path.0.last().is_some_and(|node| node.waits.is_some());
     let chosen = |number: u8| usize::from(number) % path.0.len().max(1);
     let turns = path.0.len();
@@ -251,11 +256,11 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
         Step::Say(number) => {
             let text = format!("text {number}");
             let id = send(session, &text).await;
-            path.0.push(path.then(id, Given::Text(text)));
+            path.0.push(path.then(id, TurnInput::Text(text)));
         }
         Step::Report => {
             let id = send(session, "report").await;
-            path.0.push(path.then(id, Given::Text("report".into())));
+            path.0.push(path.then(id, TurnInput::Text("report".into())));
         }
         Step::Answer(first) if waits => {
             let second =
@@ -267,7 +272,7 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
                 (true, false) => "l",
             };
             let id = answer(agent, session, with).await;
-            path.0.push(path.then(id, Given::Answer(with)));
+            path.0.push(path.then(id, TurnInput::Answer(with)));
         }
         Step::RollBack(number) if turns > 0 => {
             let at = chosen(number);
@@ -286,7 +291,7 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
             fork.settled().await.unwrap();
             let mut forked = path.0[..=at].to_vec();
             forked.iter_mut().for_each(|node| node.left.clear());
-            return Some((fork.id().clone(), Path(forked)));
+            return Some((fork.id().clone(), TurnPath(forked)));
         }
         Step::Regenerate(number) if turns > 0 => {
             let at = chosen(number);
@@ -299,12 +304,12 @@ async fn act(agent: &Agent, session: &Session, path: &mut Path, step: Step) -> O
             let at = chosen(number);
             let edited = session.edit(&path.0[at].id, format!("edit {text}")).await;
             match &path.0[at].given {
-                Given::Text(_) => {
+                TurnInput::Text(_) => {
                     let id = edited.unwrap().checkpoint;
                     session.settled().await.unwrap();
-                    path.again(at, id, Given::Text(format!("edit {text}")));
+                    path.again(at, id, TurnInput::Text(format!("edit {text}")));
                 }
-                Given::Answer(_) => assert_eq!(edited.unwrap_err().code(), "turn.answer"),
+                TurnInput::Answer(_) => assert_eq!(edited.unwrap_err().code(), "turn.answer"),
             }
         }
         Step::Select(number, which) if turns > 0 => {

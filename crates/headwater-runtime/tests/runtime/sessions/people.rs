@@ -127,10 +127,10 @@ struct Payment {
     amount: u32,
 }
 
-type Made = Arc<Mutex<Vec<u32>>>;
+type Payments = Arc<Mutex<Vec<u32>>>;
 
 /// An agent that pays with approval, and counts the payments.
-fn paying(made: &Made) -> World {
+fn paying(made: &Payments) -> World {
     async fn node(cx: Cx, _: String) -> NodeResult {
         let reply = cx
             .reason("writer")
@@ -156,8 +156,8 @@ fn paying(made: &Made) -> World {
 }
 
 #[tokio::test]
-async fn approval_is_repeated_and_asked_again_after_going_back() {
-    let made = Made::default();
+async fn approval_is_repeated_and_asked_again_after_roll_back() {
+    let made = Payments::default();
     let world = paying(&made);
     let agent = &world.agent;
     let session = agent.new_session(None).await.unwrap();
@@ -206,7 +206,7 @@ async fn approval_is_repeated_and_asked_again_after_going_back() {
 }
 
 #[tokio::test]
-async fn the_output_of_a_tool_of_the_page_is_given_again_and_asked_again_after_going_back() {
+async fn output_of_a_client_tool_is_repeated_and_asked_again_after_roll_back() {
     async fn node(cx: Cx, _: String) -> NodeResult {
         let reply = cx.reason("writer").client_tools().input("go").await?;
         Ok(Next::go().with_result(&json!(reply.tool_results.len()))?)

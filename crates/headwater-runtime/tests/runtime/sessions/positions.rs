@@ -15,7 +15,7 @@ fn shown(lines: &[(Role, &str)]) -> Vec<Message> {
     lines.iter().enumerate().map(message).collect()
 }
 
-async fn say(session: &Session, text: &str, after: &[(Role, &str)]) {
+async fn send_text(session: &Session, text: &str, after: &[(Role, &str)]) {
     session.send(Turn::new(text).after(shown(after))).await.unwrap();
     session.settled().await.unwrap();
 }
@@ -26,8 +26,8 @@ const ANSWER: Role = Role::Assistant;
 /// A session of two turns.
 async fn two_turns() -> Session {
     let session = agent().new_session(None).await.unwrap();
-    say(&session, "one", &[]).await;
-    say(&session, "two", &[(USER, "one"), (ANSWER, "0: one")]).await;
+    send_text(&session, "one", &[]).await;
+    send_text(&session, "two", &[(USER, "one"), (ANSWER, "0: one")]).await;
     assert_eq!(texts(&session).await, ["one", "0: one", "two", "2: two"]);
     session
 }
@@ -36,14 +36,14 @@ async fn two_turns() -> Session {
 async fn page_with_the_messages_of_the_session_continues() {
     let session = two_turns().await;
     // The page's answers have other ids and texts: only the person's messages are compared.
-    say(&session, "three", &[(USER, "one"), (ANSWER, "shortened"), (USER, "two")]).await;
+    send_text(&session, "three", &[(USER, "one"), (ANSWER, "shortened"), (USER, "two")]).await;
     assert_eq!(texts(&session).await, ["one", "0: one", "two", "2: two", "three", "4: three"]);
 }
 
 #[tokio::test]
 async fn cleared_page_starts_over() {
     let session = two_turns().await;
-    say(&session, "new", &[]).await;
+    send_text(&session, "new", &[]).await;
     assert_eq!(texts(&session).await, ["new", "0: new"]);
     assert_eq!(session.info().await.unwrap().label.as_deref(), Some("new"));
     let first = session.checkpoints(None, 10).await.unwrap().pop().unwrap();
@@ -57,7 +57,7 @@ async fn cleared_page_starts_over() {
 #[tokio::test]
 async fn page_that_goes_back_creates_a_branch() {
     let session = two_turns().await;
-    say(&session, "zwei", &[(USER, "one"), (ANSWER, "0: one")]).await;
+    send_text(&session, "zwei", &[(USER, "one"), (ANSWER, "0: one")]).await;
     assert_eq!(texts(&session).await, ["one", "0: one", "zwei", "2: zwei"]);
     let newest = session.info().await.unwrap().checkpoint.unwrap();
     let variants = session.variants(&newest).await.unwrap();
@@ -67,9 +67,10 @@ async fn page_that_goes_back_creates_a_branch() {
 #[tokio::test]
 async fn turn_omitted_by_the_page_is_not_in_the_history() {
     let session = two_turns().await;
-    say(&session, "three", &[(USER, "two"), (ANSWER, "2: two")]).await;
+    send_text(&session, "three", &[(USER, "two"), (ANSWER, "2: two")]).await;
     assert_eq!(texts(&session).await, ["two", "2: two", "three", "2: three"]);
-    say(&session, "four", &[(USER, "two"), (ANSWER, "2: two"), (USER, "three"), (ANSWER, "2: three")]).await;
+    send_text(&session, "four", &[(USER, "two"), (ANSWER, "2: two"), (USER, "three"), (ANSWER, "2: three")])
+        .await;
     assert_eq!(texts(&session).await.len(), 6, "it stands where its page does");
 }
 
@@ -78,7 +79,7 @@ async fn additional_messages_of_the_page_are_imported() {
     let session = two_turns().await;
     let page =
         [(USER, "one"), (ANSWER, "0: one"), (USER, "two"), (ANSWER, "2: two"), (USER, "never arrived")];
-    say(&session, "three", &page).await;
+    send_text(&session, "three", &page).await;
     let expected = ["one", "0: one", "two", "2: two", "never arrived", "three", "5: three"];
     assert_eq!(texts(&session).await, expected);
 }
@@ -109,7 +110,7 @@ async fn page_that_goes_back_while_it_is_answered_stops_the_answer() {
     began.notified().await;
     go.notify_one();
     session.settled().await.unwrap();
-    assert_eq!(texts(&session).await, ["instead", "heard instead"]);
+    assert_eq!(texts(&session).await, ["instead", "noted instead"]);
 }
 
 #[tokio::test]
@@ -123,7 +124,7 @@ async fn page_without_the_active_turn_is_queued() {
     began.notified().await;
     go.notify_one();
     session.settled().await.unwrap();
-    assert_eq!(texts(&session).await, ["one", "heard one", "from another tab", "heard from another tab"]);
+    assert_eq!(texts(&session).await, ["one", "noted one", "from another tab", "noted from another tab"]);
 }
 
 #[tokio::test]
@@ -137,5 +138,5 @@ async fn turn_decides_what_happens_when_the_session_is_busy() {
     assert!(agent.run(first.run).summary().await.unwrap().ended.is_some());
     go.notify_one();
     session.settled().await.unwrap();
-    assert_eq!(texts(&session).await, ["one", "", "two", "heard two"]);
+    assert_eq!(texts(&session).await, ["one", "", "two", "noted two"]);
 }

@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 use super::{texts, workflow};
 
 /// A store, its clock, and an agent whose runs report their start and then never end.
-struct Stalled {
+struct StalledSession {
     store: Arc<dyn Store>,
     clock: Arc<ManualClock>,
     agent: Agent,
     began: Arc<Notify>,
 }
 
-impl Stalled {
+impl StalledSession {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::at(1_000_000));
         let options = MemoryOptions { clock: clock.clone(), ..Default::default() };
@@ -66,7 +66,7 @@ async fn waiting(session: &Session) -> Vec<String> {
 
 #[tokio::test]
 async fn queue_lists_messages_in_the_order_of_their_turns() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two", "three"]).await;
     let queue = session.queue().await.unwrap();
     assert_eq!(queue.iter().map(|queued| queued.run.clone()).collect::<Vec<_>>(), runs);
@@ -78,7 +78,7 @@ async fn queue_lists_messages_in_the_order_of_their_turns() {
 
 #[tokio::test]
 async fn edited_message_keeps_its_place_and_its_files_after_a_restart() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two"]).await;
     let mut message = Message::text("m3", Role::User, "three");
     message.parts.push(Part::File(FilePart {
@@ -100,7 +100,7 @@ async fn edited_message_keeps_its_place_and_its_files_after_a_restart() {
 
 #[tokio::test]
 async fn removed_message_never_begins_after_a_restart() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two", "three"]).await;
     assert_eq!(session.remove_queued(&runs[0]).await.unwrap().message.plain_text(), "two");
     let again = session.remove_queued(&runs[0]).await.unwrap_err();
@@ -112,7 +112,7 @@ async fn removed_message_never_begins_after_a_restart() {
 
 #[tokio::test]
 async fn message_sent_ahead_stops_the_active_turn_and_is_next() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two", "three"]).await;
     let active = session.info().await.unwrap().going.unwrap();
     let sent = session.send_queued(&runs[1]).await.unwrap();
@@ -126,7 +126,7 @@ async fn message_sent_ahead_stops_the_active_turn_and_is_next() {
 
 #[tokio::test]
 async fn message_sent_ahead_is_next_after_a_restart() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two", "three"]).await;
     session.send_queued(&runs[1]).await.unwrap();
     let session = stalled.restarted(&session).await;
@@ -138,7 +138,7 @@ async fn message_sent_ahead_is_next_after_a_restart() {
 
 #[tokio::test]
 async fn turn_that_has_begun_is_not_in_the_queue() {
-    let stalled = Stalled::new();
+    let stalled = StalledSession::new();
     let (session, runs) = stalled.session(&["two"]).await;
     let active = session.info().await.unwrap().going.unwrap();
     for error in [

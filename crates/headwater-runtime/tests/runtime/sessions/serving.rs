@@ -25,7 +25,7 @@ pub(super) fn held(store: Arc<dyn Store>, options: SessionOptions) -> (Agent, Ar
         async move {
             began.notify_one();
             go.notified().await;
-            Ok(Next::message(format!("heard {input}")))
+            Ok(Next::message(format!("noted {input}")))
         }
     };
     let workflow =
@@ -103,7 +103,7 @@ async fn repeated_request_of_a_waiting_turn_keeps_its_question() {
     assert_eq!((waits.repeated, &waits.run), (true, &first.run));
     let picked = answer(&agent, &session, "a").await;
     let answered = session.send(Turn::new("report").key("r")).await.unwrap();
-    assert_eq!((answered.repeated, &answered.checkpoint), (true, &picked), "an answer goes on with the turn");
+    assert_eq!((answered.repeated, &answered.checkpoint), (true, &picked), "an answer continues the turn");
     answer(&agent, &session, "s").await;
     assert_eq!(session.info().await.unwrap().turns, 3);
 }
@@ -143,7 +143,7 @@ async fn repeated_request_is_queued_once() {
     began.notified().await;
     go.notify_one();
     session.settled().await.unwrap();
-    assert_eq!(texts(&session).await, ["one", "heard one", "two", "heard two"]);
+    assert_eq!(texts(&session).await, ["one", "noted one", "two", "noted two"]);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ fn decide(approval: &OpenQuestion, answer: AnswerValue) -> Answer {
 
 #[tokio::test]
 async fn approval_shows_the_exact_input() {
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo").id("c1")]);
     let world = world(&model, &made);
 
@@ -43,7 +43,7 @@ async fn approval_shows_the_exact_input() {
 
 #[tokio::test]
 async fn edited_input_is_validated_before_the_call() {
-    let made = Made::default();
+    let made = Calls::default();
     let model = caller([call("Oslo")]);
     let world = World::with(one(node), |agent| agent.model("writer", model).tool(weather(&made).editable()));
 
@@ -70,7 +70,7 @@ fn edited(input: Value) -> AnswerValue {
 
 #[tokio::test]
 async fn approval_with_another_input_is_refused_unless_the_tool_is_editable() {
-    let made = Made::default();
+    let made = Calls::default();
     let world = world(&caller([call("Oslo")]), &made);
     let ran = world.run("approve").await;
     let asked = ran.approval().await;
@@ -86,10 +86,10 @@ async fn approval_with_another_input_is_refused_unless_the_tool_is_editable() {
 #[tokio::test]
 async fn edited_input_is_called_at_once_only_if_its_rule_allows_it() {
     for (to, asked_again) in [("Bergen", false), ("Lviv", true)] {
-        let made = Made::default();
+        let made = Calls::default();
         async fn node(cx: Cx, _: ()) -> NodeResult {
             let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
-            Ok(Next::go().with_result(&told(&reply))?)
+            Ok(Next::go().with_result(&result_of(&reply))?)
         }
         let tool = weather(&made).approval_if(|input| matches!(&*input.city, "Kyiv" | "Lviv")).editable();
         let world = World::with(one(node), |agent| agent.model("writer", caller([call("Kyiv")])).tool(tool));
@@ -106,7 +106,7 @@ async fn edited_input_is_called_at_once_only_if_its_rule_allows_it() {
 
 #[tokio::test]
 async fn expired_approval_is_a_refusal() {
-    let made = Made::default();
+    let made = Calls::default();
     let world = world(&caller([call("Oslo")]), &made);
     let ran = world.run("in a minute").await;
     let ran = world.later(&ran, Duration::from_secs(61)).await;
@@ -117,10 +117,10 @@ async fn expired_approval_is_a_refusal() {
 
 #[tokio::test]
 async fn approval_for_some_inputs_does_not_delay_others() {
-    let made = Made::default();
+    let made = Calls::default();
     async fn node(cx: Cx, _: ()) -> NodeResult {
         let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
-        Ok(Next::go().with_result(&told(&reply))?)
+        Ok(Next::go().with_result(&result_of(&reply))?)
     }
     let model = caller([call("Oslo").id("c1"), call("Kyiv").id("c2"), call("Bergen").id("c3")]);
     let world = World::with(one(node), |agent| {
@@ -139,7 +139,7 @@ fn approved() -> AnswerValue {
 
 #[tokio::test]
 async fn two_approvals_at_once_are_decided_one_by_one() {
-    let made = Made::default();
+    let made = Calls::default();
     let world = world(&caller([call("Oslo").id("c1"), call("Bergen").id("c2")]), &made);
     let ran = world.run("approve").await;
     let approvals = ran.approvals().await;
@@ -157,12 +157,12 @@ async fn two_approvals_at_once_are_decided_one_by_one() {
 // On the embedded store a result is durable only some time after its tool returned.
 #[tokio::test]
 async fn results_of_other_tools_are_shown_before_the_run_waits_for_approval() {
-    let (made, folder) = (Made::default(), tempfile::tempdir().unwrap());
+    let (made, folder) = (Calls::default(), tempfile::tempdir().unwrap());
     let model = caller([call("Oslo").id("c1"), call("Rome").id("c2"), call("Bergen").id("c3")]);
     let store = Arc::new(headwater_store::Embedded::open(folder.path()).unwrap());
     async fn node(cx: Cx, _: String) -> NodeResult {
         let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
-        Ok(Next::go().with_result(&told(&reply))?)
+        Ok(Next::go().with_result(&result_of(&reply))?)
     }
     let tool = weather(&made).approval_if(|input| input.city == "Bergen");
     let world =

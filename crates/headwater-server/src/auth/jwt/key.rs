@@ -212,7 +212,9 @@ fn read_jwk(jwk: Jwk, origin: Origin) -> Result<Option<VerificationKey>, KeyErro
         }
         ("OKP", Some("Ed25519")) => Material::Ed25519(read("x", jwk.x.as_deref())?),
         ("oct", _) if origin == Origin::Published => {
-            return Err(wrong("a published set cannot hold a secret (`oct`): everyone could sign with it"));
+            return Err(wrong(
+                "a published set cannot hold a secret (`oct`): any reader of the set could sign with it",
+            ));
         }
         ("oct", _) => {
             let secret = read("k", jwk.k.as_deref())?;

@@ -32,7 +32,7 @@ fn code(jwt: &Jwt, token: &str) -> String {
 }
 
 #[test]
-fn a_token_of_each_algorithm_names_its_principal() {
+fn token_of_each_algorithm_names_its_principal() {
     let by_secret = hs256(&json!({ "sub": "ann", "exp": NOW + 60 }));
     assert_eq!(jwt().verify(&by_secret, NOW).unwrap().id(), "jwt:ann");
     let (by_rsa, by_p256) = (BY_RSA.trim(), BY_P256.trim());
@@ -54,7 +54,7 @@ fn claims_of_a_token_stay_with_its_principal() {
 }
 
 #[test]
-fn a_token_by_ed25519_names_its_principal() {
+fn token_by_ed25519_names_its_principal() {
     use ring::{
         rand::SystemRandom,
         signature::{Ed25519KeyPair, KeyPair as _},
@@ -80,7 +80,7 @@ fn a_token_by_ed25519_names_its_principal() {
 }
 
 #[test]
-fn a_token_with_one_bit_changed_anywhere_is_refused() {
+fn token_with_one_bit_changed_anywhere_is_refused() {
     for (jwt, token) in [
         (jwt(), hs256(&json!({ "sub": "ann", "exp": NOW + 60 }))),
         (Jwt::public_key(RSA).unwrap(), BY_RSA.trim().to_owned()),
@@ -97,7 +97,7 @@ fn a_token_with_one_bit_changed_anywhere_is_refused() {
 }
 
 #[test]
-fn a_token_cannot_choose_the_algorithm_of_a_key() {
+fn token_cannot_choose_the_algorithm_of_a_key() {
     let claims = json!({ "sub": "ann", "exp": NOW + 60 });
     // Signed by HMAC with the text of a public key, which is public.
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -112,7 +112,7 @@ fn a_token_cannot_choose_the_algorithm_of_a_key() {
 }
 
 #[test]
-fn a_token_is_valid_in_its_time_only_with_some_leeway() {
+fn token_is_valid_in_its_time_only_with_some_leeway() {
     let exp = |exp: Value| hs256(&json!({ "sub": "ann", "exp": exp }));
     jwt().verify(&exp(json!(NOW - 59)), NOW).unwrap();
     assert_eq!(code(&jwt(), &exp(json!(NOW - 60))), "auth.expired");
@@ -125,7 +125,7 @@ fn a_token_is_valid_in_its_time_only_with_some_leeway() {
 }
 
 #[test]
-fn a_token_must_be_by_a_trusted_issuer_and_for_this_audience() {
+fn token_must_be_by_a_trusted_issuer_and_for_this_audience() {
     let claims = |more: Value| {
         let mut claims = json!({ "sub": "ann", "exp": NOW + 60 });
         claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -149,7 +149,7 @@ fn a_token_must_be_by_a_trusted_issuer_and_for_this_audience() {
 }
 
 #[test]
-fn the_claim_that_names_the_principal_can_be_chosen() {
+fn claim_that_names_the_principal_can_be_chosen() {
     let token = hs256(&json!({ "sub": "ann", "uid": 7, "empty": "", "exp": NOW + 60 }));
     let named = |claim: &str| jwt().principal_claim(claim).prefix("jwt:").verify(&token, NOW);
     assert_eq!(named("uid").unwrap().id(), "jwt:7");
@@ -170,7 +170,7 @@ fn keys_that_cannot_be_used_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_key_of_a_set_that_cannot_be_read_is_left_out() {
+fn key_of_a_set_that_cannot_be_read_is_left_out() {
     for unreadable in [
         r#"{"kty":"oct","kid":"short","k":"AAAA"}"#,
         r#"{"kty":"EC","crv":"P-256","kid":"cut","x":"AAAA","y":"AAAA"}"#,
@@ -187,7 +187,7 @@ fn a_key_of_a_set_that_cannot_be_read_is_left_out() {
 }
 
 #[test]
-fn value_that_is_no_token_is_rejected() {
+fn value_that_is_not_a_token_is_rejected() {
     assert_eq!(code(&jwt(), "some-key"), "auth.unknown");
     assert_eq!(code(&jwt(), "a.b.c"), "auth.invalid");
     assert_eq!(code(&jwt(), &format!("a.{}.c", "b".repeat(LONGEST))), "auth.invalid");
@@ -235,7 +235,7 @@ fn secrets_in_a_published_set_are_refused() {
     let fetch = || -> KeyFetch { Box::pin(async { Err("never asked".into()) }) };
     let alone = json!({ "keys": [secret] }).to_string();
     let refused = Jwt::published(alone.clone().into(), fetch).unwrap_err().to_string();
-    assert!(refused.contains("everyone could sign"), "{refused}");
+    assert!(refused.contains("any reader of the set could sign"), "{refused}");
     let both = SET.replacen('[', &format!("[{secret},"), 1);
     let published = Jwt::published(both.into(), fetch).unwrap();
     published.verify(BY_RSA.trim(), NOW).unwrap();

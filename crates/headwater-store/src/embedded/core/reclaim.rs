@@ -6,7 +6,7 @@ use super::{Batch, Core, Op};
 use crate::{
     Time,
     embedded::{
-        disk::read_up_to, files::File, frame::LogFrame, index::FrameAt, journal::JournalPiece,
+        disk::read_up_to, files::StoreFile, frame::LogFrame, index::FrameAt, journal::JournalPiece,
         segment::SealedSegment,
     },
 };
@@ -136,7 +136,7 @@ impl Core {
 }
 
 fn bytes_from(
-    file: &dyn File,
+    file: &dyn StoreFile,
     frames: impl Iterator<Item = FrameAt>,
     from: u64,
 ) -> io::Result<Option<(u64, u64)>> {

@@ -7,7 +7,7 @@ use crate::{
     EpochStart,
     embedded::{
         disk::{read_exact, read_up_to},
-        files::File,
+        files::StoreFile,
         format::{
             ByteInput, COMMIT_HEADER, CommitHeader, placed_sum, put_text, put_time, put_u32, put_u64,
             put_varint,
@@ -73,7 +73,7 @@ impl Footer {
     /// Reads the footer at the end of a segment and its index; `None` if there is no valid one. The lists of
     /// frames stay on disk.
     pub(in crate::embedded) fn read(
-        file: &dyn File,
+        file: &dyn StoreFile,
         segment: u64,
     ) -> io::Result<Option<(Self, SegmentIndex)>> {
         let size = file.size()?;
@@ -113,7 +113,7 @@ impl Footer {
     /// segment has no frames of that journal, [`io::ErrorKind::InvalidData`] if the list is damaged.
     pub(in crate::embedded) fn list(
         &self,
-        file: &dyn File,
+        file: &dyn StoreFile,
         journal: u64,
     ) -> io::Result<Option<(u64, Vec<u8>)>> {
         let (mut low, mut high) = (0_u32, (self.summary - self.directory) / ENTRY as u32);
@@ -142,7 +142,7 @@ impl Footer {
 
     /// Whether the whole footer is intact, with the marker before it. A footer that was not made durable may
     /// be partial.
-    pub(in crate::embedded) fn is_whole(&self, file: &dyn File, segment: u64) -> io::Result<bool> {
+    pub(in crate::embedded) fn is_whole(&self, file: &dyn StoreFile, segment: u64) -> io::Result<bool> {
         let Some(marker) = u64::from(self.lists).checked_sub(COMMIT_HEADER as u64) else { return Ok(false) };
         if CommitHeader::decode(&read_up_to(file, marker, COMMIT_HEADER)?, segment, marker).is_none() {
             return Ok(false);
@@ -158,7 +158,7 @@ impl Footer {
     }
 
     /// Whether all lists are intact and agree with the scanned frames.
-    pub(in crate::embedded) fn lists_agree(&self, file: &dyn File, index: &SegmentIndex) -> bool {
+    pub(in crate::embedded) fn lists_agree(&self, file: &dyn StoreFile, index: &SegmentIndex) -> bool {
         index.journals.iter().filter(|(_, part)| part.list.frames > 0).all(|(number, part)| {
             matches!(self.list(file, *number), Ok(Some((first, encoded)))
                 if first == part.list.first && encoded == part.list.encoded())

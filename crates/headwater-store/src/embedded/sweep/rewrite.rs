@@ -11,7 +11,7 @@ use crate::{
     embedded::{
         EmbeddedState,
         disk::{Window, read_exact, write_all},
-        files::File,
+        files::StoreFile,
         format::{COMMIT_HEADER, CommitHeader, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name},
         frame::{LogFrame, RecordsFrame},
         handles::SegmentFile,
@@ -36,7 +36,7 @@ pub(super) fn rewrite(
     let failed = |error| write_error(format_args!("rewriting {name} as {new}"), error);
     // Readers may still use these files, whose names are about to be reassigned.
     sources.iter().try_for_each(|sealed| sealed.file.pin()).map_err(failed)?;
-    let file: Arc<dyn File> = create(shared, &new).map(Arc::from).map_err(failed)?;
+    let file: Arc<dyn StoreFile> = create(shared, &new).map(Arc::from).map_err(failed)?;
     let mut copy = SegmentCopy {
         segment: last.number,
         file: file.clone(),
@@ -84,7 +84,7 @@ pub(super) fn rewrite(
     Ok(before.saturating_sub(size))
 }
 
-fn create(shared: &EmbeddedState, name: &str) -> io::Result<Box<dyn File>> {
+fn create(shared: &EmbeddedState, name: &str) -> io::Result<Box<dyn StoreFile>> {
     match shared.files.create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             shared.files.remove(name)?;
@@ -97,7 +97,7 @@ fn create(shared: &EmbeddedState, name: &str) -> io::Result<Box<dyn File>> {
 /// The new file while it is written.
 struct SegmentCopy {
     segment: u64,
-    file: Arc<dyn File>,
+    file: Arc<dyn StoreFile>,
     /// The offset of the next commit.
     offset: u64,
     /// Space for a commit's header, then frames.

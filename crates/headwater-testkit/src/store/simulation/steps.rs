@@ -64,7 +64,7 @@ impl Simulation {
     }
 
     /// Records that the clocks have moved, and lets the store see it.
-    pub(super) fn note_clocks(&mut self) {
+    pub(super) fn record_clocks(&mut self) {
         self.over = self.over.max(self.clock.now().min(self.truth()));
         if let Some(store) = &self.store {
             drop(now_or_never(store.get("nothing")));
@@ -113,7 +113,7 @@ impl Simulation {
             }
             Err(error) => {
                 self.log_step(format!("{name}: {} ({error})", error.code()));
-                self.note_stop(&error);
+                self.record_stop(&error);
                 self.summary.refused += u64::from(*error.kind() == ErrorKind::Busy);
                 self.oracle.write_refused(&lease, &error)
             }
@@ -197,14 +197,14 @@ impl Simulation {
                 Ok(())
             }
             Err(error) => {
-                self.note_stop(&error);
+                self.record_stop(&error);
                 self.oracle.write_refused(lease, &error)
             }
         }
     }
 
     /// A failed sweep may have stopped the store; the next write shows it.
-    fn note_stop(&mut self, error: &Error) {
+    fn record_stop(&mut self, error: &Error) {
         if *error.kind() == ErrorKind::Stopped && self.write_failed {
             self.oracle.stopped();
         }
@@ -321,7 +321,7 @@ impl Simulation {
         let Some(page) = now_or_never(store.read(journal, after, limit)) else {
             return self.no_answer("read").map(|()| None);
         };
-        self.note_faults();
+        self.record_faults();
         match page {
             Ok(page) => {
                 self.oracle.read(journal, after, &page.records, page.tail)?;
@@ -362,7 +362,7 @@ impl Simulation {
     fn pass_time(&mut self) -> Verdict {
         let passed = if self.random.one_in(3) { TTL } else { Duration::from_millis(700) };
         self.clock.advance(passed);
-        self.note_clocks();
+        self.record_clocks();
         self.log_step(format!("{passed:?} pass"));
         // The driver of an expired lease does not know it and continues until a takeover.
         Ok(())
@@ -374,7 +374,7 @@ impl Simulation {
         let truth = self.truth();
         let wall = if self.random.one_in(2) { truth.0 + by } else { truth.0 - by };
         self.clock.set_wall(Time(wall));
-        self.note_clocks();
+        self.record_clocks();
         self.summary.clock_steps += 1;
         self.log_step(format!("the wall clock is set to {wall}, true is {truth}"));
         Ok(())

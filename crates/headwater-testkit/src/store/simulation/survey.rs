@@ -25,7 +25,7 @@ impl Simulation {
         // The old store must not write either; its handles no longer work.
         self.store = None;
         self.disk.make_room();
-        self.note_faults();
+        self.record_faults();
         self.write_failed = false;
         self.stalled = 0;
         // A clock that is wrong at the start of a process is wrong for everything found then, so nothing
@@ -128,7 +128,7 @@ impl Simulation {
                 }
                 opened => {
                     drop(opened);
-                    self.note_faults();
+                    self.record_faults();
                     self.die(" while it opens");
                 }
             }

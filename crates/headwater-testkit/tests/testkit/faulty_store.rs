@@ -5,19 +5,19 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use headwater_store::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, ManualClock, Memory,
-    MemoryOptions, Monotonic, Page, Pending, ReadLimit, Receipt, Record, Result, Store, Swept, Tail, Time,
-    Value, Watch,
+    MemoryOptions, Monotonic, Page, Pending, ReadLimit, Receipt, Record, Result, Store, SweepReport, Tail,
+    Time, Value, Watch,
 };
 use headwater_testkit::store::Setup;
 use tokio::sync::Notify;
 
-use super::lie::Lie;
+use super::store_fault::StoreFault;
 
 /// A store in memory with one fault.
 #[derive(Debug)]
-pub(crate) struct Liar {
+pub(crate) struct FaultyStore {
     inner: Arc<Memory>,
-    lie: Lie,
+    fault: StoreFault,
     shared_watch: Arc<Notify>,
     filled: std::sync::atomic::AtomicBool,
 }
@@ -38,34 +38,34 @@ impl Clock for WallClock {
 
 const MOMENT: Duration = Duration::from_millis(1);
 
-impl Liar {
-    pub(crate) fn new(setup: Setup, lie: Lie) -> Self {
+impl FaultyStore {
+    pub(crate) fn new(setup: Setup, fault: StoreFault) -> Self {
         let limits = setup.limits;
-        let clock: Arc<dyn Clock> = match lie {
-            Lie::GoesByTheWallClock => Arc::new(WallClock(setup.clock.now(), setup.clock)),
+        let clock: Arc<dyn Clock> = match fault {
+            StoreFault::GoesByTheWallClock => Arc::new(WallClock(setup.clock.now(), setup.clock)),
             _ => setup.clock,
         };
         let mut options = MemoryOptions { clock, ..MemoryOptions::default() };
-        if lie != Lie::HasNoLimits {
+        if fault != StoreFault::HasNoLimits {
             options.max_record_bytes = limits.record_bytes;
             options.max_value_bytes = limits.value_bytes;
             options.max_journal_bytes = limits.journal_bytes;
         }
-        if lie == Lie::IsAlwaysFull {
+        if fault == StoreFault::IsAlwaysFull {
             options.max_journal_bytes /= 2;
         }
-        Self::around(Arc::new(Memory::with(options)), lie)
+        Self::around(Arc::new(Memory::with(options)), fault)
     }
 
-    pub(crate) fn around(inner: Arc<Memory>, lie: Lie) -> Self {
-        Self { inner, lie, shared_watch: Arc::default(), filled: false.into() }
+    pub(crate) fn around(inner: Arc<Memory>, fault: StoreFault) -> Self {
+        Self { inner, fault, shared_watch: Arc::default(), filled: false.into() }
     }
 
     fn name(&self, id: &JournalId) -> JournalId {
-        match self.lie {
-            Lie::MixesJournals => id.as_str().trim_end_matches(|c: char| c.is_ascii_digit()).into(),
-            Lie::LosesCase => id.as_str().to_lowercase().into(),
-            Lie::CutsLongNames => id.as_str().chars().take(100).collect::<String>().into(),
+        match self.fault {
+            StoreFault::MixesJournals => id.as_str().trim_end_matches(|c: char| c.is_ascii_digit()).into(),
+            StoreFault::LosesCase => id.as_str().to_lowercase().into(),
+            StoreFault::CutsLongNames => id.as_str().chars().take(100).collect::<String>().into(),
             _ => id.clone(),
         }
     }
@@ -84,36 +84,36 @@ impl Liar {
 
     /// The lease that a stale one is treated as.
     async fn taken_for(&self, lease: &Lease) -> Lease {
-        if self.lie == Lie::IgnoresEpochs { self.newest(lease).await } else { self.lease(lease) }
+        if self.fault == StoreFault::IgnoresEpochs { self.newest(lease).await } else { self.lease(lease) }
     }
 
     fn expect(&self, expect: Expect) -> Expect {
-        if self.lie == Lie::IgnoresExpectations { Expect::Any } else { expect }
+        if self.fault == StoreFault::IgnoresExpectations { Expect::Any } else { expect }
     }
 }
 
-impl Store for Liar {
+impl Store for FaultyStore {
     fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
         let mut lease = self.lease(lease);
         let mut bodies = bodies.to_vec();
         let mut class = class;
-        match self.lie {
-            Lie::LosesTheLastOfABatch if bodies.len() > 1 => drop(bodies.pop()),
-            Lie::TurnsBatchesAround => bodies.reverse(),
-            Lie::MakesDeltasFacts => class = Class::Fact,
-            Lie::TakesEmptyBodiesForMissing => bodies.retain(|body| !body.is_empty()),
-            Lie::TakesAnEmptyBatchForARecord if bodies.is_empty() => bodies.push("nothing".into()),
-            Lie::FencesWhatRanOut => {
+        match self.fault {
+            StoreFault::LosesTheLastOfABatch if bodies.len() > 1 => drop(bodies.pop()),
+            StoreFault::TurnsBatchesAround => bodies.reverse(),
+            StoreFault::MakesDeltasFacts => class = Class::Fact,
+            StoreFault::TakesEmptyBodiesForMissing => bodies.retain(|body| !body.is_empty()),
+            StoreFault::TakesAnEmptyBatchForARecord if bodies.is_empty() => bodies.push("nothing".into()),
+            StoreFault::FencesWhatRanOut => {
                 let expired = poll_now(self.inner.expired(usize::MAX))?;
                 if expired.contains(&lease.journal) {
                     return Err(Error::stale(&lease.journal, lease.epoch, None));
                 }
             }
-            Lie::IgnoresEpochs => lease = poll_now(async { Ok(self.newest(&lease).await) })?,
-            Lie::StaysFull if self.filled.load(std::sync::atomic::Ordering::Relaxed) => {
+            StoreFault::IgnoresEpochs => lease = poll_now(async { Ok(self.newest(&lease).await) })?,
+            StoreFault::StaysFull if self.filled.load(std::sync::atomic::Ordering::Relaxed) => {
                 return Err(Error::full(&lease.journal, class, 0));
             }
-            Lie::AppendsWhenTheReceiptIsPolled => {
+            StoreFault::AppendsWhenTheReceiptIsPolled => {
                 let tail = poll_now(self.inner.info(&lease.journal))?.map_or(0, |info| info.tail.last);
                 let inner = self.inner.clone();
                 let (first, last) = (tail + 1, tail + bodies.len() as u64);
@@ -127,11 +127,11 @@ impl Store for Liar {
             self.filled.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         let receipt = appended?;
-        Ok(match self.lie {
-            Lie::NeverSettlesReceipts => {
+        Ok(match self.fault {
+            StoreFault::NeverSettlesReceipts => {
                 Receipt::later(receipt.first(), receipt.last(), Box::pin(std::future::pending()))
             }
-            Lie::CountsReceiptsFromZero => {
+            StoreFault::CountsReceiptsFromZero => {
                 Receipt::settled(receipt.first() - 1, receipt.last().saturating_sub(1))
             }
             _ => receipt,
@@ -141,29 +141,29 @@ impl Store for Liar {
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
         Box::pin(async move {
             let (mut after, mut limit) = (after, limit);
-            match self.lie {
-                Lie::IgnoresTheRecordLimit => limit.records = usize::MAX,
-                Lie::IgnoresTheByteLimit => limit.bytes = usize::MAX,
-                Lie::ReadsFromTheStart => after = after.min(1),
-                Lie::ReadsTrimmedRecords => {
+            match self.fault {
+                StoreFault::IgnoresTheRecordLimit => limit.records = usize::MAX,
+                StoreFault::IgnoresTheByteLimit => limit.bytes = usize::MAX,
+                StoreFault::ReadsFromTheStart => after = after.min(1),
+                StoreFault::ReadsTrimmedRecords => {
                     let first = self.inner.info(journal).await?.map_or(1, |info| info.first);
                     after = after.max(first - 1);
                 }
                 _ => {}
             }
             let page = self.inner.read(&self.name(journal), after, limit).await;
-            if self.lie == Lie::ReadsUnknownJournals && page.is_err() {
+            if self.fault == StoreFault::ReadsUnknownJournals && page.is_err() {
                 return Ok(Page { records: Vec::new(), tail: Tail { last: 0, closed: false } });
             }
             let mut page = page?;
             for record in &mut page.records {
-                match self.lie {
-                    Lie::ForgetsEpochs => record.epoch = 0,
-                    Lie::ForgetsTimes => record.time = Time(0),
+                match self.fault {
+                    StoreFault::ForgetsEpochs => record.epoch = 0,
+                    StoreFault::ForgetsTimes => record.time = Time(0),
                     _ => {}
                 }
             }
-            if self.lie == Lie::HidesTheLastRecord
+            if self.fault == StoreFault::HidesTheLastRecord
                 && page.records.last().is_some_and(|last| last.seq == page.tail.last)
             {
                 page.records.pop();
@@ -176,12 +176,12 @@ impl Store for Liar {
         Box::pin(async move {
             let name = self.name(journal);
             let info = self.inner.info(&name).await?;
-            match (self.lie, info) {
-                (Lie::WaitsForNothing, Some(info)) => Ok(info.tail),
-                (Lie::WakesNobody, Some(info)) if info.tail.last <= after && !info.tail.closed => {
+            match (self.fault, info) {
+                (StoreFault::WaitsForNothing, Some(info)) => Ok(info.tail),
+                (StoreFault::WakesNobody, Some(info)) if info.tail.last <= after && !info.tail.closed => {
                     std::future::pending().await
                 }
-                (Lie::WakesForAppendsOnly, _) => match self.inner.wait(&name, after).await {
+                (StoreFault::WakesForAppendsOnly, _) => match self.inner.wait(&name, after).await {
                     Ok(tail) if tail.last > after => Ok(tail),
                     _ => std::future::pending().await,
                 },
@@ -194,32 +194,32 @@ impl Store for Liar {
         Box::pin(async move {
             let mut info = self.inner.info(&self.name(journal)).await?;
             if let Some(info) = &mut info {
-                match self.lie {
-                    Lie::ListsTheNewestEpochOnly => drop(info.epochs.drain(..info.epochs.len() - 1)),
-                    Lie::CountsNoBytes => info.bytes = 0,
+                match self.fault {
+                    StoreFault::ListsTheNewestEpochOnly => drop(info.epochs.drain(..info.epochs.len() - 1)),
+                    StoreFault::CountsNoBytes => info.bytes = 0,
                     _ => {}
                 }
             }
-            let hidden = self.lie == Lie::BeginsNoJournal;
+            let hidden = self.fault == StoreFault::BeginsNoJournal;
             Ok(info.filter(|info| !hidden || info.tail.last > 0))
         })
     }
 
     fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
         Box::pin(async move {
-            match self.lie {
-                Lie::ListsNoJournals => Ok(Vec::new()),
-                Lie::ListsJournalsBackwards => {
+            match self.fault {
+                StoreFault::ListsNoJournals => Ok(Vec::new()),
+                StoreFault::ListsJournalsBackwards => {
                     let mut all = self.inner.journals(after, limit).await?;
                     all.reverse();
                     Ok(all)
                 }
-                Lie::ListsJournalsFromTheStart => {
+                StoreFault::ListsJournalsFromTheStart => {
                     let mut all = self.inner.journals(None, limit).await?;
                     all.retain(|name| after.is_none_or(|after| name > after));
                     Ok(all)
                 }
-                Lie::ListsJournalsWithoutLimit => self.inner.journals(after, usize::MAX).await,
+                StoreFault::ListsJournalsWithoutLimit => self.inner.journals(after, usize::MAX).await,
                 _ => self.inner.journals(after, limit).await,
             }
         })
@@ -233,27 +233,29 @@ impl Store for Liar {
     ) -> Pending<'a, ()> {
         Box::pin(async move {
             let (mut info, mut records) = (info.clone(), records.to_vec());
-            match self.lie {
-                Lie::RestoresOverAnother => self.inner.delete(journal).await?,
-                Lie::RestoresTimesAnew => records.iter_mut().for_each(|record| record.time = Time(1)),
-                Lie::RestoresFactsOnly => records.iter_mut().for_each(|record| record.class = Class::Fact),
-                Lie::RestoresTheNewestEpochOnly => {
+            match self.fault {
+                StoreFault::RestoresOverAnother => self.inner.delete(journal).await?,
+                StoreFault::RestoresTimesAnew => records.iter_mut().for_each(|record| record.time = Time(1)),
+                StoreFault::RestoresFactsOnly => {
+                    records.iter_mut().for_each(|record| record.class = Class::Fact);
+                }
+                StoreFault::RestoresTheNewestEpochOnly => {
                     info.epochs.drain(..info.epochs.len().saturating_sub(1));
                     info.epochs.iter_mut().for_each(|start| start.first = 1);
                     let epoch = info.epochs.first().map_or(0, |start| start.epoch);
                     records.iter_mut().for_each(|record| record.epoch = epoch);
                 }
-                Lie::RestoresFromTheFirst => {
+                StoreFault::RestoresFromTheFirst => {
                     info.first = records.first().map_or(1, |record| record.seq.max(4));
                 }
-                Lie::ShowsUnfinishedRestores => {
+                StoreFault::ShowsUnfinishedRestores => {
                     info.tail.last = records.last().map_or(info.tail.last, |record| record.seq);
                 }
-                Lie::RestoresAsGivenBack => info.driven = false,
-                Lie::RestoresAsDriven => info.driven = !info.tail.closed,
-                Lie::RestoresAsOpen => (info.tail.closed, info.goes) = (false, None),
-                Lie::RestoresForEver => info.goes = None,
-                Lie::RestoresAnything => {
+                StoreFault::RestoresAsGivenBack => info.driven = false,
+                StoreFault::RestoresAsDriven => info.driven = !info.tail.closed,
+                StoreFault::RestoresAsOpen => (info.tail.closed, info.goes) = (false, None),
+                StoreFault::RestoresForEver => info.goes = None,
+                StoreFault::RestoresAnything => {
                     let restored = self.inner.restore(journal, &info, &records).await;
                     return match restored {
                         Err(error) if *error.kind() == ErrorKind::Corrupt => Ok(()),
@@ -268,10 +270,10 @@ impl Store for Liar {
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(async move {
-            let keep = match self.lie {
-                Lie::KeepsForEver => None,
-                Lie::KeepsForNoTime => Some(Duration::ZERO),
-                Lie::SweepsWhatHasNoTime => keep.or(Some(Duration::from_secs(1))),
+            let keep = match self.fault {
+                StoreFault::KeepsForEver => None,
+                StoreFault::KeepsForNoTime => Some(Duration::ZERO),
+                StoreFault::SweepsWhatHasNoTime => keep.or(Some(Duration::from_secs(1))),
                 _ => keep,
             };
             self.inner.close(&self.taken_for(lease).await, keep).await
@@ -280,9 +282,9 @@ impl Store for Liar {
 
     fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
         Box::pin(async move {
-            let before = match self.lie {
-                Lie::TrimsNothing => 0,
-                Lie::TrimsOneTooMany => before + 1,
+            let before = match self.fault {
+                StoreFault::TrimsNothing => 0,
+                StoreFault::TrimsOneTooMany => before + 1,
                 _ => before,
             };
             self.inner.trim(&self.taken_for(lease).await, before).await
@@ -291,13 +293,15 @@ impl Store for Liar {
 
     fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
         Box::pin(async move {
-            match self.lie {
-                Lie::DeletesNothing => return Ok(()),
-                Lie::KeepsUnfinishedRestores if self.inner.info(journal).await?.is_none() => return Ok(()),
-                Lie::DeletesTheValueToo => {
+            match self.fault {
+                StoreFault::DeletesNothing => return Ok(()),
+                StoreFault::KeepsUnfinishedRestores if self.inner.info(journal).await?.is_none() => {
+                    return Ok(());
+                }
+                StoreFault::DeletesTheValueToo => {
                     self.inner.remove(journal.as_str(), Expect::Any).await?;
                 }
-                Lie::DeletesHeldJournals => {
+                StoreFault::DeletesHeldJournals => {
                     let lease = Lease {
                         journal: journal.clone(),
                         epoch: 0,
@@ -315,22 +319,22 @@ impl Store for Liar {
 
     fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
         Box::pin(async move {
-            let ttl = match self.lie {
-                Lie::NeverExpires => ttl * 1_000,
-                Lie::ExpiresOneMomentEarly => ttl - MOMENT,
+            let ttl = match self.fault {
+                StoreFault::NeverExpires => ttl * 1_000,
+                StoreFault::ExpiresOneMomentEarly => ttl - MOMENT,
                 _ => ttl,
             };
             let claimed = self.inner.claim(&self.name(journal), owner, ttl).await;
             let Err(error) = claimed else {
                 return claimed.map(|mut lease| {
-                    if self.lie == Lie::ReusesEpochs {
+                    if self.fault == StoreFault::ReusesEpochs {
                         lease.epoch = 1;
                     }
                     Lease { journal: journal.clone(), ..lease }
                 });
             };
-            match (self.lie, error.kind()) {
-                (Lie::ClaimsHeldJournals, ErrorKind::Held { expires, .. }) => {
+            match (self.fault, error.kind()) {
+                (StoreFault::ClaimsHeldJournals, ErrorKind::Held { expires, .. }) => {
                     let lease = Lease {
                         journal: journal.clone(),
                         epoch: 0,
@@ -341,7 +345,7 @@ impl Store for Liar {
                     self.inner.release(&self.newest(&lease).await).await?;
                     self.inner.claim(journal, owner, ttl).await
                 }
-                (Lie::ClaimsClosedJournals, ErrorKind::Closed) => {
+                (StoreFault::ClaimsClosedJournals, ErrorKind::Closed) => {
                     self.inner.delete(journal).await?;
                     self.inner.claim(journal, owner, ttl).await
                 }
@@ -352,7 +356,7 @@ impl Store for Liar {
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
         Box::pin(async move {
-            if self.lie == Lie::RenewsNothing {
+            if self.fault == StoreFault::RenewsNothing {
                 return Ok(lease.clone());
             }
             self.inner.renew(&self.taken_for(lease).await, ttl).await
@@ -365,9 +369,9 @@ impl Store for Liar {
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
         Box::pin(async move {
-            match self.lie {
-                Lie::ListsNothingAsExpired => Ok(Vec::new()),
-                Lie::ListsTooMuchAsExpired => self.inner.expired(usize::MAX).await,
+            match self.fault {
+                StoreFault::ListsNothingAsExpired => Ok(Vec::new()),
+                StoreFault::ListsTooMuchAsExpired => self.inner.expired(usize::MAX).await,
                 _ => self.inner.expired(limit).await,
             }
         })
@@ -385,34 +389,39 @@ impl Store for Liar {
         ttl: Option<Duration>,
     ) -> Pending<'a, u64> {
         Box::pin(async move {
-            let ttl = match self.lie {
-                Lie::ForgetsTimeToLive => None,
-                Lie::LivesOneMomentLess => ttl.map(|ttl| ttl - MOMENT),
+            let ttl = match self.fault {
+                StoreFault::ForgetsTimeToLive => None,
+                StoreFault::LivesOneMomentLess => ttl.map(|ttl| ttl - MOMENT),
                 _ => ttl,
             };
-            let key: String =
-                if self.lie == Lie::CutsLongNames { key.chars().take(100).collect() } else { key.to_owned() };
+            let key: String = if self.fault == StoreFault::CutsLongNames {
+                key.chars().take(100).collect()
+            } else {
+                key.to_owned()
+            };
             let put = self.inner.put(&key, bytes, self.expect(expect), ttl).await;
-            if self.lie == Lie::TellsOneWatch || (self.lie == Lie::TellsOfRefusedPuts && put.is_err()) {
+            if self.fault == StoreFault::TellsOneWatch
+                || (self.fault == StoreFault::TellsOfRefusedPuts && put.is_err())
+            {
                 self.shared_watch.notify_one();
             }
-            if self.lie == Lie::TellsWaitingWatchesOnly {
+            if self.fault == StoreFault::TellsWaitingWatchesOnly {
                 self.shared_watch.notify_waiters();
             }
-            Ok(if self.lie == Lie::GivesVersionOne { put.map(|_| 1)? } else { put? })
+            Ok(if self.fault == StoreFault::GivesVersionOne { put.map(|_| 1)? } else { put? })
         })
     }
 
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
         Box::pin(async move {
-            if self.lie == Lie::RemovesNothing {
+            if self.fault == StoreFault::RemovesNothing {
                 return Ok(self.inner.get(key).await?.is_some());
             }
             let removed = self.inner.remove(key, self.expect(expect)).await?;
-            if self.lie == Lie::TellsOneWatch {
+            if self.fault == StoreFault::TellsOneWatch {
                 self.shared_watch.notify_one();
             }
-            if self.lie == Lie::TellsWaitingWatchesOnly {
+            if self.fault == StoreFault::TellsWaitingWatchesOnly {
                 self.shared_watch.notify_waiters();
             }
             Ok(removed)
@@ -426,20 +435,20 @@ impl Store for Liar {
         limit: usize,
     ) -> Pending<'a, Vec<(String, Value)>> {
         Box::pin(async move {
-            match self.lie {
-                Lie::ListsBackwards => {
+            match self.fault {
+                StoreFault::ListsBackwards => {
                     let mut all = self.inner.list(prefix, after, usize::MAX).await?;
                     all.reverse();
                     all.truncate(limit);
                     Ok(all)
                 }
-                Lie::ListsFromTheStart => {
+                StoreFault::ListsFromTheStart => {
                     let mut all = self.inner.list(prefix, None, limit).await?;
                     all.retain(|(key, _)| after.is_none_or(|after| **key > *after));
                     Ok(all)
                 }
-                Lie::ListsWithoutLimit => self.inner.list(prefix, after, usize::MAX).await,
-                Lie::ListsByPrefixWithoutItsEnd => {
+                StoreFault::ListsWithoutLimit => self.inner.list(prefix, after, usize::MAX).await,
+                StoreFault::ListsByPrefixWithoutItsEnd => {
                     let mut all = self.inner.list("", after, usize::MAX).await?;
                     all.retain(|(key, _)| **key >= *prefix);
                     all.truncate(limit);
@@ -451,19 +460,19 @@ impl Store for Liar {
     }
 
     fn watch(&self, prefix: &str) -> Watch {
-        match self.lie {
-            Lie::TellsNoWatch => Watch::new(Arc::default()),
-            Lie::TellsOneWatch | Lie::TellsOfRefusedPuts | Lie::TellsWaitingWatchesOnly => {
-                Watch::new(self.shared_watch.clone())
-            }
-            Lie::TellsEveryWatch => self.inner.watch(""),
+        match self.fault {
+            StoreFault::TellsNoWatch => Watch::new(Arc::default()),
+            StoreFault::TellsOneWatch
+            | StoreFault::TellsOfRefusedPuts
+            | StoreFault::TellsWaitingWatchesOnly => Watch::new(self.shared_watch.clone()),
+            StoreFault::TellsEveryWatch => self.inner.watch(""),
             _ => self.inner.watch(prefix),
         }
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
-        match self.lie {
-            Lie::SweepsNothing => Box::pin(std::future::ready(Ok(Swept::default()))),
+    fn sweep(&self) -> Pending<'_, SweepReport> {
+        match self.fault {
+            StoreFault::SweepsNothing => Box::pin(std::future::ready(Ok(SweepReport::default()))),
             _ => self.inner.sweep(),
         }
     }

@@ -2,7 +2,7 @@
 
 /// The one fault of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum StoreFault {
     None,
     // Appending.
     LosesTheLastOfABatch,
@@ -90,7 +90,7 @@ pub(crate) enum Lie {
     RestoresAnything,
 }
 
-impl Lie {
+impl StoreFault {
     pub(crate) const ALL: [Self; 78] = [
         Self::LosesTheLastOfABatch,
         Self::TurnsBatchesAround,

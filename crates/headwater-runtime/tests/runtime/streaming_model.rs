@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 /// A model that emits a text over and over.
 #[derive(Debug, Clone)]
-pub(crate) struct Talker(Arc<Inner>);
+pub(crate) struct StreamingModel(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -24,7 +24,7 @@ struct Inner {
     permits: Semaphore,
 }
 
-impl Talker {
+impl StreamingModel {
     /// Emits a text this many times, at once.
     pub(crate) fn new(delta: impl Into<String>, times: usize) -> Self {
         let talker = Self::quiet(delta, times);
@@ -53,9 +53,9 @@ impl Talker {
     }
 }
 
-impl Model for Talker {
+impl Model for StreamingModel {
     fn name(&self) -> &str {
-        "test:talker"
+        "test:streaming"
     }
 
     fn ask(&self, _: ModelRequest) -> ModelStream {
@@ -86,8 +86,8 @@ impl Model for Talker {
     }
 }
 
-impl From<Talker> for headwater_runtime::ModelRef {
-    fn from(talker: Talker) -> Self {
+impl From<StreamingModel> for headwater_runtime::ModelRef {
+    fn from(talker: StreamingModel) -> Self {
         Self::Model(Arc::new(talker))
     }
 }
