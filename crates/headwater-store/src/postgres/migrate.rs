@@ -1,5 +1,7 @@
 //! The schema, in versions that are applied in order.
 
+use std::time::Duration;
+
 use tokio_postgres::Client;
 
 use super::{connect::Pool, fault::opening};
@@ -7,6 +9,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The oldest server that has what the statements use.
 const OLDEST: i32 = 120_000;
+
+/// How long another process may take to change the schema, and how long a change may take here.
+const CHANGE: Duration = Duration::from_secs(300);
 
 /// What brings a schema from the version before to the one with this number, beginning with 1. Never change one that was
 /// released: add another. `{schema}` is replaced.
@@ -19,8 +24,8 @@ pub(super) const LOCK: i64 = 0x6865_6164_7761_7465;
 pub(super) async fn migrate(pool: &Pool) -> Result<()> {
     let client = pool.open().await?;
     let server = pool.url.server();
-    let found =
-        SchemaFacts::read(&client, &pool.url.schema).await.map_err(|error| opening(&server, &error))?;
+    let found = pool.answered(pool.timeout, SchemaFacts::read(&client, &pool.url.schema)).await?;
+    let found = found.map_err(|error| opening(&server, &error))?;
     let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
     if found.server_version < OLDEST {
         let version = found.server_version / 10_000;
@@ -32,12 +37,17 @@ pub(super) async fn migrate(pool: &Pool) -> Result<()> {
     if found.version == Some(MIGRATIONS.len()) {
         return Ok(());
     }
+    pool.answered(CHANGE, change(&client, &pool.url.schema, &server)).await?
+}
+
+async fn change(client: &Client, schema: &str, server: &str) -> Result<()> {
+    let failed = |error: tokio_postgres::Error| opening(server, &error);
     // Other processes may be at it: look again with the lock held.
     let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})");
-    client.batch_execute(&begin).await.map_err(|error| opening(&server, &error))?;
-    let applied = apply(&client, &pool.url.schema, &server).await;
+    client.batch_execute(&begin).await.map_err(failed)?;
+    let applied = apply(client, schema, server).await;
     let end = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    let ended = client.batch_execute(end).await.map_err(|error| opening(&server, &error));
+    let ended = client.batch_execute(end).await.map_err(failed);
     applied.and(ended)
 }
 

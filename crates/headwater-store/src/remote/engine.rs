@@ -211,6 +211,9 @@ pub(crate) enum Hint {
 pub(crate) trait Hints: Send {
     /// The next announcement. May be dropped while it waits.
     fn next(&mut self) -> impl Future<Output = Answer<Hint>> + Send;
+
+    /// Asks the engine for a sign of life over the connection of the announcements.
+    fn check(&mut self) -> impl Future<Output = Answer<()>> + Send;
 }
 
 /// An engine that keeps journals and values.
