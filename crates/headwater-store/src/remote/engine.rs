@@ -220,7 +220,9 @@ pub(crate) trait Hints: Send {
 ///
 /// Each call is one request, does all or nothing, and uses the engine's clock for everything that expires. A call that is
 /// repeated with the same arguments after [`EngineFault::Unreachable`] must not do twice what it did before: commits are
-/// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`.
+/// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`. A put is recognised by the value
+/// that it left: if another caller has replaced or removed that value before the call is repeated, an unconditional put is
+/// made again, and so is one that expects no value if there is none.
 pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     type Hints: Hints;
 

@@ -34,7 +34,7 @@ pub struct Options {
     /// The same for reading journals, and shorter: a reader can be served by another process meanwhile.
     pub read_patience: Duration,
     /// How long one request may take before its connection is considered lost. A call may take that much longer than its
-    /// patience. Choose less than half of the shortest lease, or a lost connection costs the leases that are renewed over it.
+    /// patience. Choose no more than a third of the lease, or a lost connection costs the leases that are renewed over it.
     pub request_timeout: Duration,
     /// How long the writer repeats its commit while the engine cannot be reached. After that the store has
     /// [`Stopped`](crate::ErrorKind::Stopped).
@@ -60,7 +60,7 @@ impl Default for Options {
             poll: Duration::from_secs(3),
             patience: Duration::from_secs(60),
             read_patience: Duration::from_secs(10),
-            request_timeout: Duration::from_secs(20),
+            request_timeout: Duration::from_secs(10),
             give_up_after: Duration::from_secs(300),
             clock: Arc::new(SystemClock),
             engine_time: EngineTime::Server,
