@@ -27,6 +27,7 @@ const FAULTS: Table = Table {
         "SIGSTOP of the driving node for longer than its lease, then SIGCONT",
         "network cut between the driving node and the engine",
         "packets dropped between the driving node and the engine",
+        "network cut, and packets dropped, between an idle node and the engine",
         "engine killed, and stopped, and started again under load",
         "rolling restart of all nodes by SIGTERM under load",
         "all connections of all readers reset, so that each continues on another node",

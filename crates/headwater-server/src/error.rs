@@ -131,7 +131,7 @@ impl ApiError {
     fn of_store(code: &str, error: &dyn std::error::Error) -> Self {
         let (code, seconds) = match code {
             "store.stopped" | "store.no-space" => ("store.stopped", 5),
-            "store.io" => ("store.failed", 1),
+            "store.io" | "store.unavailable" => ("store.failed", 1),
             "store.busy" => ("store.busy", 1),
             "store.full" => ("store.full", 5),
             "store.corrupt" => {
@@ -147,6 +147,11 @@ impl ApiError {
     /// The store of an agent has stopped.
     pub(crate) fn store_stopped() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.stopped", meaning("store.stopped")).retry_after(5)
+    }
+
+    /// The store of an agent does not answer.
+    pub(crate) fn store_failed() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.failed", meaning("store.failed")).retry_after(1)
     }
 
     /// The store of an agent is overloaded.

@@ -11,6 +11,8 @@ mod headers;
 mod host;
 mod origin;
 
+use std::time::Duration;
+
 use axum::{
     body::HttpBody as _,
     extract::{FromRequestParts as _, RawPathParams, Request, State},
@@ -50,6 +52,17 @@ pub(crate) async fn admit(
         }
     }
     Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+/// How long a request that only reads may wait for its store. The client asks again, and another server may reach the store.
+const READING: Duration = Duration::from_secs(15);
+
+/// Answers requests that only read when their store does not. What has begun to stream is not limited.
+pub(crate) async fn bound_reads(request: Request, next: Next) -> Result<Response, ApiError> {
+    if !request.method().is_safe() {
+        return Ok(next.run(request).await);
+    }
+    tokio::time::timeout(READING, next.run(request)).await.map_err(|_| ApiError::store_failed())
 }
 
 /// Authenticates the caller.

@@ -17,6 +17,9 @@ use crate::{ApiError, Server, operation::PlainText};
 /// Timeout for a response of the store.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A key that has no value.
+const PROBE: &str = "readyz";
+
 /// How the server is.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -36,7 +39,8 @@ pub(crate) async fn alive(State(server): State<Server>) -> Result<Json<Health>, 
     Ok(Json(Health { status: "ok" }))
 }
 
-/// `GET /readyz`: the stores answer, and the server is not about to leave.
+/// `GET /readyz`: the stores answer, and the server is not about to leave. An idle server finds out here that it is cut off
+/// from the engine that it shares with others.
 pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
     let unready = |code: &str, message: String| {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1)
@@ -45,12 +49,16 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
         return Err(unready("server.stopping", "the server is stopping: use another one".to_owned()));
     }
     for store in server.stores() {
-        // A store that has stopped still reads, so check that it can sync.
-        match tokio::time::timeout(PATIENCE, store.flush()).await {
+        let checked = tokio::time::timeout(PATIENCE, async {
+            // A store that has stopped still reads, so check that it can sync; one with nothing to sync asks no engine.
+            store.flush().await?;
+            store.get(PROBE).await
+        });
+        match checked.await {
             Ok(Err(error)) if *error.kind() == headwater_store::ErrorKind::Full => {
                 return Err(unready("store.full", error.to_string()));
             }
-            Ok(flushed) => flushed?,
+            Ok(answered) => answered.map(drop)?,
             Err(_) => return Err(unready("store.slow", format!("a store took longer than {PATIENCE:?}"))),
         }
     }

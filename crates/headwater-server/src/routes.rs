@@ -138,6 +138,8 @@ impl Routes {
         warn_of_wildcards(server.options());
         server.ensure_recovering();
         self.guarded
+            // Not around durable streams: a long poll waits for longer.
+            .route_layer(middleware::from_fn(guard::bound_reads))
             .merge(durable_streams::guarded_routes(server))
             .route_layer(middleware::from_fn_with_state(server.clone(), guard::read_body))
             .route_layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))

@@ -42,6 +42,8 @@ struct Target {
     link: watch::Sender<LinkState>,
     /// Number of resets.
     resets: watch::Sender<u64>,
+    /// How often its open connections were forgotten.
+    forgotten: watch::Sender<u64>,
     open: Arc<AtomicUsize>,
 }
 
@@ -59,6 +61,7 @@ struct BalancerRoute {
     address: SocketAddr,
     link: watch::Receiver<LinkState>,
     resets: watch::Receiver<u64>,
+    forgotten: watch::Receiver<u64>,
     open: Arc<AtomicUsize>,
 }
 
@@ -139,6 +142,14 @@ impl Balancer {
         }
     }
 
+    /// Nothing passes over the open connections of a target any more, and they are not closed, as when a firewall has
+    /// forgotten them. New connections are served.
+    pub fn forget(&self, number: usize) {
+        if let Some(target) = self.shared.targets().get(number) {
+            target.forgotten.send_modify(|forgotten| *forgotten += 1);
+        }
+    }
+
     /// The target that serves the connection from this address, or served the last one.
     #[must_use]
     pub fn target_of(&self, client: SocketAddr) -> Option<usize> {
@@ -163,8 +174,14 @@ impl Drop for Balancer {
 
 impl Target {
     fn new(address: SocketAddr) -> Self {
-        let (link, resets) = (watch::Sender::new(LinkState::Open), watch::Sender::new(0));
-        Self { address, link, resets, open: Arc::default() }
+        let link = watch::Sender::new(LinkState::Open);
+        Self {
+            address,
+            link,
+            resets: watch::Sender::new(0),
+            forgotten: watch::Sender::new(0),
+            open: Arc::default(),
+        }
     }
 }
 
@@ -186,6 +203,7 @@ impl BalancerState {
                 address: target.address,
                 link: target.link.subscribe(),
                 resets: target.resets.subscribe(),
+                forgotten: target.forgotten.subscribe(),
                 open: target.open.clone(),
             })
         });
@@ -219,6 +237,11 @@ async fn serve(shared: Arc<BalancerState>, routes: Vec<BalancerRoute>, mut clien
         let reset = tokio::select! {
             () = exchange(&mut client, &mut server, &route.link) => false,
             _ = route.resets.changed() => true,
+            _ = route.forgotten.changed() => {
+                // Both sides believe that they are connected, until their own timers say otherwise.
+                let _ = route.resets.changed().await;
+                true
+            }
         };
         route.open.fetch_sub(1, Ordering::Relaxed);
         if reset {

@@ -137,22 +137,40 @@ pub(crate) async fn open(settings: &ServerSettings) -> Result<OpenStore, Command
             Ok(OpenStore::Memory(Arc::new(Memory::with(options))))
         }
         StoreUrl::File(folder) => open_folder(settings, folder),
-        shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => connect(shared).await,
+        shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => {
+            connect(shared, request_timeout(settings.lease)).await
+        }
     }
 }
 
+/// The longest that one request to a shared engine may take.
+pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(20);
+
+/// How long one request to a shared engine may take. A lease is renewed three times within its length, so a request whose
+/// connection was lost must be given up early enough for another one. An engine needs some seconds when it is busy.
+fn request_timeout(lease: Duration) -> Duration {
+    (lease / 3).clamp(Duration::from_secs(5), LONGEST_REQUEST)
+}
+
 /// Connects to a database that several machines share.
-pub(crate) async fn connect(store: &StoreUrl) -> Result<OpenStore, CommandFailure> {
+pub(crate) async fn connect(store: &StoreUrl, request: Duration) -> Result<OpenStore, CommandFailure> {
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    let options = {
+        let mut options = remote::Options::default();
+        options.request_timeout = request;
+        options
+    };
+    #[cfg(not(any(feature = "postgres", feature = "redis")))]
+    let _ = request;
     match store {
         #[cfg(feature = "postgres")]
         StoreUrl::Postgres(url) => {
-            let store =
-                PostgresStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
+            let store = PostgresStore::connect(&url.0, options).await.map_err(unreachable)?;
             Ok(OpenStore::Postgres(Arc::new(store)))
         }
         #[cfg(feature = "redis")]
         StoreUrl::Redis(url) => {
-            let store = RedisStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
+            let store = RedisStore::connect(&url.0, options).await.map_err(unreachable)?;
             Ok(OpenStore::Redis(Arc::new(store)))
         }
         other => Err(CommandFailure::new(format!("this build has no store for {other}"))),

@@ -37,6 +37,7 @@ mod replay;
 mod run;
 mod serve;
 mod server;
+mod shared_stores;
 mod store;
 mod store_copy;
 mod structured;

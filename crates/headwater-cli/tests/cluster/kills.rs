@@ -27,6 +27,8 @@ const LONG: usize = 1_000;
 const RUNS: usize = 3;
 /// From so many kills on, the times of takeover are enough to judge them.
 const ENOUGH: usize = 100;
+/// No takeover takes so long, however busy the machine is.
+const STUCK: Duration = Duration::from_secs(60);
 
 on_each_engine!(runs_of_killed_nodes_continue_elsewhere);
 
@@ -42,7 +44,12 @@ fn runs_of_killed_nodes_continue_elsewhere(kind: Kind) {
             "{count} kills, {samples} runs taken over, lease {LEASE:?} | p50 {middle:?}, p99 {most:?}, longest {longest:?}"
         ),
     );
-    assert!(count < ENOUGH || most < LEASE * 2, "takeover p99 is {most:?}, the lease {LEASE:?}");
+    if count < ENOUGH {
+        println!("{count} kills are too few to judge the p99 of takeovers, which takes {ENOUGH}");
+        assert!(longest < STUCK, "a takeover took {longest:?}, the lease {LEASE:?}");
+    } else {
+        assert!(most < LEASE * 2, "takeover p99 is {most:?}, the lease {LEASE:?}");
+    }
     held(
         "SIGKILL of the node that drives three runs",
         count,

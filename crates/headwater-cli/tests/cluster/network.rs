@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use headwater_testkit::balancer::LinkState;
 
 use crate::{
     cluster::{Cluster, Setup, at_once},
     engine::Kind,
     on_each_engine,
+    reader::Until,
     report::held,
 };
 
@@ -19,6 +21,7 @@ const MOVES: usize = 10;
 on_each_engine!(
     node_cut_off_from_the_engine_loses_its_runs_to_others,
     node_with_a_stalled_engine_loses_its_runs_to_others,
+    idle_node_without_its_engine_is_not_ready,
     readers_moved_between_nodes_lose_and_repeat_nothing,
 );
 
@@ -28,7 +31,7 @@ fn node_cut_off_from_the_engine_loses_its_runs_to_others(kind: Kind) {
         "network cut between the driving node and the engine",
         RUNS,
         RUNS,
-        "the runs end elsewhere with the same messages, each tool effect once; the node recovers by itself",
+        "the runs end elsewhere with the same messages, each tool effect once; the node writes nothing more to them and recovers by itself",
     );
 }
 
@@ -38,7 +41,7 @@ fn node_with_a_stalled_engine_loses_its_runs_to_others(kind: Kind) {
         "packets dropped between the driving node and the engine",
         RUNS,
         RUNS,
-        "the runs end elsewhere with the same messages, each tool effect once; the node recovers by itself",
+        "the runs end elsewhere with the same messages, each tool effect once; the node writes nothing more to them and recovers by itself",
     );
 }
 
@@ -48,13 +51,61 @@ fn lose_the_engine(kind: Kind, link: LinkState) {
     at_once(async {
         let expected = cluster.undisturbed().await;
         let runs = cluster.begin(0, "cut", RUNS, 3).await;
+        let ids: Vec<_> = runs.iter().map(|under| under.run.clone()).collect();
         cluster.wire(0, link);
         cluster.judge_all(runs, &expected).await;
+        let read = || join_all(ids.iter().map(|run| cluster.read(run, Until::End)));
+        let before: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
         cluster.wire(0, LinkState::Open);
+        // What it had not written and what it sends again reaches the engine now, and so do its renewals.
+        tokio::time::sleep(Duration::from_secs(2) + cluster.lease() * 2).await;
+        let after: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
+        assert_eq!(before, after, "the node wrote to runs that another had taken over");
         // The node is well again without having been started anew.
         let runs = cluster.begin(0, "after", RUNS, 3).await;
         cluster.judge_all(runs, &expected).await;
     });
+}
+
+fn idle_node_without_its_engine_is_not_ready(kind: Kind) {
+    let Some(cluster) = Cluster::start(kind, Setup { nodes: 2, ..Setup::default() }) else { return };
+    let links = [LinkState::Cut, LinkState::Stalled];
+    at_once(async {
+        for link in links {
+            answers(&cluster, 0, "/readyz", 200).await;
+            cluster.wire(0, link);
+            answers(&cluster, 0, "/readyz", 503).await;
+            // A reader is not left waiting: it can ask again, and elsewhere.
+            let refused = answers(&cluster, 0, "/v1/runs", 503).await;
+            assert!(refused.contains("store.failed"), "{link:?}: {refused}");
+            answers(&cluster, 1, "/readyz", 200).await;
+            cluster.wire(0, LinkState::Open);
+            answers(&cluster, 0, "/readyz", 200).await;
+            answers(&cluster, 0, "/v1/runs", 200).await;
+        }
+    });
+    held(
+        "network cut, and packets dropped, between an idle node and the engine",
+        links.len(),
+        links.len(),
+        "`/readyz` is 503, requests get 503 that can be retried; all is well again by itself",
+    );
+}
+
+/// Asks a node until it answers with this status. Gives the body.
+async fn answers(cluster: &Cluster, node: usize, path: &str, status: u16) -> String {
+    let url = format!("http://{}{path}", cluster.address(node));
+    let asking = async {
+        loop {
+            let answer = cluster.http.get(&url).send().await.unwrap();
+            if answer.status().as_u16() == status {
+                return answer.text().await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(60), asking).await;
+    asked.unwrap_or_else(|_| panic!("{path} of node {node} is not {status}"))
 }
 
 fn readers_moved_between_nodes_lose_and_repeat_nothing(kind: Kind) {

@@ -18,8 +18,8 @@ impl Agent {
         self.recover_within(usize::MAX).await
     }
 
-    /// As [`Agent::recover`], but takes over at most `room` runs whose process died: the rest is left to
-    /// other processes, or to the next call.
+    /// As [`Agent::recover`], but begins to drive at most so many runs whose process died or that have an answer in their
+    /// inbox: the others are left to other processes, or to the next call.
     ///
     /// # Errors
     /// As [`Agent::recover`].
@@ -28,7 +28,7 @@ impl Agent {
         let mut report = RecoveryReport::default();
         let steps = [
             runs.recover_expired(&mut report, room).await,
-            runs.recover_addressed(&mut report).await,
+            runs.recover_addressed(&mut report, room).await,
             runs.expire_due(&mut report).await,
             runs.count_waiting().await,
             self.sessions.recover_all().await,

@@ -74,9 +74,16 @@ impl Runs {
         Ok(())
     }
 
-    /// Resumes runs with a queued answer or stop request.
-    pub(crate) async fn recover_addressed(self: &Arc<Self>, report: &mut RecoveryReport) -> Result<()> {
+    /// Resumes runs with a queued answer or stop request, as far as there is room beside those that were taken over.
+    pub(crate) async fn recover_addressed(
+        self: &Arc<Self>,
+        report: &mut RecoveryReport,
+        room: usize,
+    ) -> Result<()> {
         for run in self.addressed().await? {
+            if report.taken_over.len() + report.answered.len() >= room {
+                break;
+            }
             if !report.taken_over.contains(&run)
                 && self.recover_run(&run, ResumeCause::Addressed, &mut report.stuck).await?
             {

@@ -216,6 +216,7 @@ mod tests {
             (K::Stopped, 503, "store.stopped"),
             (K::NoSpace, 503, "store.stopped"),
             (K::Io, 503, "store.failed"),
+            (K::Unavailable, 503, "store.failed"),
             (K::Busy, 503, "store.busy"),
             (K::Corrupt, 500, "store.corrupt"),
             (K::Full, 503, "store.full"),

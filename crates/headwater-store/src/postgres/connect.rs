@@ -15,6 +15,7 @@ use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
+use tokio::time::timeout;
 use tokio_postgres::{
     Client, Config, Row,
     types::{ToSql, Type},
@@ -23,7 +24,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     fault::{fault, opening},
-    url::PostgresUrl,
+    url::{CONNECT, PostgresUrl},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -42,7 +43,8 @@ pub(super) type Announcement<'a> = (&'a str, &'a [Parameter<'a>]);
 pub(super) struct Pool {
     pub(super) url: PostgresUrl,
     tls: MakeRustlsConnect,
-    timeout: Duration,
+    /// How long a request may take.
+    pub(super) timeout: Duration,
     writer: PostgresSlot,
     calls: [PostgresSlot; CALLS],
     next: AtomicUsize,
@@ -90,20 +92,43 @@ impl Pool {
         self.calls.get(call % CALLS).unwrap_or(&self.writer)
     }
 
-    /// Connects with the settings of all requests.
-    pub(super) async fn connect(
-        &self,
-        config: &Config,
-    ) -> Result<(Client, Connecting), tokio_postgres::Error> {
-        config.connect(self.tls.clone()).await
+    /// Connects with the settings of all requests. The driver limits the time of the TCP handshake only: a pooler or a
+    /// server that accepts and says nothing would hold up everything that waits for this connection.
+    pub(super) async fn connect(&self, config: &Config, doing: &str) -> Answer<(Client, Connecting)> {
+        let limit = connect_limit(config);
+        match timeout(limit, config.connect(self.tls.clone())).await {
+            Ok(Ok(connected)) => Ok(connected),
+            // Whatever the reason, it may be gone with the next attempt: a restart, a failover, a new password.
+            Ok(Err(error)) => Err(EngineFault::Unreachable(fault(doing, &error).error().clone())),
+            Err(_) => Err(silent(doing, limit)),
+        }
     }
 
     /// A separate connection, for opening the store.
     pub(super) async fn open(&self) -> Result<Client> {
-        let (client, connection) =
-            self.connect(&self.url.config).await.map_err(|error| opening(&self.url.server(), &error))?;
+        let limit = connect_limit(&self.url.config);
+        let connected = self.answered(limit, self.url.config.connect(self.tls.clone())).await?;
+        let (client, connection) = connected.map_err(|error| opening(&self.url.server(), &error))?;
         tokio::spawn(connection);
         Ok(client)
+    }
+
+    /// Waits for the answer to a request, but not longer than a request may take.
+    pub(super) async fn within<T>(&self, doing: &str, answer: impl Future<Output = T>) -> Answer<T> {
+        timeout(self.timeout, answer).await.map_err(|_| silent(doing, self.timeout))
+    }
+
+    /// Waits for an answer while the store is opened.
+    pub(super) async fn answered<T>(&self, limit: Duration, answer: impl Future<Output = T>) -> Result<T> {
+        timeout(limit, answer).await.map_err(|_| {
+            let message = format!(
+                "cannot open the store in Postgres at {}: no answer within {} s; check that the server runs and that the \
+                 URL is right",
+                self.url.server(),
+                limit.as_secs()
+            );
+            Error::new(ErrorKind::Unavailable, message)
+        })
     }
 
     /// Runs one statement. It is not prepared under a name, so that a pooler may run the next one elsewhere.
@@ -142,7 +167,7 @@ impl Pool {
                 _ = client.query_typed(sql, parameters) => answer.await,
             }
         };
-        match tokio::time::timeout(self.timeout, answer).await {
+        match self.within(doing, answer).await {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
                 let fault = fault(doing, &error);
@@ -152,10 +177,9 @@ impl Pool {
                 }
                 Err(fault)
             }
-            Err(_) => {
+            Err(silent) => {
                 self.forget(slot, &client).await;
-                let message = format!("Postgres, {doing}: no answer within {} s", self.timeout.as_secs());
-                Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+                Err(silent)
             }
         }
     }
@@ -166,10 +190,7 @@ impl Pool {
             return Ok(client.clone());
         }
         *held = None;
-        let (client, connection) = self.connect(&self.url.config).await.map_err(|error| {
-            // Every cause may be gone at the next attempt: a restart, a failover, a new password.
-            EngineFault::Unreachable(fault(doing, &error).error().clone())
-        })?;
+        let (client, connection) = self.connect(&self.url.config, doing).await?;
         tokio::spawn(connection);
         let client = Arc::new(client);
         *held = Some(client.clone());
@@ -189,6 +210,16 @@ pub(super) type Connecting = tokio_postgres::Connection<
     tokio_postgres::Socket,
     <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<tokio_postgres::Socket>>::Stream,
 >;
+
+/// How long connecting may take, with the handshakes of TLS and Postgres.
+fn connect_limit(config: &Config) -> Duration {
+    config.get_connect_timeout().copied().unwrap_or(CONNECT)
+}
+
+fn silent(doing: &str, limit: Duration) -> EngineFault {
+    let message = format!("Postgres, {doing}: no answer within {} s", limit.as_secs());
+    EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message))
+}
 
 fn is_read_only(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&tokio_postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION)

@@ -22,14 +22,14 @@ pub(crate) struct PostgresListener {
     announced: mpsc::UnboundedReceiver<String>,
     node: String,
     /// Ends the connection when it is dropped.
-    _client: Client,
+    client: Client,
 }
 
 /// Listens to the channel of a schema.
 pub(super) async fn listen(pool: &Pool, node: u64) -> Answer<PostgresListener> {
     let doing = "listening";
     let lost = |error: tokio_postgres::Error| EngineFault::Unreachable(fault(doing, &error).error().clone());
-    let (client, mut connection) = pool.connect(&pool.url.listen).await.map_err(lost)?;
+    let (client, mut connection) = pool.connect(&pool.url.listen, doing).await?;
     let (announce, announced) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut closed = pin!(announce.closed().fuse());
@@ -47,8 +47,9 @@ pub(super) async fn listen(pool: &Pool, node: u64) -> Answer<PostgresListener> {
             }
         }
     });
-    client.batch_execute(&format!("LISTEN {}", channel(&pool.url.schema))).await.map_err(lost)?;
-    Ok(PostgresListener { announced, node: node_text(node), _client: client })
+    let listen = format!("LISTEN {}", channel(&pool.url.schema));
+    pool.within(doing, client.batch_execute(&listen)).await?.map_err(lost)?;
+    Ok(PostgresListener { announced, node: node_text(node), client })
 }
 
 impl Hints for PostgresListener {
@@ -61,6 +62,11 @@ impl Hints for PostgresListener {
         }
         let message = "Postgres, listening: the connection was lost";
         Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+    }
+
+    async fn check(&mut self) -> Answer<()> {
+        let checked = self.client.batch_execute("").await;
+        checked.map_err(|error| EngineFault::Unreachable(fault("listening", &error).error().clone()))
     }
 }
 

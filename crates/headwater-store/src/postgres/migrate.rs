@@ -1,5 +1,7 @@
 //! The schema, in versions that are applied in order.
 
+use std::time::Duration;
+
 use tokio_postgres::Client;
 
 use super::{connect::Pool, fault::opening};
@@ -7,6 +9,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The oldest server version that supports the statements.
 const OLDEST: i32 = 120_000;
+
+/// How long another process may take to change the schema, and how long a change may take here.
+const CHANGE: Duration = Duration::from_secs(300);
 
 /// The migration to each schema version from the previous one, starting with 1. Never change a released one:
 /// add another. `{schema}` is replaced.
@@ -19,25 +24,23 @@ pub(super) const LOCK: i64 = 0x6865_6164_7761_7465;
 pub(super) async fn migrate(pool: &Pool) -> Result<()> {
     let client = pool.open().await?;
     let server = pool.url.server();
-    let found =
-        SchemaFacts::read(&client, &pool.url.schema).await.map_err(|error| opening(&server, &error))?;
-    let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
-    if found.server_version < OLDEST {
-        let version = found.server_version / 10_000;
-        return rejected(format!("Postgres at {server} has version {version}: at least 12 is needed"));
-    }
-    if found.read_only {
-        return rejected(format!("Postgres at {server} is a read-only replica: name the primary in the URL"));
-    }
+    let found = pool.answered(pool.timeout, SchemaFacts::read(&client, &pool.url.schema)).await?;
+    let found = found.map_err(|error| opening(&server, &error))?;
+    found.check(&server)?;
     if found.version == Some(MIGRATIONS.len()) {
         return Ok(());
     }
+    pool.answered(CHANGE, change(&client, &pool.url.schema, &server)).await?
+}
+
+async fn change(client: &Client, schema: &str, server: &str) -> Result<()> {
+    let failed = |error: tokio_postgres::Error| opening(server, &error);
     // Other processes may be at it: look again with the lock held.
     let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})");
-    client.batch_execute(&begin).await.map_err(|error| opening(&server, &error))?;
-    let applied = apply(&client, &pool.url.schema, &server).await;
+    client.batch_execute(&begin).await.map_err(failed)?;
+    let applied = apply(client, schema, server).await;
     let end = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    let ended = client.batch_execute(end).await.map_err(|error| opening(&server, &error));
+    let ended = client.batch_execute(end).await.map_err(failed);
     applied.and(ended)
 }
 
@@ -85,6 +88,24 @@ struct SchemaFacts {
 }
 
 impl SchemaFacts {
+    /// Whether the server can be used at all.
+    fn check(&self, server: &str) -> Result<()> {
+        let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
+        if self.server_version < OLDEST {
+            let version = self.server_version / 10_000;
+            return rejected(format!(
+                "Postgres at {server} has version {version}: install at least {}, or name another server in the URL",
+                OLDEST / 10_000
+            ));
+        }
+        if self.read_only {
+            return rejected(format!(
+                "Postgres at {server} is a read-only replica: name the primary in the URL"
+            ));
+        }
+        Ok(())
+    }
+
     async fn read(client: &Client, schema: &str) -> Result<Self, tokio_postgres::Error> {
         use tokio_postgres::types::Type;
         let sql = "SELECT current_setting('server_version_num')::int4, \
@@ -106,5 +127,32 @@ impl SchemaFacts {
             found.version = version.and_then(|version| usize::try_from(version).ok());
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(server_version: i32, read_only: bool) -> Option<String> {
+        let found = SchemaFacts { server_version, read_only, schema: false, tables: 0, version: None };
+        found.check("db:5432/app").err().map(|error| format!("{}: {error}", error.code()))
+    }
+
+    #[test]
+    fn server_that_is_too_old_is_rejected() {
+        let refused = check(110_022, false).unwrap_or_default();
+        assert_eq!(
+            refused,
+            "store.rejected: Postgres at db:5432/app has version 11: install at least 12, or name another server in the URL"
+        );
+        // Before version 10 a release had three numbers.
+        assert!(check(90_624, false).is_some_and(|refused| refused.contains("has version 9:")));
+        assert_eq!((check(120_000, false), check(180_001, false)), (None, None));
+    }
+
+    #[test]
+    fn replica_is_rejected() {
+        assert!(check(150_000, true).is_some_and(|refused| refused.contains("read-only replica")));
     }
 }

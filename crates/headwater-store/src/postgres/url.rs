@@ -12,6 +12,9 @@ use crate::{Error, ErrorKind, Result};
 const SCHEMA: &str = "headwater";
 const STATEMENT_TIMEOUT: u64 = 20_000;
 
+/// How long connecting may take, unless the URL says otherwise with `connect_timeout`.
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
+
 /// The address of the database, and the connection settings.
 #[derive(Clone)]
 pub(super) struct PostgresUrl {
@@ -154,12 +157,15 @@ fn prepared(mut config: Config, statement_timeout: u64) -> Config {
         config.options(options.trim_start());
     }
     if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(10));
+        config.connect_timeout(CONNECT);
     }
     // A peer that vanished without a word is noticed within half a minute.
     config.keepalives_idle(Duration::from_secs(10));
     config.keepalives_interval(Duration::from_secs(5));
     config.keepalives_retries(3);
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(Duration::from_secs(25));
+    }
     config
 }
 

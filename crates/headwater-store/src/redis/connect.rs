@@ -1,6 +1,7 @@
 //! The connections of one process: one to write records, one for other writes, one to read, and one that listens.
 
 use std::{
+    io,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -9,6 +10,7 @@ use redis::{
     AsyncConnectionConfig, Cmd, Pipeline, RedisError, RedisResult, Value as Reply,
     aio::{MultiplexedConnection, PubSub},
 };
+use tokio::time::timeout;
 
 use super::{
     fault::{code_of, fault},
@@ -22,6 +24,9 @@ use crate::{
 
 /// How long a write waits for replicas or the disk before it is sent again.
 const WAIT_MILLISECONDS: u64 = 2_000;
+
+/// How long connecting may take, with the handshakes of TLS and Redis.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// Maximum number of redirects while a store is opened. One is normal, unless a slot is being moved.
 const REDIRECTS: usize = 5;
@@ -98,7 +103,7 @@ impl RedisConnections {
 
     pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(Duration::from_secs(10)))
+            .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(self.timeout));
         let connected = self.client()?.get_multiplexed_async_connection_with_config(&config).await;
         if connected.is_err() {
@@ -124,9 +129,16 @@ impl RedisConnections {
     }
 
     pub(super) async fn listen(&self, channel: &str) -> RedisResult<PubSub> {
-        let mut listening = self.client()?.get_async_pubsub().await?;
-        listening.subscribe(channel).await?;
-        Ok(listening)
+        let client = self.client()?;
+        let listening = timeout(CONNECT, async {
+            let mut listening = client.get_async_pubsub().await?;
+            listening.subscribe(channel).await?;
+            Ok(listening)
+        });
+        listening.await.unwrap_or_else(|_| {
+            let message = format!("no answer within {} s", CONNECT.as_secs());
+            Err(io::Error::new(io::ErrorKind::TimedOut, message).into())
+        })
     }
 
     fn slot(&self, lane: RedisLane) -> &RedisSlot {

@@ -1,10 +1,13 @@
 //! The engine's calls as scripts.
 
-use std::{borrow::Cow, pin::Pin, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
-use redis::{Msg, Value as Reply};
+use futures_util::StreamExt as _;
+use redis::{
+    Value as Reply,
+    aio::{PubSubSink, PubSubStream},
+};
 
 use super::{
     connect::{RedisConnections, RedisLane},
@@ -387,7 +390,8 @@ impl Engine for Redis {
         let listening = self.connections.listen(&self.keys.channel).await;
         let listening = listening
             .map_err(|error| EngineFault::Unreachable(fault("listening", &error).error().clone()))?;
-        Ok(RedisListener { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
+        let (requests, messages) = listening.split();
+        Ok(RedisListener { requests, messages, node: self.node.clone() })
     }
 }
 
@@ -431,7 +435,8 @@ fn expected(expect: Expect) -> (&'static str, String) {
 
 /// The announcements that a connection receives.
 pub(crate) struct RedisListener {
-    messages: Pin<Box<dyn Stream<Item = Msg> + Send>>,
+    requests: PubSubSink,
+    messages: PubSubStream,
     node: String,
 }
 
@@ -445,6 +450,11 @@ impl Hints for RedisListener {
         }
         let message = "Redis, listening: the connection was lost";
         Err(EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+    }
+
+    async fn check(&mut self) -> Answer<()> {
+        let pong: redis::RedisResult<Reply> = self.requests.ping().await;
+        pong.map(drop).map_err(|error| fault("listening", &error))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use redis::{Value as Reply, aio::MultiplexedConnection};
 
-use super::{connect::RedisConnections, fault::opening, keys::Keys, scripts::Scripts};
+use super::{connect::RedisConnections, fault::opening, keys::Keys, scripts::Scripts, url::Durability};
 use crate::{Error, ErrorKind, Result};
 
 /// The format of the keys.
@@ -19,20 +19,25 @@ const OLDEST_WITH_WAITAOF: (u32, u32) = (7, 2);
 pub(super) async fn check(connections: &RedisConnections, scripts: &Scripts, keys: &Keys) -> Result<()> {
     let server = connections.url.server();
     let failed = |error: redis::RedisError| opening(&server, &error);
-    let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
     let mut connection = connections.connect_to_owner(keys.format.as_bytes()).await.map_err(failed)?;
     let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(failed)?;
-    let (name, version) = version(&info);
+    check_server(&info, &server, connections.url.durability)?;
+    check_keys(&mut connection, &server, scripts, keys).await
+}
+
+/// Whether a server can be used at all, by what it says about itself.
+fn check_server(info: &str, server: &str, durability: Durability) -> Result<()> {
+    let rejected = |message: String| Err(Error::new(ErrorKind::Rejected, message));
+    let (name, version) = version(info);
     if version < OLDEST {
         return rejected(format!(
-            "{name} at {server} has version {}.{}: at least 6.2 is needed",
-            version.0, version.1
+            "{name} at {server} has version {}.{}: install at least {}.{}, or name another server in the URL",
+            version.0, version.1, OLDEST.0, OLDEST.1
         ));
     }
-    if field(&info, "role") == Some("slave") {
+    if field(info, "role") == Some("slave") {
         return rejected(format!("{name} at {server} is a read-only replica: name the primary in the URL"));
     }
-    let durability = connections.url.durability;
     if durability.fsynced && version < OLDEST_WITH_WAITAOF {
         return rejected(format!(
             "{name} at {server} has version {}.{} and no WAITAOF, which `waitaof` in the store's URL needs: install 7.2, \
@@ -40,19 +45,19 @@ pub(super) async fn check(connections: &RedisConnections, scripts: &Scripts, key
             version.0, version.1
         ));
     }
-    if durability.fsynced && field(&info, "aof_enabled") != Some("1") {
+    if durability.fsynced && field(info, "aof_enabled") != Some("1") {
         return rejected(format!(
             "{name} at {server} has no append-only file, which `waitaof` needs: set appendonly yes"
         ));
     }
-    let replicas = field(&info, "connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0);
+    let replicas = field(info, "connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0);
     if durability.replicas > replicas {
         return rejected(format!(
             "{name} at {server} has {replicas} replicas, and `wait={}` in the store's URL asks for more: connect them first",
             durability.replicas
         ));
     }
-    check_keys(&mut connection, &server, scripts, keys).await
+    Ok(())
 }
 
 async fn check_keys(
@@ -157,5 +162,38 @@ mod tests {
         );
         assert_eq!(version(""), ("Redis", (0, 0)));
         assert_eq!(field("role:slave\r\nconnected_slaves:2\r\n", "connected_slaves"), Some("2"));
+    }
+
+    fn checked(info: &str, durability: Durability) -> Option<String> {
+        let refused = check_server(info, "cache:6379", durability).err()?;
+        Some(format!("{}: {refused}", refused.code()))
+    }
+
+    #[test]
+    fn server_that_is_too_old_is_rejected() {
+        let any = Durability::default();
+        let refused = checked("redis_version:6.0.16\r\nrole:master\r\n", any).unwrap_or_default();
+        assert_eq!(
+            refused,
+            "store.rejected: Redis at cache:6379 has version 6.0: install at least 6.2, or name another server in the URL"
+        );
+        assert!(checked("redis_version:5.0.14", any).is_some() && checked("", any).is_some());
+        assert_eq!((checked("redis_version:6.2.0", any), checked("redis_version:10.0.1", any)), (None, None));
+        assert_eq!(checked("redis_version:7.2.4\r\nvalkey_version:8.1.3\r\n", any), None);
+    }
+
+    #[test]
+    fn server_that_is_not_as_durable_as_the_url_asks_is_rejected() {
+        let fsynced = Durability { replicas: 0, fsynced: true };
+        let refuses = |info: &str, durability, advice: &str| {
+            let refused = checked(info, durability);
+            assert!(refused.as_ref().is_some_and(|refused| refused.contains(advice)), "{refused:?}");
+        };
+        refuses("redis_version:7.0.15\r\naof_enabled:1\r\n", fsynced, "set appendfsync always");
+        refuses("redis_version:7.2.0\r\naof_enabled:0\r\n", fsynced, "set appendonly yes");
+        assert_eq!(checked("redis_version:7.2.0\r\naof_enabled:1\r\n", fsynced), None);
+        let replicas = Durability { replicas: 2, fsynced: false };
+        refuses("redis_version:7.2.0\r\nconnected_slaves:1\r\n", replicas, "connect them first");
+        refuses("redis_version:7.2.0\r\nrole:slave\r\n", Durability::default(), "name the primary");
     }
 }

@@ -1,8 +1,11 @@
 //! The URL of a server, with the store's own parameters.
 
-use std::{fmt, fs};
+use std::{fmt, fs, time::Duration};
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, TlsCertificates,
+    io::tcp::{TcpSettings, socket2::TcpKeepalive},
+};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -132,6 +135,7 @@ impl RedisUrl {
             };
             info = info.set_addr(address);
         }
+        info = info.set_tcp_settings(tcp_settings());
         let failed = |error: redis::RedisError| {
             rejected(format!("cannot prepare a connection to {}: {error}", self.server()))
         };
@@ -144,6 +148,18 @@ impl RedisUrl {
         }
         Client::open(info).map_err(failed)
     }
+}
+
+/// A server that vanished without a word is noticed within half a minute, also by a connection that only listens.
+fn tcp_settings() -> TcpSettings {
+    let keepalive =
+        TcpKeepalive::new().with_time(Duration::from_secs(10)).with_interval(Duration::from_secs(5));
+    #[cfg(unix)]
+    let keepalive = keepalive.with_retries(3);
+    let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
+    #[cfg(target_os = "linux")]
+    let settings = settings.set_user_timeout(Duration::from_secs(25));
+    settings
 }
 
 #[cfg(test)]

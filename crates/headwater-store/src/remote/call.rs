@@ -29,30 +29,52 @@ impl Backoff {
     }
 }
 
+/// How long a call may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallLimits {
+    /// How long it is repeated.
+    pub(super) patience: Duration,
+    /// How much longer the last attempt may take. Attempts wait for a connection behind those of other calls, so their
+    /// own limits do not add up to one of the call.
+    pub(super) attempt: Duration,
+}
+
+impl CallLimits {
+    pub(super) fn longest(self) -> Duration {
+        self.patience.saturating_add(self.attempt)
+    }
+}
+
 /// Calls an engine, and again while it cannot be reached. The call is given how often it was made before.
 ///
 /// # Errors
-/// What the engine refuses; [`Unavailable`](ErrorKind::Unavailable) when it was away for longer than `patience`.
-pub(super) async fn call<T, F>(patience: Duration, mut ask: impl FnMut(u32) -> F) -> Result<T>
+/// What the engine refuses; [`Unavailable`](ErrorKind::Unavailable) when it was away for longer than these limits.
+pub(super) async fn call<T, F>(limits: CallLimits, mut ask: impl FnMut(u32) -> F) -> Result<T>
 where
     F: Future<Output = Answer<T>>,
 {
     let begun = Instant::now();
-    let mut backoff = Backoff::new();
-    for repeated in 0.. {
-        match ask(repeated).await {
-            Ok(answer) => return Ok(answer),
-            Err(EngineFault::Refused(error)) => return Err(error),
-            Err(EngineFault::Unreachable(error)) if begun.elapsed() >= patience => {
-                return Err(unavailable(&error, begun.elapsed()));
+    let mut last = Error::new(ErrorKind::Unavailable, "it does not answer");
+    let calls = async {
+        let mut backoff = Backoff::new();
+        for repeated in 0.. {
+            match ask(repeated).await {
+                Ok(answer) => return Ok(answer),
+                Err(EngineFault::Refused(error)) => return Err(error),
+                Err(EngineFault::Unreachable(error)) => last = error,
             }
-            Err(EngineFault::Unreachable(_)) => backoff.pause().await,
+            if begun.elapsed() >= limits.patience {
+                break;
+            }
+            backoff.pause().await;
         }
-    }
-    Err(Error::new(ErrorKind::Unavailable, "the engine cannot be reached"))
+        Err(unavailable(&last, begun.elapsed()))
+    };
+    let called = tokio::time::timeout(limits.longest(), calls).await;
+    called.unwrap_or_else(|_| Err(unavailable(&last, begun.elapsed())))
 }
 
-fn unavailable(error: &Error, waited: Duration) -> Error {
+pub(super) fn unavailable(error: &Error, waited: Duration) -> Error {
     let message =
         format!("the store's engine cannot be reached for {} s: {error}; try again", waited.as_secs());
     Error::new(ErrorKind::Unavailable, message)

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Options, state::RemoteState, time::EngineClock, watch::Watches};
+use super::{Options, call::CallLimits, state::RemoteState, time::EngineClock, watch::Watches};
 use crate::{Error, JournalId, Result, batch::CommitRoom};
 
 /// The longest key of a value, name of a journal and name of an owner, in bytes.
@@ -67,6 +67,17 @@ impl<E> StoreContext<E> {
 
     pub(super) fn hinted(&self) -> MutexGuard<'_, HashSet<JournalId>> {
         self.hinted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The limits of a call.
+    pub(super) fn limits(&self) -> CallLimits {
+        CallLimits { patience: self.options.patience, attempt: self.options.request_timeout }
+    }
+
+    /// The limits of a read of a journal.
+    pub(super) fn read_limits(&self) -> CallLimits {
+        let patience = self.options.read_patience.min(self.options.patience);
+        CallLimits { patience, attempt: self.options.request_timeout }
     }
 
     pub(super) fn is_closing(&self) -> bool {

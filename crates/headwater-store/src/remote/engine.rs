@@ -211,13 +211,18 @@ pub(crate) enum Hint {
 pub(crate) trait Hints: Send {
     /// The next announcement. May be dropped while it waits.
     fn next(&mut self) -> impl Future<Output = Answer<Hint>> + Send;
+
+    /// Asks the engine for a sign of life over the connection of the announcements.
+    fn check(&mut self) -> impl Future<Output = Answer<()>> + Send;
 }
 
 /// An engine that keeps journals and values.
 ///
 /// Each call is one request, does all or nothing, and uses the engine's clock for everything that expires. A call that is
 /// repeated with the same arguments after [`EngineFault::Unreachable`] must not do twice what it did before: commits are
-/// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`.
+/// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`. A put is recognised by the value
+/// that it left: if another caller has replaced or removed that value before the call is repeated, an unconditional put is
+/// made again, and so is one that expects no value if there is none.
 pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     type Hints: Hints;
 

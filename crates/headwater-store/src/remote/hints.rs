@@ -1,11 +1,12 @@
 //! What other processes announce, and the poll that finds what no announcement brought.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
+use tokio::time::timeout;
 
-use super::{Engine, Hint, Hints as _, call::Backoff, context::StoreContext};
-use crate::JournalId;
+use super::{Engine, Hint, Hints, call::Backoff, context::StoreContext};
+use crate::{Error, ErrorKind, JournalId, Result};
 
 /// How many journals one request of a poll is about, and how many one request fetches.
 const POLLED_TOGETHER: usize = 500;
@@ -22,11 +23,12 @@ const WATCH_POLLS: u32 = 5;
 
 /// Listens to announcements. Never ends.
 pub(super) async fn listen<E: Engine>(shared: Arc<StoreContext<E>>, mut hints: E::Hints) {
+    let silence = shared.options.request_timeout;
     loop {
         let error = loop {
-            match hints.next().await {
+            match next(&mut hints, silence).await {
                 Ok(hint) => heed(&shared, hint),
-                Err(fault) => break fault.error().clone(),
+                Err(error) => break error,
             }
         };
         tracing::warn!(code = error.code(), %error, "the store's engine announces nothing: readers wait for the next poll");
@@ -41,6 +43,23 @@ pub(super) async fn listen<E: Engine>(shared: Arc<StoreContext<E>>, mut hints: E
         // Announcements in the meantime were lost.
         shared.watches.changed_unknown();
         poll(&shared).await;
+    }
+}
+
+/// The next announcement. A firewall that forgets a connection tells neither side, so the engine is asked for a sign of life
+/// after each silence, and has as long again to give one.
+async fn next(hints: &mut impl Hints, silence: Duration) -> Result<Hint> {
+    loop {
+        if let Ok(next) = timeout(silence, hints.next()).await {
+            return next.map_err(|fault| fault.error().clone());
+        }
+        match timeout(silence, hints.check()).await {
+            Ok(checked) => checked.map_err(|fault| fault.error().clone())?,
+            Err(_) => {
+                let message = format!("the connection that listens has been silent for {:?}", silence * 2);
+                return Err(Error::new(ErrorKind::Unavailable, message));
+            }
+        }
     }
 }
 
@@ -104,8 +123,11 @@ async fn poll<E: Engine>(shared: &StoreContext<E>) {
         idle.iter().for_each(|journal| state.forget(journal));
     }
     for journals in followed.chunks(POLLED_TOGETHER) {
-        // The next poll asks again.
-        let Ok(tails) = shared.engine.tails(journals).await else { return };
+        let Ok(tails) = shared.engine.tails(journals).await else {
+            // The next poll asks again. Readers ask for themselves meanwhile, and get an error if the engine stays away:
+            // another process may reach it.
+            return shared.state().doubt(&followed);
+        };
         let mut state = shared.state();
         let mut behind = Vec::new();
         for (journal, found) in journals.iter().zip(tails) {

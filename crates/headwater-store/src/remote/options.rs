@@ -31,7 +31,10 @@ pub struct Options {
     /// How long a call other than an append is repeated while the engine cannot be reached. After that it fails as
     /// [`Unavailable`](crate::ErrorKind::Unavailable), and may be repeated by its caller.
     pub patience: Duration,
-    /// How long one request may take before its connection is considered lost.
+    /// The same for reading journals, and shorter: a reader can be served by another process meanwhile.
+    pub read_patience: Duration,
+    /// How long one request may take before its connection is considered lost. A call may take that much longer than its
+    /// patience. Choose no more than a third of the lease, or a lost connection costs the leases that are renewed over it.
     pub request_timeout: Duration,
     /// How long the writer repeats its commit while the engine cannot be reached. After that the store has
     /// [`Stopped`](crate::ErrorKind::Stopped).
@@ -56,7 +59,8 @@ impl Default for Options {
             cache_bytes: 64 << 20,
             poll: Duration::from_secs(3),
             patience: Duration::from_secs(60),
-            request_timeout: Duration::from_secs(20),
+            read_patience: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(10),
             give_up_after: Duration::from_secs(300),
             clock: Arc::new(SystemClock),
             engine_time: EngineTime::Server,

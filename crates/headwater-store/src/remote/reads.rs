@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    Engine, JournalEntries, JournalHeader, JournalHold, call::call, context::StoreContext, entry::unpack,
+    Engine, JournalEntries, JournalHeader, JournalHold,
+    call::{call, unavailable},
+    context::StoreContext,
+    entry::unpack,
     state::WaitStep,
 };
-use crate::{Error, JournalId, JournalInfo, Page, ReadLimit, Record, Result, Tail, Time};
+use crate::{Error, ErrorKind, JournalId, JournalInfo, Page, ReadLimit, Record, Result, Tail, Time};
 
 impl<E: Engine> StoreContext<E> {
     pub(super) async fn read_page(&self, journal: &JournalId, after: u64, limit: ReadLimit) -> Result<Page> {
@@ -17,7 +20,7 @@ impl<E: Engine> StoreContext<E> {
                 return Ok(page);
             }
         }
-        let stored = call(self.options.patience, |_| self.engine.read(journal, after, limit)).await?;
+        let stored = call(self.read_limits(), |_| self.engine.read(journal, after, limit)).await?;
         let Some(stored) = stored else {
             self.state().forget(journal);
             return Err(Error::unknown(journal));
@@ -65,6 +68,16 @@ impl<E: Engine> StoreContext<E> {
 
     /// Asks the engine for the end of a journal, once for all callers at the same time.
     async fn read_tail(&self, journal: &JournalId, after: u64) -> Result<()> {
+        // Those that wait for their turn have waited as long as the first when it gives up.
+        let limit = self.read_limits().longest();
+        let read = tokio::time::timeout(limit, self.read_tail_in_turn(journal, after)).await;
+        read.unwrap_or_else(|_| {
+            let silent = Error::new(ErrorKind::Unavailable, "it does not answer");
+            Err(unavailable(&silent, limit))
+        })
+    }
+
+    async fn read_tail_in_turn(&self, journal: &JournalId, after: u64) -> Result<()> {
         let reads = self.tail_reads(journal);
         let _one_at_a_time = reads.lock().await;
         if !matches!(self.state().wait_step(journal, after)?, WaitStep::ReadTail) {
@@ -83,7 +96,7 @@ impl<E: Engine> StoreContext<E> {
     }
 
     pub(super) async fn fetch_header(&self, journal: &JournalId) -> Result<Option<JournalHeader>> {
-        let header = call(self.options.patience, |_| self.engine.header(journal)).await?;
+        let header = call(self.read_limits(), |_| self.engine.header(journal)).await?;
         if let Some(header) = &header {
             self.time.observe(header.now);
         }

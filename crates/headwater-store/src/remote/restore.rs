@@ -47,7 +47,7 @@ impl<E: Engine> StoreContext<E> {
         let complete = step.completes.then(|| header(info, &restoring));
         let piece = RestorePiece { number: restoring.number, begins: step.begins, entries, complete };
         let mut attempts = 0;
-        let written = call(self.options.patience, |repeated| {
+        let written = call(self.limits(), |repeated| {
             attempts = repeated;
             self.engine.restore(journal, &piece)
         })

@@ -381,6 +381,16 @@ impl RemoteState {
         }
     }
 
+    /// Has those who wait for records of journals that other processes drive ask the engine.
+    pub(super) fn doubt(&mut self, journals: &[JournalId]) {
+        for journal in journals {
+            if let Some(local) = self.journals.get_mut(journal).filter(|local| local.driven.is_none()) {
+                local.confirmed = false;
+                local.wake();
+            }
+        }
+    }
+
     pub(super) fn forget_numbers(&mut self, numbers: &[u64]) {
         for number in numbers {
             if let Some(journal) = self.numbers.get(number).cloned() {

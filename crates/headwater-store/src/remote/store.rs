@@ -62,7 +62,7 @@ impl<E: Engine> Remote<E> {
     where
         F: Future<Output = super::Answer<T>>,
     {
-        call(self.shared.options.patience, ask).await
+        call(self.shared.limits(), ask).await
     }
 
     /// Waits until all that was appended to a journal so far is durable.

@@ -2,16 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use headwater_store::{Class, Expect, JournalId, Lease, Store};
+use headwater_store::{Class, Expect, JournalId, Lease, Store, remote::Options};
 use headwater_testkit::balancer::LinkState;
 use tokio::task::JoinSet;
 
-use crate::engine::{Engine, balanced, bodies, code, fact, never_polls, on_every_engine, soon};
+use crate::engine::{Engine, balanced, bodies, code, fact, never_polls, on_every_engine, soon, until};
 
 on_every_engine!(
     engine_that_is_killed_loses_and_repeats_nothing,
     connections_that_are_cut_lose_and_repeat_nothing,
     store_stops_when_the_engine_stays_away,
+    store_stops_when_the_engine_says_nothing,
+    readers_get_an_error_when_the_engine_says_nothing,
+    listener_whose_connection_was_forgotten_is_replaced,
     full_buffer_is_busy_until_the_engine_is_back,
 );
 
@@ -105,6 +108,81 @@ async fn store_stops_when_the_engine_stays_away<E: Engine>(mut server: E) {
     server.restart();
     // Reads continue by themselves.
     assert_eq!(bodies(&*store, &lease.journal).await, ["one"]);
+}
+
+/// Options for an engine that answers within a second or not at all.
+fn impatient() -> Options {
+    let mut options = never_polls();
+    options.request_timeout = Duration::from_secs(1);
+    options
+}
+
+/// A URL whose connections take a second at most, where the URL says that.
+fn connects_within_a_second(url: String) -> String {
+    match url.split_once('?') {
+        _ if url.starts_with("redis") => url,
+        Some(_) => format!("{url}&connect_timeout=1"),
+        None => format!("{url}?connect_timeout=1"),
+    }
+}
+
+/// Packets are dropped, also those of new connections: the writer must not wait for a handshake for ever.
+async fn store_stops_when_the_engine_says_nothing<E: Engine>(server: E) {
+    let (balancer, url) = balanced(&server);
+    let mut options = impatient();
+    options.give_up_after = Duration::from_secs(2);
+    options.patience = Duration::from_secs(2);
+    let store = E::connect(connects_within_a_second(url), options).await.unwrap();
+    let lease = store.claim(&"run".into(), "driver", MINUTE).await.unwrap();
+    fact(&*store, &lease, "one").await.unwrap();
+    balancer.set_link(0, LinkState::Stalled);
+    let error = soon("the fact", fact(&*store, &lease, "two")).await.unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), ("store.unavailable", true), "{error}");
+    soon("the store stops", store.stopped()).await;
+    assert_eq!(code(soon("the value", store.get("key")).await), "store.unavailable");
+}
+
+/// Many at once, those that wait for another node's records too: none waits longer because of the others.
+async fn readers_get_an_error_when_the_engine_says_nothing<E: Engine>(server: E) {
+    let (balancer, url) = balanced(&server);
+    let driver = server.open().await;
+    let lease = driver.claim(&"run".into(), "driver", MINUTE).await.unwrap();
+    fact(&*driver, &lease, "one").await.unwrap();
+    let mut options = impatient();
+    options.read_patience = Duration::from_secs(1);
+    options.poll = Duration::from_secs(1);
+    let store = E::connect(url, options).await.unwrap();
+    assert_eq!(store.wait(&lease.journal, 0).await.unwrap().last, 1);
+    let mut readers = JoinSet::new();
+    for _ in 0..50 {
+        let (store, run) = (store.clone(), lease.journal.clone());
+        readers.spawn(async move { store.wait(&run, 1).await.map(drop) });
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    balancer.set_link(0, LinkState::Stalled);
+    for _ in 0..50 {
+        let (store, run) = (store.clone(), lease.journal.clone());
+        readers.spawn(async move { store.info(&run).await.map(drop) });
+    }
+    while let Some(read) = soon("a reader", readers.join_next()).await {
+        assert_eq!(code(read.unwrap()), "store.unavailable");
+    }
+    balancer.set_link(0, LinkState::Open);
+    until("it is read again", async || store.info(&lease.journal).await.is_ok()).await;
+}
+
+/// Nothing but announcements wakes a watch here, and no announcement comes over a connection that a firewall has forgotten.
+async fn listener_whose_connection_was_forgotten_is_replaced<E: Engine>(server: E) {
+    let (balancer, url) = balanced(&server);
+    let (store, other) = (E::connect(url, impatient()).await.unwrap(), server.open().await);
+    let mut watch = store.watch("key");
+    balancer.forget(0);
+    other.put("key", "one".into(), Expect::Any, None).await.unwrap();
+    soon("the watch looks again", watch.changed()).await;
+    assert_eq!(store.get("key").await.unwrap().unwrap().bytes, "one");
+    // The new connection has announcements.
+    other.put("key", "two".into(), Expect::Any, None).await.unwrap();
+    soon("the watch is woken", watch.changed()).await;
 }
 
 async fn full_buffer_is_busy_until_the_engine_is_back<E: Engine>(server: E) {

@@ -96,6 +96,27 @@ async fn redis_that_does_not_fit_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_accepts_and_says_nothing_is_given_up() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let holding = tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((connection, _)) = silent.accept().await {
+            held.push(connection);
+        }
+    });
+    let url = format!("postgres://ann:x@{address}/app?connect_timeout=1");
+    says(
+        &soon("Postgres is given up", postgres(&url)).await,
+        "store.unavailable",
+        "check that the server runs",
+    );
+    let url = format!("redis://{address}");
+    says(&soon("Redis is given up", redis(&url)).await, "store.unavailable", "check that the server runs");
+    holding.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_is_reached_with_tls() {
     let Some(server) = RedisServer::options().tls().start() else { return };
     says(&redis(&server.url()).await, "store.rejected", "tls_ca=FILE");

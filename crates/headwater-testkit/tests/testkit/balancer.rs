@@ -94,6 +94,28 @@ fn draining_link_keeps_its_connections_and_reset_ends_them_once() {
 }
 
 #[test]
+fn forgotten_connections_pass_nothing_and_are_not_closed() {
+    let balancer = Balancer::start(&[echo("a")]).unwrap();
+    let mut early = Client::connect(&balancer);
+    assert_eq!(early.read(), Ok("a".to_owned()));
+    balancer.forget(0);
+    // The balancer learns of it on its own thread: what was sent before is echoed.
+    early.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut silent = false;
+    for _ in 0..600 {
+        silent = matches!(early.ask("lost"), Err(ErrorKind::WouldBlock | ErrorKind::TimedOut));
+        if silent {
+            break;
+        }
+    }
+    assert!(silent, "it still passes bytes");
+    assert_eq!(Client::connect(&balancer).read(), Ok("a".to_owned()));
+    balancer.reset(0);
+    early.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(early.read(), Err(ErrorKind::ConnectionReset));
+}
+
+#[test]
 fn stalled_link_delivers_everything_once_it_opens() {
     let balancer = Balancer::start(&[echo("a")]).unwrap();
     let mut early = Client::connect(&balancer);

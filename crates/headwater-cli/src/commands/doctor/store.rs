@@ -16,7 +16,7 @@ use headwater_store::{
 use super::CheckResult;
 use crate::{
     config::{ServerSettings, StoreUrl},
-    serve::store::{ServerProcess, connect},
+    serve::store::{LONGEST_REQUEST, ServerProcess, connect},
 };
 
 /// A store of more bytes is not read: `store check` does that.
@@ -32,7 +32,7 @@ pub(super) async fn check(settings: &ServerSettings) -> CheckResult {
             "in memory: runs are lost when the server stops; `store = \"file:FOLDER\"` keeps them",
         ),
         StoreUrl::File(folder) => check_folder(settings, folder),
-        shared => match tokio::time::timeout(PATIENCE, connect(shared)).await {
+        shared => match tokio::time::timeout(PATIENCE, connect(shared, LONGEST_REQUEST)).await {
             Ok(Ok(_)) => CheckResult::good("store", format!("{shared} answers")),
             Ok(Err(failure)) => CheckResult::wrong("store", failure.to_string()),
             Err(_) => CheckResult::wrong(

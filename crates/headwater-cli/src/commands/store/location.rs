@@ -13,7 +13,7 @@ use super::backup::copy_segments;
 use crate::{
     config::{Layers, ServerSettings, StoreUrl},
     failure::CommandFailure,
-    serve::store::connect,
+    serve::store::{LONGEST_REQUEST, connect},
 };
 
 /// A persistent store: a folder, or a URL as in the setting `store`.
@@ -126,7 +126,9 @@ impl StoreLocation {
             StoreUrl::Memory(_) => {
                 Err(CommandFailure::new("a `memory:` store is lost when its server stops"))
             }
-            shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
+            shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => {
+                Ok(connect(shared, LONGEST_REQUEST).await?.store())
+            }
         }
     }
 }

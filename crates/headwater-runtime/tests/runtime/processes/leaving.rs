@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use headwater_protocol::RunStatus;
 use headwater_runtime::{AgentOptions, ErrorKind, Start, Turn};
+use headwater_store::Expect;
 
 use super::{start, two, with};
 use crate::{harness::TestRun, streaming_model::StreamingModel};
@@ -111,6 +112,55 @@ async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
     assert_eq!(first.agent.driving(), 0);
     assert_eq!(second.agent.recover().await.unwrap().answered, [ran.id().clone()]);
     assert_eq!(second.settled(ran.id()).await.text(), "word blue");
+}
+
+#[tokio::test]
+async fn process_resumes_no_more_answered_runs_than_it_has_room_for() {
+    let talker = Talker::new("word ", 1);
+    let (first, second) = two(&talker);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await);
+    }
+    first.idle().await;
+    first.agent.drain();
+    for ran in &runs {
+        let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
+        let answered = headwater_runtime::Answer::given(open.request, "blue").by(None);
+        first.agent.answer(answered).await.unwrap();
+    }
+    assert!(second.agent.recover_within(0).await.unwrap().answered.is_empty());
+    assert_eq!(second.agent.recover_within(2).await.unwrap().answered.len(), 2);
+    second.idle().await;
+    assert_eq!(second.agent.recover_within(2).await.unwrap().answered.len(), 1, "the rest is left for later");
+    for ran in &runs {
+        assert_eq!(second.settled(ran.id()).await.text(), "word blue");
+    }
+}
+
+/// A put whose answer was lost is sent again, and may come after the driver has taken the value that it left.
+#[tokio::test]
+async fn answer_that_arrives_again_after_it_was_taken_does_nothing() {
+    let talker = Talker::new("word ", 1);
+    let (first, second) = two(&talker);
+    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    first.idle().await;
+    first.agent.drain();
+    let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
+    let answered = headwater_runtime::Answer::given(open.request, "blue").by(None);
+    first.agent.answer(answered.clone()).await.unwrap();
+    let sent = first.store.list("", None, 1_000).await.unwrap();
+    let (key, value) =
+        sent.into_iter().find(|(_, value)| value.bytes.windows(4).any(|word| word == b"blue")).unwrap();
+    assert_eq!(second.agent.recover().await.unwrap().answered, [ran.id().clone()]);
+    let before = second.settled(ran.id()).await;
+    assert_eq!(first.store.get(&key).await.unwrap(), None, "it was taken");
+
+    first.store.put(&key, value.bytes, Expect::Absent, None).await.unwrap();
+    let report = second.agent.recover().await.unwrap();
+    assert!(report.answered.is_empty() && report.stuck.is_empty(), "{report:?}");
+    second.agent.answer(answered).await.unwrap();
+    assert_eq!(second.settled(ran.id()).await.events, before.events);
 }
 
 #[tokio::test]
