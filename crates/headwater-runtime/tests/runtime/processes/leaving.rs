@@ -116,11 +116,11 @@ async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
 
 #[tokio::test]
 async fn process_resumes_no_more_answered_runs_than_it_has_room_for() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (first, second) = two(&talker);
     let mut runs = Vec::new();
     for _ in 0..3 {
-        runs.push(Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await);
+        runs.push(TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await);
     }
     first.idle().await;
     first.agent.drain();
@@ -141,9 +141,9 @@ async fn process_resumes_no_more_answered_runs_than_it_has_room_for() {
 /// A put whose answer was lost is sent again, and may come after the driver has taken the value that it left.
 #[tokio::test]
 async fn answer_that_arrives_again_after_it_was_taken_does_nothing() {
-    let talker = Talker::new("word ", 1);
+    let talker = StreamingModel::new("word ", 1);
     let (first, second) = two(&talker);
-    let ran = Ran::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
+    let ran = TestRun::of(&first.agent, first.agent.start(Start::new("ask")).await.unwrap()).await;
     first.idle().await;
     first.agent.drain();
     let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);

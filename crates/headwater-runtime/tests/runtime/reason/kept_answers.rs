@@ -14,7 +14,7 @@ use headwater_models::{Model, ModelEvent, ModelRequest, ModelStream};
 use headwater_protocol::{Event, FinishReason, RunStatus, Usage};
 use headwater_runtime::{AgentBuilder, Cx, Next, NodeResult, Run, Start};
 
-use crate::harness::{Ran, World, memory, one};
+use crate::harness::{TestRun, World, memory, one};
 
 /// A model whose provider keeps its answers. The first process gets half of one.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +89,7 @@ async fn half_is_shown(run: &Run) {
 }
 
 /// The run after its process died in the middle of the answer.
-async fn after_a_crash(model: &Keeping) -> Ran {
+async fn after_a_crash(model: &Keeping) -> TestRun {
     let (store, clock) = memory();
     let build = |agent: AgentBuilder| agent.workflow(one(reply)).model("m", Arc::new(model.clone()));
     let before = World::on(store, clock.clone(), build);
@@ -100,7 +100,7 @@ async fn after_a_crash(model: &Keeping) -> Ran {
     let world = before.restarted(build);
     world.agent.recover().await.unwrap();
     world.idle().await;
-    Ran::of(&world.agent, world.agent.run(run.id().clone())).await
+    TestRun::of(&world.agent, world.agent.run(run.id().clone())).await
 }
 
 #[tokio::test]
