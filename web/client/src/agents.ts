@@ -82,7 +82,18 @@ const inputTexts = new WeakMap<UIMessagePart, string>();
  * messages = applyEvent(messages, { type: 'message.delta', data: { messageId: 'msg_1', delta: 'Hello' } });
  * ```
  */
-export function applyEvent(messages: UIMessage[], event: StreamEvent): UIMessage[] {
+export function applyEvent<Message extends MessageLike = UIMessage>(messages: Message[], event: StreamEvent): Message[] {
+  return reduceEvent(messages as unknown as UIMessage[], event) as unknown as Message[];
+}
+
+/** What the messages of a page have in common: ours, those of `ai`, or its own. */
+export interface MessageLike {
+  id: string;
+  role: string;
+  parts: object[];
+}
+
+function reduceEvent(messages: UIMessage[], event: StreamEvent): UIMessage[] {
   const data = event.data as EventData;
   switch (event.type) {
     case 'message.start':

@@ -28,14 +28,15 @@ export interface ReadOptions {
 const MAX_EVENT_LENGTH = 2 ** 23;
 
 /**
- * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it.
+ * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it. Values are
+ * of any type, like those of `JSON.parse`, unless it is given.
  *
  * @example
  * ```ts
  * for await (const chunk of readStream<Chunk>(await fetch('/api/chat'))) render(chunk);
  * ```
  */
-export async function* readStream<T = unknown>(source: StreamSource, options?: ReadOptions): AsyncGenerator<T, void, undefined> {
+export async function* readStream<T = any>(source: StreamSource, options?: ReadOptions): AsyncGenerator<T, void, undefined> {
   for await (const events of readBatches(source, options)) {
     for (const event of events) {
       if (event.data.trim() === '[DONE]') return;

@@ -3,15 +3,18 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { applyEvent } from '@headwater/client';
 import { createStream, type UIMessage } from '@headwater/client/agents';
 import { reduceStructuredChunks, type StructuredDataChunk } from '@headwater/client/kortyx';
 import { ChatMessageReducer, fromSSE, type ChatMessageChunk, type ChatStreamEnvelope } from '@headwater/client/mui';
 import { UIMessageReducer, type StreamChunk } from '@headwater/client/tanstack';
 import { readAnswer } from './examples/agents.js';
+import type { UIMessage as AiMessage } from 'ai';
 import { allowEverything } from './examples/answer.js';
 import { chatOnAPage } from './examples/chat.js';
 import { answerOf } from './examples/dialects.js';
 import { collectChunks, keepObjects, textAndObjects } from './examples/kortyx.js';
+import { byStreamId, collect, messagesOf, objectOf, onStructuredChunk, reducer, routeText, story } from './examples/seeds.js';
 import { chatInEveryTab, previousVariant } from './examples/tabs.js';
 import { fetchClient, transport } from './examples/transports.js';
 import { until } from './fake-server.js';
@@ -36,6 +39,27 @@ test('loop over the chunks of Kortyx', async () => {
   const chunks = await collectChunks(recorded('kortyx.sse'));
   assert.equal(chunks[0]?.type, 'session');
   assert.equal(chunks.at(-1)?.type, 'done');
+});
+
+test('examples of the protocols, all from one entry point', async () => {
+  assert.equal((await collect(recorded('kortyx.sse'))).at(-1)?.type, 'done');
+  const chunk = { type: 'structured-data', streamId: 's', dataType: 'email', kind: 'set', path: 'subject', value: 'Beta' } as StructuredDataChunk;
+  onStructuredChunk(chunk);
+  assert.deepEqual([byStreamId['s']?.data, objectOf([chunk])?.data], [{ subject: 'Beta' }, { subject: 'Beta' }]);
+  const [message] = reducer([], { type: 'message.delta', data: { messageId: 'm', delta: 'Hi' } });
+  assert.deepEqual(message?.parts, [{ type: 'text', text: 'Hi' }]);
+  // Messages of the AI SDK stay what they are.
+  const theirs: AiMessage[] = applyEvent<AiMessage>([], { type: 'message.start', data: { messageId: 'm' } });
+  assert.equal(theirs.length, 1);
+  const original = globalThis.fetch;
+  globalThis.fetch = async (url) => recorded(String(url));
+  try {
+    assert.equal((await messagesOf('agents.sse', new AbortController().signal))[0]?.role, 'assistant');
+    assert.ok((await routeText('kortyx.sse')).length > 0);
+  } finally {
+    globalThis.fetch = original;
+  }
+  assert.deepEqual((await story.getReader().read()).value, { type: 'start' });
 });
 
 test('objects by their stream', () => {
