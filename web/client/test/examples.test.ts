@@ -16,7 +16,7 @@ import { answerOf } from './examples/dialects.js';
 import { collectChunks, keepObjects, textAndObjects } from './examples/kortyx.js';
 import { byStreamId, collect, messagesOf, objectOf, onStructuredChunk, reducer, routeText, story } from './examples/seeds.js';
 import { chatInEveryTab, previousVariant } from './examples/tabs.js';
-import { fetchClient, transport } from './examples/transports.js';
+import { ask, messagesOfThread } from './examples/transports.js';
 import { until } from './fake-server.js';
 import { binary, RealServer } from './real-server.js';
 import { repository } from './vectors.js';
@@ -90,8 +90,6 @@ test('message of the AI SDK', async () => {
   const message = await answerOf(recorded('ai-sdk.sse'));
   assert.equal(message?.role, 'assistant');
   assert.ok(message.parts.length > 0);
-  assert.equal(typeof transport.reconnectToStream, 'function');
-  assert.equal(typeof fetchClient, 'function');
 });
 
 test('chunks and envelopes of MUI in one stream', async () => {
@@ -177,6 +175,19 @@ describe('examples with a real server', { skip: !binary, timeout: 60_000 }, () =
       await until(() => chat.getSnapshot().connection === 'closed');
       assert.match(JSON.stringify(chat.getSnapshot().messages.at(-1)), /I deleted notes.txt/);
       assert.ok(renders > 0);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("other people's clients share a conversation", async () => {
+    const server = await new RealServer().start();
+    try {
+      const asked = await ask(server.url, 'shared', 'hello');
+      const read = await messagesOfThread(server.url, 'shared');
+      assert.match(JSON.stringify(asked.at(-1)), /I am the demo agent/);
+      assert.match(JSON.stringify(read.at(-1)), /I am the demo agent/);
+      assert.ok(read.some(({ role, content }) => role === 'user' && content === 'hello'));
     } finally {
       await server.stop();
     }
