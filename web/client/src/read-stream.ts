@@ -102,7 +102,7 @@ function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) 
     // The content type may lie, the first character does not.
     if (first === '<') throw new HeadwaterError('stream.html', 'unexpected response: check the URL');
     if (first) framing = first === '{' || first === '[' ? 'ndjson' : 'sse';
-    if (line.length + (block.data?.length ?? 0) > maxLength) throw new HeadwaterError('stream.too-large', `the event has more than ${maxLength} characters`);
+    if (line.length + (block.data?.length ?? 0) > maxLength) throw new HeadwaterError('stream.too-large', `event of more than ${maxLength} characters`);
   };
 
   /** The events that `text` completes. With `isEnd` the last one needs no blank line. */
@@ -145,8 +145,9 @@ function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) 
 /** Whether the last line of an event is all of it. */
 function isComplete(data: string): unknown {
   try {
-    return data.trim() === '[DONE]' || [JSON.parse(data.slice(data.lastIndexOf('\n') + 1))];
+    return [JSON.parse(data.slice(data.lastIndexOf('\n') + 1))];
   } catch {
+    // `[DONE]` is no JSON either, and the stream ends here anyway.
     return false;
   }
 }

@@ -96,7 +96,7 @@ test('refused requests are errors with the code of the server', async () => {
     [json({ error: 'show a key', code: 'auth.missing' }, 401), { code: 'auth.missing', status: 401, retryable: false }],
     [json({ error: 'no agent', code: 'agent.unknown' }, 404), { code: 'agent.unknown', status: 404 }],
     [json({ error: 'busy', code: 'session.busy' }, 409), { code: 'session.busy', status: 409 }],
-    [json({ error: 'slow down', code: 'rate.limited' }, 429, { 'retry-after': '7' }), { code: 'rate.limited', retryable: true, retryAfter: 7000 }],
+    [json({ error: 'slow down', code: 'rate.limited' }, 429, { 'retry-after': '3600' }), { code: 'rate.limited', retryable: true, retryAfter: 3_600_000 }],
     [new Response('<html>Bad gateway</html>', { status: 502 }), { code: 'http.502', retryable: true }],
     [new Response('<html>Sign in</html>', { status: 200 }), { code: 'http.invalid' }],
   ];
@@ -429,7 +429,7 @@ test('tool of the page whose call another tab has answered is no error', async (
     stream.send(finished);
     await until(() => chat.getSnapshot().connection === 'closed');
     assert.deepEqual([chat.getSnapshot().error, errors], [undefined, []]);
-    // A person who answers is told.
+    // A person who answers sees it.
     await assert.rejects(chat.addToolOutput('c', 'Bergen'), { code: refusal ?? 'request.unknown' });
     chat.detach();
   }
@@ -464,9 +464,36 @@ test('loaded run that has nothing to show yet is shown without it', async () => 
   chat.detach();
 });
 
+for (const [status, code] of [[503, 'server.leaving'], [429, 'runs.too-many']] as const) {
+  test(`message refused with ${status} ${code} is sent again when the server asks for it, three times at most`, async () => {
+    let refusals = 2;
+    const refused = () => json({ error: 'not now', code }, status, { 'retry-after': '0.05' });
+    const server = new FakeServer().on('POST runs', () => (refusals-- > 0 ? refused() : json({ run: 'r1', queued: false }, 201)));
+    const errors: HeadwaterError[] = [];
+    const shownErrors = new Set<string | undefined>();
+    const chat = createChat(server.options({ onError: (error) => errors.push(error) }));
+    chat.subscribe(() => shownErrors.add(`${chat.getSnapshot().error?.code} ${chat.getSnapshot().messages[0]?.status}`));
+    const posts = () => server.requests.filter(({ method }) => method === 'POST');
+    await chat.send('Hi');
+    assert.equal(posts().length, 3);
+    assert.equal(new Set(posts().map(({ headers }) => headers.get('idempotency-key'))).size, 1);
+    assert.ok(shownErrors.has(`${code} sending`), 'the page sees why it waits');
+    assert.deepEqual([chat.getSnapshot().messages.length, chat.getSnapshot().error, errors], [1, undefined, []]);
+    chat.detach();
+    refusals = Infinity;
+    await assert.rejects(chat.send('Again'), { code, status });
+    assert.equal(posts().length, 3 + 4);
+    assert.equal(chat.getSnapshot().messages.at(-1)?.status, 'error');
+    // Without a time nothing says that it will be taken.
+    server.on('POST runs', () => json({ error: 'not now', code }, status));
+    await assert.rejects(chat.send('Once'), { code, status });
+    assert.equal(posts().length, 3 + 4 + 1);
+  });
+}
+
 test('time to wait is understood in seconds and as a date', async () => {
   const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
-  for (const [header, least, most] of [['7', 7000, 7000], [inAnHour, 3_500_000, 3_600_000], ['Wed, 21 Oct 2015 07:28:00 GMT', undefined, undefined], ['soon', undefined, undefined]] as const) {
+  for (const [header, least, most] of [['120', 120_000, 120_000], [inAnHour, 3_500_000, 3_600_000], ['Wed, 21 Oct 2015 07:28:00 GMT', undefined, undefined], ['soon', undefined, undefined]] as const) {
     const server = new FakeServer().on('POST runs', () => json({ error: 'later', code: 'server.leaving' }, 503, { 'retry-after': header }));
     const error = (await createChat(server.options()).send('Hi').catch((thrown: unknown) => thrown)) as HeadwaterError;
     if (least === undefined) assert.equal(error.retryAfter, undefined, header);

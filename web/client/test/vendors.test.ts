@@ -54,7 +54,7 @@ async function askAiSdk(version: 6 | 7, agent: string, text: string, { profile =
   return { parts: shown(parts()), words: words(), ...seen };
 }
 
-describe('useChat of the AI SDK with our transport', { skip: !binary, timeout: 240_000 }, () => {
+describe('useChat of the AI SDK with our transport', { skip: !binary, timeout: 480_000 }, () => {
   before(() => server.start());
   after(() => server.stop());
 
@@ -98,7 +98,7 @@ async function restart(): Promise<void> {
   await server.start();
 }
 
-describe('HttpAgent of AG-UI with connect()', { skip: !binary, timeout: 240_000 }, () => {
+describe('HttpAgent of AG-UI with connect()', { skip: !binary, timeout: 480_000 }, () => {
   before(() => server.start());
   after(() => server.stop());
 
@@ -171,7 +171,7 @@ describe('HttpAgent of AG-UI with connect()', { skip: !binary, timeout: 240_000 
   });
 });
 
-describe('useChat of TanStack AI with our connection', { skip: !binary, timeout: 240_000 }, () => {
+describe('useChat of TanStack AI with our connection', { skip: !binary, timeout: 480_000 }, () => {
   before(() => server.start());
   after(() => server.stop());
 

@@ -354,9 +354,7 @@ export class Chat {
     const done = action()
       .catch((error: unknown) => {
         // Anything else comes of a response whose fields are not those of the server.
-        const known = asUnexpected(error);
-        this.#report(known);
-        throw known;
+        throw this.#report(asUnexpected(error));
       })
       // A run that is followed has something to show at once: that is one change, not two.
       .finally(() => this.#store.flush(this.#connection === 'connecting' ? SOON : 0));
@@ -377,15 +375,23 @@ export class Chat {
     return this.#change(() => this.#turn(at, action, body), () => this.#load());
   }
 
-  /** Sends what counts once, however often it is sent: again if the network lost it. */
+  /**
+   * Sends what counts once, however often it is sent: again if the network lost it, or if the server asks for that within a
+   * minute. Meanwhile the snapshot has the error, with its time.
+   */
   async #post<T>(path: string[], body: unknown = {}, key = newId()): Promise<T> {
     const { retryDelay = backoff } = this.options;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#http.json<T>(path, { body, headers: { 'idempotency-key': key } });
-      } catch (error) {
-        if (asError(error).code !== 'network' || attempt > 3) throw error;
-        await pause(retryDelay(attempt), AbortSignal.timeout(60_000));
+      } catch (thrown) {
+        const error = asError(thrown);
+        const wait = error.retryAfter ?? (error.code === 'network' ? retryDelay(attempt) : 6e4);
+        if (attempt > 3 || wait >= 6e4) throw error;
+        this.#error = error;
+        this.#store.flush();
+        await pause(wait, AbortSignal.timeout(6e4));
+        this.#error = undefined;
       }
     }
   }
@@ -406,7 +412,7 @@ export class Chat {
     // The stream names the call, the answer the request.
     const { waitsFor } = await this.#http.json<{ waitsFor: WaitingInterrupt[] }>(['runs', this.#run ?? '']);
     const request = waitsFor.find(({ tool }) => tool?.call === call)?.request;
-    if (!request) throw new HeadwaterError('request.unknown', `nothing waits for ${call}`);
+    if (!request) throw new HeadwaterError('request.unknown', `unknown call: ${call}`);
     await this.#answer({ request, ...(error ? { error } : { output: output ?? null }) });
   }
 
@@ -433,9 +439,10 @@ export class Chat {
     }
   }
 
-  #report(error: HeadwaterError): void {
+  #report(error: HeadwaterError): HeadwaterError {
     this.#error = error;
     this.#call('onError', error);
+    return error;
   }
 
   /** An error in a page's callback must not end the stream. */

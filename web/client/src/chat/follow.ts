@@ -66,7 +66,7 @@ export async function followStream(
       if (!error.retryable) throw error;
     }
     attempt += 1;
-    if (attempt >= maxRetries) throw recoverable('stream.lost', `the connection was lost: ${error.message}`);
+    if (attempt >= maxRetries) throw recoverable('stream.lost', `connection lost: ${error.message}`);
     onConnection('lost');
     await pause(error.retryAfter ?? retryDelay(attempt), signal);
   }

@@ -14,7 +14,7 @@ export interface StallWatch {
 /** Watches a connection. The server sends a heartbeat every 15 seconds, so one that is silent for longer is dead. */
 export function watchForStall(signal: AbortSignal, stallTimeout = 45_000): StallWatch {
   const stall = new AbortController();
-  const abort = () => stall.abort(recoverable('stream.stalled', 'the stream went silent'));
+  const abort = () => stall.abort(recoverable('stream.stalled', 'the stream is silent'));
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last: number;
   const onActivity = () => {

@@ -50,7 +50,7 @@ export class ReplayFilter {
     if (change === 'end') this.#parts.set(part as string, undefined);
     if (change !== 'start') return [fresh];
 
-    // Parts are only added at the end, so the replay has told all that are left.
+    // Parts are only added at the end, so the replay has sent all that are left.
     const before = this.#isBehind ? this.#retract() : [];
     this.#isBehind = false;
     this.#parts.set(part as string, kind === 'tool-input' ? undefined : { type: `${kind}-end`, id: chunk['id'] });
