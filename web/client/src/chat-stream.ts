@@ -94,7 +94,7 @@ export class ChatStream {
     const { api, headers, fetch = globalThis.fetch, maxRetries = 5, retryDelay = backoff, stallTimeout } = this.options;
     const key = newId();
     let cursor: string | undefined;
-    for (let attempt = 1; ; attempt += 1) {
+    for (let failures = 0; ; ) {
       let failure = recoverable('stream.cut', 'the stream ended early');
       const stall = watchForStall(signal, stallTimeout);
       try {
@@ -106,7 +106,7 @@ export class ChatStream {
         if (!response.ok) throw await errorOf(response);
         for await (const event of readStream(response, stall)) {
           cursor = event.id ?? cursor;
-          attempt = 0;
+          failures = 0;
           if (this.#apply(event)) return;
         }
       } catch (error) {
@@ -117,8 +117,8 @@ export class ChatStream {
         stall.stop();
       }
       // Without a cursor the answer would be told, and shown, again from its beginning.
-      if (attempt >= maxRetries || (this.#status === 'streaming' && !cursor)) throw failure;
-      await pause(failure.retryAfter ?? retryDelay(attempt + 1), signal);
+      if (++failures > maxRetries || (this.#status === 'streaming' && !cursor)) throw failure;
+      await pause(failure.retryAfter ?? retryDelay(failures), signal);
     }
   }
 
@@ -129,8 +129,8 @@ export class ChatStream {
     this.#status = 'streaming';
     this.#store.changed();
     if (event.type !== 'error') return event.type === 'done';
-    const { message = 'the run failed', code = 'run.failed', retryable, terminal } = event.data as { message?: string; code?: string; retryable?: boolean; terminal?: boolean };
-    this.#error = new HeadwaterError(code, message, { retryable: !!retryable });
-    return terminal === true;
+    const { code = 'run.failed', message = code, retryable = false, terminal } = event.data as { message?: string; code?: string; retryable?: boolean; terminal?: boolean };
+    this.#error = new HeadwaterError(code, message, { retryable });
+    return !!terminal;
   }
 }
