@@ -36,7 +36,8 @@ async function askAiSdk(version: 6 | 7, agent: string, text: string, { profile =
   const seen = { data: [] as unknown[], calls: [] as string[], errors: [] as unknown[] };
   const init = {
     id: newId(),
-    onData: (data: unknown) => void seen.data.push(shown(data)),
+    // How often an object is seen while it grows is a matter of time, and a cut may take what is transient along.
+    onData: (data: { id?: string | undefined; transient?: boolean | undefined }) => void (data.id === undefined && !data.transient && seen.data.push(shown(data))),
     onToolCall: ({ toolCall }: { toolCall: { toolName: string } }) => void seen.calls.push(toolCall.toolName),
     onError: (error: unknown) => void seen.errors.push(error),
   };
