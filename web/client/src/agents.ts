@@ -82,7 +82,18 @@ const inputTexts = new WeakMap<UIMessagePart, string>();
  * messages = applyEvent(messages, { type: 'message.delta', data: { messageId: 'msg_1', delta: 'Hello' } });
  * ```
  */
-export function applyEvent(messages: readonly UIMessage[], event: StreamEvent): readonly UIMessage[] {
+export function applyEvent<Message extends MessageLike = UIMessage>(messages: Message[], event: StreamEvent): Message[] {
+  return reduceEvent(messages as unknown as UIMessage[], event) as unknown as Message[];
+}
+
+/** What the messages of a page have in common: ours, those of `ai`, or its own. */
+export interface MessageLike {
+  id: string;
+  role: string;
+  parts: object[];
+}
+
+function reduceEvent(messages: UIMessage[], event: StreamEvent): UIMessage[] {
   const data = event.data as EventData;
   switch (event.type) {
     case 'message.start':
@@ -113,7 +124,7 @@ export function applyEvent(messages: readonly UIMessage[], event: StreamEvent): 
 }
 
 /** The message that an event names, or else the last one of the assistant, which is begun here if need be. */
-function changeMessage(messages: readonly UIMessage[], { messageId, role = 'assistant' }: EventData, change: (message: UIMessage) => UIMessage): readonly UIMessage[] {
+function changeMessage(messages: UIMessage[], { messageId, role = 'assistant' }: EventData, change: (message: UIMessage) => UIMessage): UIMessage[] {
   const at = messages.findLastIndex(({ id, role: held }) => (messageId === undefined ? held === 'assistant' : id === messageId));
   const isOwn = at >= 0 && (messageId !== undefined || at === messages.length - 1);
   if (!isOwn) return [...messages, change({ id: messageId ?? `message-${messages.length + 1}`, role, parts: [] })];
@@ -128,7 +139,7 @@ function putPart(message: UIMessage, matches: (part: UIMessagePart) => boolean, 
   return { ...message, parts: at < 0 ? [...message.parts, part] : message.parts.with(at, part) };
 }
 
-const addPart = (messages: readonly UIMessage[], data: EventData, part: UIMessagePart) =>
+const addPart = (messages: UIMessage[], data: EventData, part: UIMessagePart) =>
   changeMessage(messages, data, (message) => ({ ...message, parts: [...message.parts, part] }));
 
 /** A delta goes to the part that it names, else to the last one if it is of its kind. */
@@ -143,7 +154,7 @@ function addText(message: UIMessage, type: string, { partId, delta = '' }: Event
   });
 }
 
-function changeTool(messages: readonly UIMessage[], event: string, data: EventData): readonly UIMessage[] {
+function changeTool(messages: UIMessage[], event: string, data: EventData): UIMessage[] {
   const matches = (part: UIMessagePart) => part['toolCallId'] === data.toolCallId;
   const holder = messages.findLast(({ parts }) => parts.some(matches));
   const known = holder?.parts.find(matches);

@@ -199,7 +199,7 @@ export class UIMessageReducer {
       type === 'tool-approval-response' ? (part['approval'] as { id?: unknown } | undefined)?.id === approvalId : part['toolCallId'] === toolCallId && isTool(part));
     const text = this.#inputs.get(toolCallId);
     if (place < 0 || (type === 'tool-input-delta' && text === undefined)) {
-      throw new Error(`Received ${type} for a tool call that is not there: "${toolCallId ?? approvalId}".`);
+      throw new Error(`Received ${type} for missing tool call "${toolCallId ?? approvalId}".`);
     }
     const part = this.#part(place);
     if (type === 'tool-input-delta') {

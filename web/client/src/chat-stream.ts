@@ -2,13 +2,14 @@ import { applyEvent, readStream, type StreamEvent } from './agents.js';
 import type { UIMessage } from './ai-sdk.js';
 import { newId } from './chat/id.js';
 import { SnapshotStore } from './chat/store.js';
+import { watchForStall } from './chat/stall.js';
 import { backoff, pause } from './chat/wait.js';
-import { asError, errorOf, HeadwaterError } from './errors.js';
+import { asError, errorOf, HeadwaterError, recoverable } from './errors.js';
 
 export interface ChatStreamOptions {
   /** The endpoint: `/api/chat`. */
   api: string;
-  initialMessages?: readonly UIMessage[] | undefined;
+  initialMessages?: UIMessage[] | undefined;
   /** What goes with the messages in every request: `{ projectId, sessionId, toolChoice }`. */
   body?: Record<string, unknown> | undefined;
   headers?: HeadersInit | undefined;
@@ -18,12 +19,14 @@ export interface ChatStreamOptions {
   /** How often a cut stream is asked for again without anything new in between: 5 times. */
   maxRetries?: number | undefined;
   retryDelay?: ((attempt: number) => number) | undefined;
+  /** How long a stream may be silent, in milliseconds: 45 seconds. A server without heartbeats may need more. */
+  stallTimeout?: number | undefined;
   /** Every event, `meta` and `status` too. */
   onEvent?: ((event: StreamEvent) => void) | undefined;
 }
 
 export interface ChatStreamSnapshot {
-  messages: readonly UIMessage[];
+  messages: UIMessage[];
   status: 'ready' | 'submitted' | 'streaming' | 'error';
   error: HeadwaterError | undefined;
 }
@@ -34,7 +37,7 @@ export class ChatStream {
   readonly subscribe: (listener: () => void) => () => void;
   options: ChatStreamOptions;
   #store: SnapshotStore<ChatStreamSnapshot>;
-  #messages: readonly UIMessage[];
+  #messages: UIMessage[];
   #status: ChatStreamSnapshot['status'] = 'ready';
   #error: HeadwaterError | undefined;
   #reading: AbortController | undefined;
@@ -48,7 +51,7 @@ export class ChatStream {
   }
 
   /** Replaces the messages. */
-  readonly setMessages = (messages: readonly UIMessage[] | ((messages: readonly UIMessage[]) => readonly UIMessage[])): void => {
+  readonly setMessages = (messages: UIMessage[] | ((messages: UIMessage[]) => UIMessage[])): void => {
     this.#messages = typeof messages === 'function' ? messages(this.#messages) : messages;
     this.#store.flush();
   };
@@ -61,12 +64,12 @@ export class ChatStream {
     const sent: UIMessage = typeof message === 'string' ? { id: newId(), role: 'user', parts: [{ type: 'text', text: message }] } : message;
     const known = this.#messages.findIndex(({ id }) => id === sent.id);
     this.#messages = known < 0 ? [...this.#messages, sent] : this.#messages.with(known, sent);
-    this.#set('submitted', undefined);
+    this.#set('submitted');
     try {
       await this.#read({ ...this.options.body, ...body, messages: this.#messages }, reading.signal);
       if (this.#reading === reading) this.#set(this.#error ? 'error' : 'ready', this.#error);
     } catch (error) {
-      if (this.#reading === reading && !reading.signal.aborted) this.#set('error', asError(error));
+      if (this.#reading === reading) this.#set('error', asError(error));
     } finally {
       if (this.#reading === reading) this.#reading = undefined;
     }
@@ -77,10 +80,10 @@ export class ChatStream {
     if (!this.#reading) return;
     this.#reading.abort();
     this.#reading = undefined;
-    this.#set('ready', undefined);
+    this.#set('ready');
   };
 
-  #set(status: ChatStreamSnapshot['status'], error: HeadwaterError | undefined): void {
+  #set(status: ChatStreamSnapshot['status'], error?: HeadwaterError): void {
     this.#status = status;
     this.#error = error;
     this.#store.flush();
@@ -88,33 +91,34 @@ export class ChatStream {
 
   /** Reads an answer over as many connections as it takes: the same request with a cursor returns to the run. */
   async #read(body: unknown, signal: AbortSignal): Promise<void> {
-    const { api, headers, fetch = globalThis.fetch, maxRetries = 5, retryDelay = backoff } = this.options;
+    const { api, headers, fetch = globalThis.fetch, maxRetries = 5, retryDelay = backoff, stallTimeout } = this.options;
     const key = newId();
     let cursor: string | undefined;
-    for (let attempt = 1; ; attempt += 1) {
-      let failure: unknown;
+    for (let failures = 0; ; ) {
+      let failure = recoverable('stream.cut', 'the stream ended early');
+      const stall = watchForStall(signal, stallTimeout);
       try {
         const all = new Headers(headers);
         all.set('content-type', 'application/json');
         all.set('idempotency-key', key);
         if (cursor) all.set('last-event-id', cursor);
-        const response = await fetch(api, { method: 'POST', headers: all, body: JSON.stringify(body), signal });
+        const response = await fetch(api, { method: 'POST', headers: all, body: JSON.stringify(body), signal: stall.signal });
         if (!response.ok) throw await errorOf(response);
-        for await (const event of readStream(response, { signal })) {
+        for await (const event of readStream(response, stall)) {
           cursor = event.id ?? cursor;
-          attempt = 0;
+          failures = 0;
           if (this.#apply(event)) return;
         }
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof HeadwaterError && !error.retryable) throw error;
-        failure = error;
+        failure = asError(error);
+        if (!failure.retryable) throw failure;
+      } finally {
+        stall.stop();
       }
       // Without a cursor the answer would be sent, and shown, again from its beginning.
-      if (attempt >= maxRetries || (this.#status === 'streaming' && !cursor)) {
-        throw failure ? asError(failure) : new HeadwaterError('stream.cut', 'the stream ended before the run did', { retryable: true });
-      }
-      await pause((failure as HeadwaterError | undefined)?.retryAfter ?? retryDelay(attempt + 1), signal);
+      if (++failures > maxRetries || (this.#status === 'streaming' && !cursor)) throw failure;
+      await pause(failure.retryAfter ?? retryDelay(failures), signal);
     }
   }
 
@@ -125,8 +129,8 @@ export class ChatStream {
     this.#status = 'streaming';
     this.#store.changed();
     if (event.type !== 'error') return event.type === 'done';
-    const { message = 'the run failed', code = 'run.failed', retryable, terminal } = event.data as { message?: string; code?: string; retryable?: boolean; terminal?: boolean };
-    this.#error = new HeadwaterError(code, message, { retryable: retryable ?? false });
-    return terminal === true;
+    const { code = 'run.failed', message = code, retryable = false, terminal } = event.data as { message?: string; code?: string; retryable?: boolean; terminal?: boolean };
+    this.#error = new HeadwaterError(code, message, { retryable });
+    return !!terminal;
   }
 }

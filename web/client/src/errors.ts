@@ -33,11 +33,15 @@ export async function errorOf(response: Response): Promise<HeadwaterError> {
   // A proxy's page is of no use to people, and other servers have objects in `error`.
   const body = (await response.json().catch(() => undefined)) as { code?: unknown; error?: unknown } | undefined;
   const [code, message] = typeof body?.error === 'string' ? [body.code, body.error] : [];
-  const retryable = status === 408 || status === 429 || status >= 500;
-  // The server gives seconds. A date, which a proxy may give, is left to the usual delays.
-  const retryAfter = Math.max(0, Number(response.headers.get('retry-after'))) * 1000 || undefined;
+  const retryable = /^(408|429|5)/.test(String(status));
+  // The server gives seconds; a proxy may give a date.
+  const time = response.headers.get('retry-after') ?? '';
+  const retryAfter = Math.max(0, Number(time) * 1000 || Date.parse(time) - Date.now()) || undefined;
   return new HeadwaterError(String(code ?? `http.${status}`), message ?? `the server responded with ${status}`, { status, retryable, retryAfter });
 }
+
+/** An error of a connection: another one may succeed. */
+export const recoverable = (code: string, message: string): HeadwaterError => new HeadwaterError(code, message, { retryable: true });
 
 /** Whatever was thrown, as an error with a code. What a runtime calls it is its cause: nothing for people. */
 export function asError(cause: unknown, code = 'network', message = 'cannot reach the server'): HeadwaterError {

@@ -2,7 +2,8 @@
  * The client of a Headwater server: read its streams, build messages from them, and chat.
  *
  * `createChat` is all that a page needs. `readStream` and `RunReducer` are what it is made of. The wires of others have
- * entry points of their own: `@headwater/client/ai-sdk`, `/ag-ui`, `/agents`, `/kortyx`, `/mui`, `/tanstack`.
+ * entry points of their own: `@headwater/client/ai-sdk`, `/ag-ui`, `/agents`, `/kortyx`, `/mui`, `/tanstack`. What pages
+ * use of them most is here, too; a bundler leaves out what is not imported.
  *
  * @packageDocumentation
  */
@@ -20,3 +21,9 @@ export { readEvents, readStream, type ReadOptions, type StreamEvent, type Stream
 export { RunReducer, type ReducerOptions, type RunInfo, type RunState } from './reduce.js';
 export { applyStructuredChunk, reduceStructuredChunks, type StructuredStreamState } from './structured.js';
 export type * from './native.js';
+
+// What pages use most of the dialects.
+export { applyEvent, fromSSE } from './agents.js';
+export type { UIMessage, UIMessagePart } from './ai-sdk.js';
+export { createStream } from './create-stream.js';
+export { streamFromRoute, type StreamChunk, type StructuredDataChunk } from './kortyx.js';

@@ -1,5 +1,4 @@
 import { HeadwaterError } from './errors.js';
-import { createLineSplitter } from './lines.js';
 
 /** One event of a stream as it was sent: a block of Server-Sent Events, or a line of NDJSON. */
 export interface StreamEvent {
@@ -26,17 +25,18 @@ export interface ReadOptions {
   onActivity?: (() => void) | undefined;
 }
 
-const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
+const MAX_EVENT_LENGTH = 2 ** 23;
 
 /**
- * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it.
+ * Reads the JSON values of a stream, Server-Sent Events or NDJSON; the bytes show which one. `[DONE]` ends it. Values are
+ * of any type, like those of `JSON.parse`, unless it is given.
  *
  * @example
  * ```ts
  * for await (const chunk of readStream<Chunk>(await fetch('/api/chat'))) render(chunk);
  * ```
  */
-export async function* readStream<T = unknown>(source: StreamSource, options?: ReadOptions): AsyncGenerator<T, void, undefined> {
+export async function* readStream<T = any>(source: StreamSource, options?: ReadOptions): AsyncGenerator<T, void, undefined> {
   for await (const events of readBatches(source, options)) {
     for (const event of events) {
       if (event.data.trim() === '[DONE]') return;
@@ -71,8 +71,8 @@ export async function* readBatches(
   const reader = body.getReader();
   // Ends a `read()` that waits for a server that sends nothing.
   const stop = () => void reader.cancel().catch(() => {});
-  signal?.addEventListener('abort', stop, { once: true });
-  const parser = createParser(maxEventLength, framing);
+  signal?.addEventListener('abort', stop);
+  const parse = createParser(maxEventLength, framing);
   const decoder = new TextDecoder();
   try {
     for (;;) {
@@ -80,76 +80,74 @@ export async function* readBatches(
       const { value, done } = await reader.read();
       signal?.throwIfAborted();
       if (value) onActivity?.();
-      const events = parser.push(decoder.decode(value, { stream: !done }));
+      const events = parse(decoder.decode(value, { stream: !done }), done && keepTail);
       if (events.length > 0) yield events;
-      if (done) break;
+      if (done) return;
     }
-    const last = keepTail ? parser.end() : undefined;
-    if (last) yield [last];
   } finally {
     signal?.removeEventListener('abort', stop);
     stop();
   }
 }
 
-/** Makes events of text. */
+/** Makes events of text that arrives in pieces. Lines end with LF, CR or CRLF. */
 function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) {
-  const lines = createLineSplitter();
+  let rest = '';
+  let endedWithCr = false;
   let block: Partial<StreamEvent> = {};
 
-  const limit = (length: number) => {
-    if (length > maxLength) throw new HeadwaterError('stream.too-large', `the event has more than ${maxLength} characters`);
-  };
-
-  /** The content type may lie, the first character does not. */
-  const recognise = (line: string) => {
+  /** Looks at what there is of a line. */
+  const check = (line: string) => {
     const first = framing ? undefined : line.trimStart()[0];
-    if (first === '<') throw new HeadwaterError('stream.html', 'a page instead of a stream: check the URL');
+    // The content type may lie, the first character does not.
+    if (first === '<') throw new HeadwaterError('stream.html', 'unexpected response: check the URL');
     if (first) framing = first === '{' || first === '[' ? 'ndjson' : 'sse';
+    if (line.length + (block.data?.length ?? 0) > maxLength) throw new HeadwaterError('stream.too-large', `event of more than ${maxLength} characters`);
   };
 
-  /** Ends a block. One without data is no event. */
-  const take = (): StreamEvent | undefined => {
-    const taken = block as StreamEvent;
-    block = {};
-    return taken.data === undefined ? undefined : taken;
-  };
-
-  const read = (line: string): StreamEvent | undefined => {
-    recognise(line);
-    limit(line.length + (block.data?.length ?? 0));
-    if (framing === 'ndjson') return line.trim() ? { data: line } : undefined;
-    if (line === '') return take();
-    const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as RegExpExecArray;
-    if (field === 'data') block.data = block.data === undefined ? value : `${block.data}\n${value}`;
-    else if ((field === 'event' && value) || (field === 'id' && !value.includes('\0'))) block[field] = value;
-    return undefined;
-  };
-
-  return {
-    /** The events that `text` completes. */
-    push(text: string): StreamEvent[] {
-      const events = lines.push(text).map(read);
-      limit(lines.rest().length);
-      // A page that never ends its first line is found as early as one that does.
-      recognise(lines.rest());
-      return events.filter((found) => found !== undefined);
-    },
-
-    /**
-     * The event that lacks its blank line. Senders forget it, so a complete one counts; half of one is what a cut
-     * left, and its sender will repeat it.
-     */
-    end(): StreamEvent | undefined {
-      const rest = lines.rest();
-      const last = (rest && read(rest)) || take();
-      if (!last || last.data.trim() === '[DONE]') return last;
-      try {
-        JSON.parse(last.data.slice(last.data.lastIndexOf('\n') + 1));
-        return last;
-      } catch {
-        return undefined;
+  /** The events that `text` completes. With `isEnd` the last one needs no blank line. */
+  return (text: string, isEnd: boolean): StreamEvent[] => {
+    const events: StreamEvent[] = [];
+    // The two halves of a CRLF may arrive in two pieces.
+    if (endedWithCr && text[0] === '\n') text = text.slice(1);
+    endedWithCr = text ? text.endsWith('\r') : endedWithCr;
+    const lines = text.includes('\r') ? text.split(/\r\n?|\n/) : text.split('\n');
+    // What has no line end is not searched again, so a long line in many pieces costs its length once.
+    lines[0] = rest + lines[0];
+    rest = lines.pop() as string;
+    const whole = lines.length;
+    if (isEnd) lines.push(rest, '');
+    lines.forEach((line, at) => {
+      check(line);
+      if (framing === 'ndjson' && line.trim()) {
+        block.data = line;
+        line = '';
       }
-    },
+      if (line === '') {
+        // Senders forget the blank line, so a complete event counts; half of one is what a cut left, and is sent again.
+        if (block.data !== undefined && (at < whole || isComplete(block.data))) events.push(block as StreamEvent);
+        block = {};
+        return;
+      }
+      const found = line.indexOf(':');
+      const colon = found < 0 ? line.length : found;
+      const field = line.slice(0, colon);
+      const value = line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
+      if (field === 'data') block.data = block.data === undefined ? value : `${block.data}\n${value}`;
+      else if ((field === 'event' && value) || (field === 'id' && !value.includes('\0'))) block[field] = value;
+    });
+    // A page that never ends its first line is found as early as one that does.
+    check(rest);
+    return events;
   };
+}
+
+/** Whether the last line of an event is all of it. */
+function isComplete(data: string): unknown {
+  try {
+    return [JSON.parse(data.slice(data.lastIndexOf('\n') + 1))];
+  } catch {
+    // `[DONE]` is no JSON either, and the stream ends here anyway.
+    return false;
+  }
 }

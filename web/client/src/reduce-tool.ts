@@ -16,11 +16,12 @@ export function applyToolEvent(part: ToolPart, event: ToolEvent): void {
     case 'tool-input-available':
     case 'tool-input-error': {
       // A call that is announced again begins anew.
-      const { name, executor, title = part.title, metadata = part.metadata } = event;
+      const { name, executor = part.executor, title = part.title, metadata = part.metadata } = event;
       const { input, error } = event as { input?: unknown; error?: string };
-      assign(part, { ...NO_OUTPUT, input, error, title, metadata, name: name || part.name, executor: executor ?? part.executor });
-      part.state = event.type === 'tool-input-start' ? 'input-streaming' : error === undefined ? 'input-available' : 'output-error';
-      if (input !== undefined || event.type === 'tool-input-start') delete part.inputText;
+      const isStart = event.type === 'tool-input-start';
+      const state = isStart ? 'input-streaming' : error === undefined ? 'input-available' : 'output-error';
+      assign(part, { ...NO_OUTPUT, input, error, title, metadata, name: name || part.name, executor, state });
+      if (isStart || input !== undefined) delete part.inputText;
       break;
     }
     case 'tool-input-delta':

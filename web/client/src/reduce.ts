@@ -263,20 +263,20 @@ export class RunReducer {
   /** The place of the message that a record belongs to, which is begun here if need be. */
   #target({ message: id = this.#current }: NativeRecord): number {
     const at = this.#placeOf(id);
-    return at < 0 ? this.#begin({ id: id ?? `message-${this.#messages.length + 1}`, role: 'assistant', status: 'streaming', parts: [] }) : at;
+    return at < 0 ? this.#begin(id ?? `message-${this.#messages.length + 1}`, 'assistant') : at;
   }
 
-  #begin(message: Message): number {
-    this.#current = message.id;
-    this.#written.add(message.id);
-    this.#messages = [...this.#messages, message];
+  #begin(id: string, role: Message['role'], author?: Message['author']): number {
+    this.#current = id;
+    this.#written.add(id);
+    this.#messages = [...this.#messages, assign<Message>({ id, role, status: 'streaming', parts: [] }, { author })];
     return this.#messages.length - 1;
   }
 
   #startMessage({ message: id, role, author }: Extract<Event, { type: 'message-started' }>): void {
     const at = this.#placeOf(id);
     if (at < 0) {
-      this.#begin(assign<Message>({ id, role, status: 'streaming', parts: [] }, { author }));
+      this.#begin(id, role, author);
       return;
     }
     const message = this.#message(at);
@@ -343,7 +343,7 @@ export class RunReducer {
 }
 
 /** What makes a run that waited continue. */
-const CONTINUES = /^(interrupt-(answered|expired)|approval-answered|tool-(output|denied)|(attempt|step)-started)/;
+const CONTINUES = /-(answered|expired)$|^tool-(output|denied)|^(attempt|step)-started/;
 
 /** The server has checked the updates: one that does not fit is out of place here. */
 const misfit = () => new Error('the update does not fit');

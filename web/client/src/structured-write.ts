@@ -1,5 +1,6 @@
 // How an update of a structured object is applied. Keys that JavaScript objects inherit are plain data.
 
+import { isObject } from './assign.js';
 import type { StructuredUpdate } from './native.js';
 
 /** The most array elements that one update may leave unset: an index is a number that the model wrote. */
@@ -20,8 +21,8 @@ export interface StructuredStreamState<T = unknown> {
 /** Makes a changeable copy of a container. */
 export type Own = <T extends object>(value: T) => T;
 
-/** Words an error: what does not fit, the expected and the found value, and where. */
-export type Misfit = (kind: 'stream' | 'done' | 'path' | 'unset' | 'container' | 'target', chunk: StructuredUpdate, expected?: string, found?: unknown, place?: string) => Error;
+/** Words an error: what does not fit, what was expected, what was found, and at which depth of the path. */
+export type Misfit = (kind: 'stream' | 'done' | 'path' | 'unset' | 'container' | 'target', chunk: StructuredUpdate, expected?: string, found?: unknown, depth?: number) => Error;
 
 type Container = Record<string | number, unknown>;
 
@@ -36,9 +37,9 @@ export function writeStructured<T>(
   if (state && state.streamId !== streamId) throw misfit('stream', chunk, state.streamId);
   if (state?.status === 'done') throw misfit('done', chunk);
 
-  const path = kind === 'final' ? '' : String(chunk.path);
-  const segments = path.split('.');
-  if (kind !== 'final' && segments.includes('')) throw misfit('path', chunk);
+  const isFinal = kind === 'final';
+  const segments = isFinal ? [] : String(chunk.path).split('.');
+  if (segments.includes('')) throw misfit('path', chunk);
   let unset = 0;
 
   /** The value at a depth of the path after the update. Containers are written on the way back, when everything has been checked. */
@@ -47,11 +48,10 @@ export function writeStructured<T>(
     if (segment === undefined) return leaf(value);
     const key = keyOf(segment);
     const isIndex = typeof key === 'number';
-    const expected = isIndex ? 'array' : 'object';
-    if (value !== undefined && typeName(value) !== expected) throw misfit('container', chunk, expected, value, segments.slice(0, depth).join('.'));
+    if (value !== undefined && !(isIndex ? Array.isArray(value) : isObject(value))) throw misfit('container', chunk, isIndex ? 'array' : 'object', value, depth);
     if (isIndex) unset += Math.max(0, key - ((value as unknown[] | undefined)?.length ?? 0));
     if (unset > MAX_UNSET) throw misfit('unset', chunk);
-    const held = value !== undefined && Object.hasOwn(value as Container, key) ? (value as Container)[key] : undefined;
+    const held = Object.hasOwn((value as Container | undefined) ?? {}, key) ? (value as Container)[key] : undefined;
     const next = update(held, depth + 1);
     const container = (value === undefined ? (isIndex ? [] : {}) : own(value as Container)) as Container;
     // Assigning to `__proto__` would replace the prototype.
@@ -77,8 +77,8 @@ export function writeStructured<T>(
     return (value ?? '') + chunk.delta;
   };
 
-  const data = chunk.kind === 'final' ? chunk.data : update(state?.data, 0);
-  const next = { ...state, streamId, dataType, status: chunk.kind === 'final' ? 'done' : 'streaming', data } as StructuredStreamState<T>;
+  const data = isFinal ? chunk.data : update(state?.data, 0);
+  const next = { ...state, streamId, dataType, status: isFinal ? 'done' : 'streaming', data } as StructuredStreamState<T>;
   for (const key of ['node', 'id', 'schemaId', 'schemaVersion'] as const) if (chunk[key]) next[key] = chunk[key];
   return next;
 }
@@ -87,8 +87,4 @@ export function writeStructured<T>(
 function keyOf(segment: string): string | number {
   if (/^\d+$/.test(segment)) return Number(segment);
   return segment.replace(/^~:/, '').replace(/~[012]/g, (escape) => '~.*'[Number(escape[1])] as string);
-}
-
-export function typeName(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
 }

@@ -3,7 +3,7 @@
 
 import { copy } from './draft.js';
 import type { StructuredUpdate } from './native.js';
-import { MAX_UNSET, typeName, writeStructured, type Misfit, type StructuredStreamState } from './structured-write.js';
+import { MAX_UNSET, writeStructured, type Misfit, type StructuredStreamState } from './structured-write.js';
 
 export type { StructuredStreamState };
 
@@ -29,7 +29,7 @@ export function reduceStructuredChunks<T = unknown>(chunks: Iterable<StructuredU
   return state;
 }
 
-const describe: Misfit = (why, chunk, expected, found, place) => {
+const describe: Misfit = (why, chunk, expected, found, depth) => {
   const { kind, streamId } = chunk;
   const path = 'path' in chunk ? chunk.path : '';
   const texts = {
@@ -37,8 +37,12 @@ const describe: Misfit = (why, chunk, expected, found, place) => {
     done: `stream ${streamId} already completed with a final chunk`,
     path: path ? `chunk path "${path}" must not contain empty segments` : 'chunk path must be a non-empty dot-separated string',
     unset: `path "${path}" would leave more than ${MAX_UNSET} array elements of its stream unset`,
-    container: `path conflict at ${place || '<root>'} for "${path}": expected ${expected} container, received ${typeName(found)}`,
+    container: `path conflict at ${path.split('.').slice(0, depth).join('.') || '<root>'} for "${path}": expected ${expected} container, received ${typeName(found)}`,
     target: `${kind} requires path "${path}" to target ${expected}, received ${typeName(found)}`,
   };
   return new Error(`Structured ${texts[why]}.`);
 };
+
+function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+}

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import { applyEvent, createStream, fromSSE, readStream, type UIMessage } from '@headwater/client/agents';
 import { collect, repository, streamOf } from './vectors.js';
 
-const apply = (events: [string, unknown][], messages: readonly UIMessage[] = []) =>
+const apply = (events: [string, unknown][], messages: UIMessage[] = []) =>
   events.reduce((held, [type, data]) => applyEvent(held, { type, data }), messages);
 
 test('example of the contract becomes a message', async () => {
-  let messages: readonly UIMessage[] = [];
+  let messages: UIMessage[] = [];
   const events = [];
   for await (const event of readStream(streamOf(readFileSync(new URL('examples/streams/agents.sse', repository))))) {
     events.push(event.type);

@@ -96,7 +96,7 @@ test('refused requests are errors with the code of the server', async () => {
     [json({ error: 'show a key', code: 'auth.missing' }, 401), { code: 'auth.missing', status: 401, retryable: false }],
     [json({ error: 'no agent', code: 'agent.unknown' }, 404), { code: 'agent.unknown', status: 404 }],
     [json({ error: 'busy', code: 'session.busy' }, 409), { code: 'session.busy', status: 409 }],
-    [json({ error: 'slow down', code: 'rate.limited' }, 429, { 'retry-after': '7' }), { code: 'rate.limited', retryable: true, retryAfter: 7000 }],
+    [json({ error: 'slow down', code: 'rate.limited' }, 429, { 'retry-after': '3600' }), { code: 'rate.limited', retryable: true, retryAfter: 3_600_000 }],
     [new Response('<html>Bad gateway</html>', { status: 502 }), { code: 'http.502', retryable: true }],
     [new Response('<html>Sign in</html>', { status: 200 }), { code: 'http.invalid' }],
   ];
@@ -367,4 +367,162 @@ test('400 chunks that arrive together are one snapshot', async () => {
   assert.ok(snapshots <= 3, `${snapshots} snapshots`);
   const held = chat.getSnapshot();
   assert.equal(chat.getSnapshot(), held, 'the same object between flushes');
+});
+
+test('failed look for changes is an error until the next one succeeds', async () => {
+  const server = new FakeServer();
+  server.on('GET sessions/*', () => Promise.reject(new TypeError('fetch failed')));
+  const chat = createChat(server.options({ session: 's1' }));
+  await assert.rejects(chat.sync(), { code: 'network' });
+  assert.equal(chat.getSnapshot().error?.code, 'network');
+  server.on('GET sessions/*', () => json({ id: 's1', lastRun: null, activeRun: null, waitingRun: null, queued: 0 }));
+  server.on('GET sessions/*/messages', () => json({ messages: [], before: null }));
+  await chat.sync();
+  assert.equal(chat.getSnapshot().error, undefined);
+});
+
+test('message or answer that is accepted after the page has left is not followed, and load finds its run', async () => {
+  const server = new FakeServer();
+  let accept!: (response: Response) => void;
+  const accepted = () => new Promise<Response>((resolve) => void (accept = resolve));
+  server.on('POST runs', accepted).on('POST runs/*/answer', accepted);
+  const chat = createChat(server.options({ session: 's1' }));
+  const sending = chat.send('Hi');
+  await until(() => server.requests.length === 1);
+  chat.detach();
+  accept(json({ run: 'r1', queued: false }, 201));
+  await sending;
+  assert.deepEqual([server.streams.length, chat.getSnapshot().connection, chat.getSnapshot().status], [0, 'closed', 'ready']);
+  // A page that is there again meanwhile follows it.
+  const again = chat.send('Hi again');
+  await until(() => server.requests.filter(({ path }) => path === 'runs').length === 2);
+  chat.detach();
+  void chat.load();
+  accept(json({ run: 'r2', queued: false }, 201));
+  await again;
+  await server.stream(0);
+  // The run is known now.
+  chat.detach();
+  const answering = chat.answer('q1', 'yes');
+  await until(() => server.requests.some(({ path }) => path.endsWith('answer')));
+  chat.detach();
+  accept(json({}, 202));
+  await answering;
+  assert.equal(server.streams.length, 1);
+});
+
+test('tool of the page whose call another tab has answered is no error', async () => {
+  for (const [waitsFor, refusal] of [
+    [[], undefined],
+    [[{ request: 'q', tool: { call: 'c' } }], 'request.answered'],
+    [[{ request: 'q', tool: { call: 'c' } }], 'request.not-open'],
+    [[{ request: 'q', tool: { call: 'c' } }], 'run.ended'],
+  ] as const) {
+    const server = new FakeServer().on('GET runs/*', () => json({ waitsFor }));
+    server.on('POST runs/*/answer', () => json({ error: 'the question already has a different answer', code: refusal }, 409));
+    const errors: string[] = [];
+    const chat = createChat(server.options({ tools: { where: () => 'Oslo' }, onError: ({ code }) => errors.push(code) }));
+    await chat.send('Hi');
+    const stream = await server.stream(0);
+    stream.send({ type: 'tool-input-available', call: 'c', name: 'where', executor: 'client' }, { type: 'run-waiting', toolCalls: ['c'] });
+    await until(() => server.requests.some(({ path }) => path.endsWith(refusal ? 'answer' : 'r1')));
+    stream.send(finished);
+    await until(() => chat.getSnapshot().connection === 'closed');
+    assert.deepEqual([chat.getSnapshot().error, errors], [undefined, []]);
+    // A person who answers sees it.
+    await assert.rejects(chat.addToolOutput('c', 'Bergen'), { code: refusal ?? 'request.unknown' });
+    chat.detach();
+  }
+});
+
+test('loaded run is one change of the page, and the snapshot has the messages at once', async () => {
+  const server = new FakeServer();
+  const user: Message = { id: 'msg_user_r1', role: 'user', status: 'sent', parts: [{ type: 'text', id: 'text', text: 'Hi', state: 'done' }] };
+  server.on('GET sessions/*', () => json({ id: 's1', lastRun: 'r1', activeRun: 'r1', waitingRun: null, queued: 0 }));
+  server.on('GET sessions/*/messages', () => json({ messages: [user], before: null }));
+  const chat = createChat(server.options({ session: 's1' }));
+  const pages: string[][] = [];
+  chat.subscribe(() => pages.push(shown(chat)));
+  await chat.load();
+  assert.deepEqual([shown(chat), pages], [['user:Hi'], []]);
+  (await server.stream(0)).send([began, { replay: true }], [{ type: 'block-delta', kind: 'text', id: 't1', delta: 'Hello' }, { replay: true }]);
+  await until(() => pages.length > 0);
+  assert.deepEqual(pages[0], ['user:Hi', 'assistant:Hello']);
+  chat.detach();
+});
+
+test('loaded run that has nothing to show yet is shown without it', async () => {
+  const server = new FakeServer();
+  server.on('GET sessions/*', () => json({ id: 's1', lastRun: 'r1', activeRun: 'r1', waitingRun: null, queued: 0 }));
+  server.on('GET sessions/*/messages', () => json({ messages: [], before: null }));
+  const chat = createChat(server.options({ session: 's1' }));
+  let changes = 0;
+  chat.subscribe(() => (changes += 1));
+  await chat.load();
+  await until(() => changes > 0);
+  assert.equal(chat.getSnapshot().status, 'submitted');
+  chat.detach();
+});
+
+for (const [status, code] of [[503, 'server.leaving'], [429, 'runs.too-many']] as const) {
+  test(`message refused with ${status} ${code} is sent again when the server asks for it, three times at most`, async () => {
+    let refusals = 2;
+    const refused = () => json({ error: 'not now', code }, status, { 'retry-after': '0.05' });
+    const server = new FakeServer().on('POST runs', () => (refusals-- > 0 ? refused() : json({ run: 'r1', queued: false }, 201)));
+    const errors: HeadwaterError[] = [];
+    const shownErrors = new Set<string | undefined>();
+    const chat = createChat(server.options({ onError: (error) => errors.push(error) }));
+    chat.subscribe(() => shownErrors.add(`${chat.getSnapshot().error?.code} ${chat.getSnapshot().messages[0]?.status}`));
+    const posts = () => server.requests.filter(({ method }) => method === 'POST');
+    await chat.send('Hi');
+    assert.equal(posts().length, 3);
+    assert.equal(new Set(posts().map(({ headers }) => headers.get('idempotency-key'))).size, 1);
+    assert.ok(shownErrors.has(`${code} sending`), 'the page sees why it waits');
+    assert.deepEqual([chat.getSnapshot().messages.length, chat.getSnapshot().error, errors], [1, undefined, []]);
+    chat.detach();
+    refusals = Infinity;
+    await assert.rejects(chat.send('Again'), { code, status });
+    assert.equal(posts().length, 3 + 4);
+    assert.equal(chat.getSnapshot().messages.at(-1)?.status, 'error');
+    // Without a time nothing says that it will be taken.
+    server.on('POST runs', () => json({ error: 'not now', code }, status));
+    await assert.rejects(chat.send('Once'), { code, status });
+    assert.equal(posts().length, 3 + 4 + 1);
+  });
+}
+
+test('time to wait is understood in seconds and as a date', async () => {
+  const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
+  for (const [header, least, most] of [['120', 120_000, 120_000], [inAnHour, 3_500_000, 3_600_000], ['Wed, 21 Oct 2015 07:28:00 GMT', undefined, undefined], ['soon', undefined, undefined]] as const) {
+    const server = new FakeServer().on('POST runs', () => json({ error: 'later', code: 'server.leaving' }, 503, { 'retry-after': header }));
+    const error = (await createChat(server.options()).send('Hi').catch((thrown: unknown) => thrown)) as HeadwaterError;
+    if (least === undefined) assert.equal(error.retryAfter, undefined, header);
+    else assert.ok(error.retryAfter !== undefined && error.retryAfter >= least && error.retryAfter <= most, `${header}: ${error.retryAfter}`);
+  }
+});
+
+test('computer that wakes up leaves a stream whose heartbeats are missing, and no other', async () => {
+  const wake = new EventTarget();
+  const { now } = Date;
+  Object.assign(globalThis, { addEventListener: wake.addEventListener.bind(wake), removeEventListener: wake.removeEventListener.bind(wake) });
+  try {
+    const server = new FakeServer();
+    const chat = createChat(server.options({ session: 's1' }));
+    await chat.send('Hi');
+    (await server.stream(0)).send(began);
+    await until(() => chat.getSnapshot().status === 'streaming');
+    wake.dispatchEvent(new Event('online'));
+    assert.equal(server.streams[0]?.isCancelled, false);
+    Date.now = () => now() + 20_000;
+    wake.dispatchEvent(new Event('online'));
+    const second = await server.stream(1);
+    assert.equal(second.request.headers.get('last-event-id'), 'cursor-1');
+    assert.equal(server.streams[0]?.isCancelled, true);
+    second.send(finished);
+    await until(() => chat.getSnapshot().status === 'ready');
+  } finally {
+    Date.now = now;
+    Reflect.deleteProperty(globalThis, 'addEventListener');
+    Reflect.deleteProperty(globalThis, 'removeEventListener');
+  }
 });

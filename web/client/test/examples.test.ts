@@ -3,17 +3,20 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { applyEvent } from '@headwater/client';
 import { createStream, type UIMessage } from '@headwater/client/agents';
 import { reduceStructuredChunks, type StructuredDataChunk } from '@headwater/client/kortyx';
 import { ChatMessageReducer, fromSSE, type ChatMessageChunk, type ChatStreamEnvelope } from '@headwater/client/mui';
 import { UIMessageReducer, type StreamChunk } from '@headwater/client/tanstack';
 import { readAnswer } from './examples/agents.js';
+import type { UIMessage as AiMessage } from 'ai';
 import { allowEverything } from './examples/answer.js';
 import { chatOnAPage } from './examples/chat.js';
 import { answerOf } from './examples/dialects.js';
 import { collectChunks, keepObjects, textAndObjects } from './examples/kortyx.js';
+import { byStreamId, collect, messagesOf, objectOf, onStructuredChunk, reducer, routeText, story } from './examples/seeds.js';
 import { chatInEveryTab, previousVariant } from './examples/tabs.js';
-import { fetchClient, transport } from './examples/transports.js';
+import { ask, messagesOfThread } from './examples/transports.js';
 import { until } from './fake-server.js';
 import { binary, RealServer } from './real-server.js';
 import { repository } from './vectors.js';
@@ -36,6 +39,27 @@ test('loop over the chunks of Kortyx', async () => {
   const chunks = await collectChunks(recorded('kortyx.sse'));
   assert.equal(chunks[0]?.type, 'session');
   assert.equal(chunks.at(-1)?.type, 'done');
+});
+
+test('examples of the protocols, all from one entry point', async () => {
+  assert.equal((await collect(recorded('kortyx.sse'))).at(-1)?.type, 'done');
+  const chunk = { type: 'structured-data', streamId: 's', dataType: 'email', kind: 'set', path: 'subject', value: 'Beta' } as StructuredDataChunk;
+  onStructuredChunk(chunk);
+  assert.deepEqual([byStreamId['s']?.data, objectOf([chunk])?.data], [{ subject: 'Beta' }, { subject: 'Beta' }]);
+  const [message] = reducer([], { type: 'message.delta', data: { messageId: 'm', delta: 'Hi' } });
+  assert.deepEqual(message?.parts, [{ type: 'text', text: 'Hi' }]);
+  // Messages of the AI SDK stay what they are.
+  const theirs: AiMessage[] = applyEvent<AiMessage>([], { type: 'message.start', data: { messageId: 'm' } });
+  assert.equal(theirs.length, 1);
+  const original = globalThis.fetch;
+  globalThis.fetch = async (url) => recorded(String(url));
+  try {
+    assert.equal((await messagesOf('agents.sse', new AbortController().signal))[0]?.role, 'assistant');
+    assert.ok((await routeText('kortyx.sse')).length > 0);
+  } finally {
+    globalThis.fetch = original;
+  }
+  assert.deepEqual((await story.getReader().read()).value, { type: 'start' });
 });
 
 test('objects by their stream', () => {
@@ -66,8 +90,6 @@ test('message of the AI SDK', async () => {
   const message = await answerOf(recorded('ai-sdk.sse'));
   assert.equal(message?.role, 'assistant');
   assert.ok(message.parts.length > 0);
-  assert.equal(typeof transport.reconnectToStream, 'function');
-  assert.equal(typeof fetchClient, 'function');
 });
 
 test('chunks and envelopes of MUI in one stream', async () => {
@@ -153,6 +175,19 @@ describe('examples with a real server', { skip: !binary, timeout: 60_000 }, () =
       await until(() => chat.getSnapshot().connection === 'closed');
       assert.match(JSON.stringify(chat.getSnapshot().messages.at(-1)), /I deleted notes.txt/);
       assert.ok(renders > 0);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("other people's clients share a conversation", async () => {
+    const server = await new RealServer().start();
+    try {
+      const asked = await ask(server.url, 'shared', 'hello');
+      const read = await messagesOfThread(server.url, 'shared');
+      assert.match(JSON.stringify(asked.at(-1)), /I am the demo agent/);
+      assert.match(JSON.stringify(read.at(-1)), /I am the demo agent/);
+      assert.ok(read.some(({ role, content }) => role === 'user' && content === 'hello'));
     } finally {
       await server.stop();
     }

@@ -147,6 +147,24 @@ describe('chat with a real server', { skip: !binary, timeout: 120_000 }, () => {
     assert.deepEqual(state(one).messages, state(two).messages);
   });
 
+  test('tool of the page that two clients execute at once is an error in neither', async () => {
+    // Both have been called before either answers, so one is later for certain.
+    let calls = 0;
+    const errors: unknown[] = [];
+    const tools = { get_location: () => ((calls += 1), until(() => calls === 2).then(() => ({ city: 'Oslo' }))) };
+    const options = { agent: 'tools', tools, onError: (error: unknown) => errors.push(error) };
+    const one = open(options);
+    const two = open({ ...options, session: state(one).session });
+    await one.send('where am I?');
+    await until(() => state(one).run);
+    await two.load();
+    await Promise.all([settled(one), settled(two)]);
+    assert.equal(calls, 2);
+    assert.deepEqual([errors, state(one).error, state(two).error], [[], undefined, undefined]);
+    assert.match(said(one), /Oslo/);
+    assert.equal(said(one), said(two));
+  });
+
   test('other client sees a new message when it looks', async () => {
     const one = open({ agent: 'chat' });
     await one.send('hello');

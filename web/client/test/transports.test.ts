@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ReplayFilter } from '../dist/transports/replay-filter.js';
 import { UIMessageReducer, type UIMessageChunk } from '@headwater/client/ai-sdk';
 import { createChatTransport, createConnection, resumableFetch, withConnect } from '@headwater/client/transports';
-import { binary, RealServer } from './real-server.js';
 
 /** Responds to one request after the other, each with pieces and a way to end. */
 function script(...responses: { pieces: string[]; cut?: boolean; status?: number; run?: string }[]) {
@@ -55,10 +55,16 @@ test('stream that is gone for good ends, and the client says what it always says
   assert.equal(requests.length, 2);
 });
 
+async function collect<T>(stream: ReadableStream<T>): Promise<T[]> {
+  const items: T[] = [];
+  const reader = stream.getReader();
+  for (let step = await reader.read(); !step.done; step = await reader.read()) items.push(step.value);
+  return items;
+}
+
 async function reduce(stream: ReadableStream<UIMessageChunk>) {
   const reducer = new UIMessageReducer();
-  const reader = stream.getReader();
-  for (let step = await reader.read(); !step.done; step = await reader.read()) reducer.apply(step.value);
+  for (const chunk of await collect(stream)) reducer.apply(chunk);
   return reducer.snapshot();
 }
 
@@ -119,30 +125,92 @@ test('connection of TanStack and agent of AG-UI are their own, with a fetch and 
   assert.throws(() => (new Agent({ url: 'http://x/other' }) as unknown as typeof agent).connect({}), { code: 'url.unknown' });
 });
 
-describe('transport with a real server', { skip: !binary, timeout: 60_000 }, () => {
-  test('answer of the AI SDK survives a kill of the server', async () => {
-    const server = await new RealServer().start();
-    try {
-      let connections = 0;
-      const counting: typeof fetch = (...request) => ((connections += 1), fetch(...request));
-      const transport = createChatTransport({ api: `${server.url}/v1/ai-sdk/chat?agent=chat`, fetch: counting, retryDelay: () => 50, maxRetries: 1000 });
-      const send = (chatId: string) =>
-        transport.sendMessages({ chatId, trigger: 'submit-message', messages: [{ id: `${chatId}-1`, role: 'user', parts: [{ type: 'text', text: 'long' }] }] });
-      const undisturbed = await reduce(await send('one'));
-      const stream = await send('two');
-      const [first, second] = stream.tee();
-      const reader = first.getReader();
-      for (let deltas = 0; deltas < 50; ) deltas += (await reader.read()).value?.type === 'text-delta' ? 1 : 0;
-      void reader.cancel();
-      const reading = reduce(second);
-      await server.kill();
-      await server.start();
-      const disturbed = await reading;
-      assert.ok(connections > 2, 'it reconnected');
-      // Deltas lost with the process are sent again in a new part: the profile cannot retract.
-      assert.ok(text(disturbed).endsWith(text(undisturbed).slice(-200)), text(disturbed).slice(-250));
-    } finally {
-      await server.stop();
-    }
+test('end inside of what an application sends ends no stream', async () => {
+  const inside = (type: string) => [block(1, { type: 'CUSTOM', value: { type } }), block(2, { type: 'STATE_SNAPSHOT', snapshot: [{ type }] })];
+  for (const type of ['RUN_FINISHED', 'RUN_ERROR', 'finish', 'abort', 'done']) {
+    const { requests, options } = script({ pieces: inside(type), cut: true }, { pieces: [block(3, { type })], cut: true });
+    assert.equal(await (await resumableFetch(options)('http://x/v1/ag-ui/chat')).text(), [...inside(type), block(3, { type })].join(''));
+    assert.equal(requests.length, 2, type);
+  }
+});
+
+test('stream that goes silent, and a request that is never answered, are left', async () => {
+  const hanging: AbortSignal[] = [];
+  const silent = (first: string): Response => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(first)) }), { headers: { 'content-type': 'text/event-stream', 'x-run-id': 'r1' } });
+  const fake = (...responses: (() => Response | undefined)[]) =>
+    ((_url: unknown, init: RequestInit = {}) => {
+      const response = responses.shift()?.();
+      if (response) return Promise.resolve(response);
+      hanging.push(init.signal as AbortSignal);
+      return new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject((init.signal as AbortSignal).reason)));
+    }) as typeof globalThis.fetch;
+  const options = { retryDelay: () => 0, stallTimeout: 20 };
+
+  const stream = fake(() => silent(block(1, { n: 1 })), () => undefined, () => new Response(block(2, { type: 'RUN_FINISHED' })));
+  const response = await resumableFetch({ ...options, fetch: stream })('http://x/v1/ag-ui/chat');
+  assert.equal(await response.text(), block(1, { n: 1 }) + block(2, { type: 'RUN_FINISHED' }));
+
+  const chat = fake(() => silent('data: {"type":"start"}\n\n'), () => undefined, () => new Response('data: {"type":"start"}\n\ndata: {"type":"finish"}\n\n'));
+  const chunks = await createChatTransport({ api: 'http://x/v1/ai-sdk/chat', ...options, fetch: chat }).sendMessages({ chatId: 'c', messages: [], trigger: 'submit-message' });
+  assert.deepEqual(await collect(chunks), [{ type: 'start' }, { type: 'finish' }]);
+  assert.deepEqual(hanging.map(({ reason }) => (reason as { code?: string }).code), ['stream.stalled', 'stream.stalled']);
+});
+
+test('stream that is cancelled leaves its connection', async () => {
+  const signals: AbortSignal[] = [];
+  const fetch = (async (_url: unknown, init: RequestInit = {}) => {
+    signals.push(init.signal as AbortSignal);
+    return new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream', 'x-run-id': 'r1' } });
+  }) as typeof globalThis.fetch;
+  await (await resumableFetch({ fetch })('http://x/v1/ag-ui/chat')).body?.cancel();
+  await (await createChatTransport({ api: 'http://x/v1/ai-sdk/chat', fetch }).sendMessages({ chatId: 'c', messages: [], trigger: 'submit-message' })).cancel();
+  assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true]);
+});
+
+test('replay has the rest of a run that ended meanwhile, under the id of the run', async () => {
+  const { requests, options } = script(
+    { pieces: ['data: {"type":"start"}\n\n'], cut: true },
+    { pieces: ['data: {"type":"start"}\n\ndata: {"type":"finish"}\n\n'] },
+  );
+  const transport = createChatTransport({ api: 'http://x/v1/ai-sdk/chat/chat?profile=ai-7', ...options });
+  await reduce(await transport.sendMessages({ chatId: 'c', messages: [], trigger: 'submit-message' }));
+  assert.equal(requests[1]?.url, 'http://x/v1/runs/r1/events?dialect=ai-sdk&until=wait&profile=ai-7&after=now');
+});
+
+describe('chunks of a replay', () => {
+  const start = [{ type: 'start', messageId: 'm' }, { type: 'start-step' }];
+  const text = (id: string, delta: string) => [{ type: 'text-start', id }, { type: 'text-delta', id, delta }];
+  /** What a page is sent over connections that tell these chunks. */
+  const pass = (isExact: boolean, ...connections: UIMessageChunk[][]) => {
+    const filter = new ReplayFilter(isExact);
+    return connections.map((chunks, at) => {
+      if (at > 0) filter.restart();
+      return chunks.flatMap((chunk) => filter.pass(chunk));
+    });
+  };
+
+  test('data without an id comes as often as it was sent', () => {
+    const data = { type: 'data-source', data: 1 };
+    assert.deepEqual(pass(false, [data, data], [data, data, data], [data, data, data]), [[data, data], [data], []]);
+  });
+
+  test('data with an id comes when it changes, and may change back', () => {
+    const data = (value: number) => ({ type: 'data-plan', id: 'p', data: value });
+    assert.deepEqual(pass(false, [data(1), data(2)], [data(2), data(1)], [data(1)]), [[data(1), data(2)], [data(1)], []]);
+  });
+
+  test('transient data is not repeated, and comes again when it is sent again', () => {
+    const status = { type: 'data-status', data: 'searching', transient: true };
+    const stored = [...start, status, ...text('a', 'x')];
+    assert.deepEqual(pass(false, stored, [...stored, ...text('b', 'y'), status]), [stored, [...text('b', 'y'), status]]);
+    // A replay of the state has nothing transient.
+    assert.deepEqual(pass(false, stored, [...start, ...text('a', 'x'), ...text('b', 'y'), status])[1], [...text('b', 'y'), status]);
+  });
+
+  test('parts that were retracted meanwhile are removed, or closed where the client cannot', () => {
+    const before = [...start, { type: 'text-start', id: 'kept' }, { type: 'text-delta', id: 'kept', delta: 'k' }, { type: 'text-end', id: 'kept' }, ...text('gone', 'x')];
+    const after = [...before.slice(0, 5), ...text('new', 'y')];
+    assert.deepEqual(pass(true, before, after, after), [before, [{ type: 'reset-step' }, ...before.slice(2, 5), ...text('new', 'y')], []]);
+    assert.deepEqual(pass(false, before, after, after), [before, [{ type: 'text-end', id: 'gone' }, ...text('new', 'y')], []]);
   });
 });

@@ -28,7 +28,7 @@ export function useStructuredStreams<T = unknown>({ initialChunks = [] }: { init
   const [objects] = useState(() => new StructuredStreams<T>(initialChunks));
   const snapshot = useSyncExternalStore(objects.store.subscribe, objects.store.getSnapshot, objects.store.getSnapshot);
   const { get, applyStreamChunk, delete: remove, clear } = objects;
-  return useMemo(() => ({ ...snapshot, get, applyStreamChunk, delete: remove, clear }), [snapshot, get, applyStreamChunk, remove, clear]);
+  return useMemo(() => ({ ...snapshot, get, applyStreamChunk, delete: remove, clear }), [snapshot, objects]);
 }
 
 interface Snapshot<T> {

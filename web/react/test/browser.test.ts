@@ -4,20 +4,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { build } from 'esbuild';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { FreezingProxy } from '../../client/test/freezing-proxy.js';
 import { binary, RealServer } from '../../client/test/real-server.js';
 
 const chrome = process.env['CHROME'];
 const server = new RealServer('10ms');
 let browser: Browser;
-let script: string;
+/** The scripts of the pages by their names. */
+const scripts: Record<string, string> = {};
 
 /** A context of its own, and whatever its pages complain about. */
-async function visit(): Promise<{ context: BrowserContext; open: (agent: string) => Promise<Page>; complaints: string[] }> {
+async function visit({ page: name = 'page', url = server.url } = {}): Promise<{ context: BrowserContext; open: (agent: string) => Promise<Page>; complaints: string[] }> {
   const context = await browser.newContext();
   const complaints: string[] = [];
   // The page is served under the address of the server, so that nothing is between them.
   await context.route('**/test.html*', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><body><script type="module" src="/test.js"></script>' }));
-  await context.route('**/test.js', (route) => route.fulfill({ contentType: 'text/javascript', body: script }));
+  await context.route('**/test.js', (route) => route.fulfill({ contentType: 'text/javascript', body: scripts[name] as string }));
   const open = async (agent: string) => {
     const page = await context.newPage();
     page.on('pageerror', (error) => complaints.push(String(error)));
@@ -25,7 +27,7 @@ async function visit(): Promise<{ context: BrowserContext; open: (agent: string)
       // The browser itself reports a connection that is refused.
       if (message.type() === 'error' && !/Failed to load resource|ERR_/.test(message.text())) complaints.push(message.text());
     });
-    await page.goto(`${server.url}/test.html?agent=${agent}`);
+    await page.goto(`${url}/test.html?agent=${agent}`);
     await page.waitForSelector('main');
     return page;
   };
@@ -46,14 +48,16 @@ const finished = (page: Page, end: string) =>
 describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, () => {
   before(async () => {
     await server.start();
-    const { outputFiles } = await build({
-      entryPoints: [new URL('./page.js', import.meta.url).pathname],
-      bundle: true,
-      format: 'esm',
-      write: false,
-      define: { 'process.env.NODE_ENV': '"development"' },
-    });
-    script = outputFiles[0]?.text ?? '';
+    for (const name of ['page', 'ai-sdk-page']) {
+      const { outputFiles } = await build({
+        entryPoints: [new URL(`./${name}.js`, import.meta.url).pathname],
+        bundle: true,
+        format: 'esm',
+        write: false,
+        define: { 'process.env.NODE_ENV': '"development"' },
+      });
+      scripts[name] = outputFiles[0]?.text ?? '';
+    }
     const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'];
     browser = await chromium.launch({ executablePath: chrome as string, args, timeout: 120_000 });
   });
@@ -75,21 +79,52 @@ describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, 
     await context.close();
   });
 
-  test('answer continues after the browser was offline', async () => {
-    const { context, open, complaints } = await visit();
-    const page = await open('chat');
+  test('answer continues after the browser was offline, over another connection than the one that fell silent', async () => {
+    const proxy = await new FreezingProxy().start(server.url);
+    const { context, open, complaints } = await visit({ url: proxy.url });
+    // A day, so that the silence alone does nothing while the test runs.
+    const page = await open('chat&stall=86400000');
     await send(page, 'long');
     await longer(page, 200);
+    // Chromium keeps streams that are open, and so does the network, but nothing comes.
+    proxy.freeze();
     await context.setOffline(true);
-    // Chromium keeps streams that are open; the server ends this one.
-    await server.kill();
-    await page.waitForSelector('main[data-connection="lost"]');
-    await server.start();
+    // The computer sleeps for two days.
+    await page.evaluate(() => {
+      const { now } = Date;
+      Date.now = () => now() + 2 * 86_400_000;
+    });
     await context.setOffline(false);
     await finished(page, '');
     assert.equal((await answer(page)).split(/\s+/).length, 400);
     assert.deepEqual(complaints, []);
     await context.close();
+    proxy.stop();
+  });
+
+  test("answer in the AI SDK's own useChat survives a kill of the server and a reload", async () => {
+    const { context, open, complaints } = await visit({ page: 'ai-sdk-page' });
+    const page = await open('chat#kept');
+    await send(page, 'long');
+    await longer(page, 200);
+    await server.kill();
+    await server.start();
+    await longer(page, 400);
+    await page.reload();
+    await longer(page, 400);
+    await finished(page, '');
+    const words = (await answer(page)).split(/\s+/);
+    assert.equal(words.length, 400);
+    await context.close();
+
+    const undisturbed = await visit({ page: 'ai-sdk-page' });
+    const other = await undisturbed.open('chat#other');
+    await send(other, 'long');
+    await longer(other, 200);
+    await finished(other, '');
+    assert.deepEqual((await answer(other)).split(/\s+/), words);
+    assert.deepEqual([...complaints, ...undisturbed.complaints], []);
+    await undisturbed.context.close();
   });
 
   test('answer continues after the server was killed in the middle of it', async () => {

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { act, complaints, render, until } from './dom.js';
 import { ChatPage } from './examples/chat.js';
+import { AiSdkChat } from './examples/ai-sdk.js';
 import { Onboarding } from './examples/chat-stream.js';
 import { StructuredView } from './examples/structured.js';
+import { TanStackChat } from './examples/tanstack.js';
 import type { StreamChunk } from '@headwater/client/kortyx';
 import { FakeServer } from '../../client/test/fake-server.js';
+import { binary, RealServer } from '../../client/test/real-server.js';
 
 afterEach(() => assert.deepEqual(complaints.splice(0), []));
 
@@ -46,3 +49,21 @@ test('chat that keeps its own messages', async () => {
     await page.unmount();
   });
 });
+
+for (const [name, Page] of [['AI SDK', AiSdkChat], ['TanStack AI', TanStackChat]] as const) {
+  test(`page with the hook of ${name}, and its answer after a reload`, { skip: !binary, timeout: 120_000 }, async () => {
+    const server = await new RealServer().start();
+    try {
+      const page = await render(<Page url={server.url} id="kept" />);
+      await act(async () => page.click());
+      await until(() => /I am the demo agent/.test(page.text()));
+      const reloaded = await render(<Page url={server.url} id="kept" />);
+      await until(() => /I am the demo agent/.test(reloaded.text()));
+      await until(() => page.text().includes('to see that I remember'));
+      await page.unmount();
+      await reloaded.unmount();
+    } finally {
+      await server.stop();
+    }
+  });
+}

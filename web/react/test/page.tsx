@@ -11,8 +11,10 @@ const textOf = ({ role, parts }: Message) => (role === 'assistant' ? parts.map((
 let renders = 0;
 
 function Page() {
-  const agent = new URLSearchParams(location.search).get('agent') ?? 'chat';
-  const { messages, status, connection, error, send, chat } = useChat({ url: '', agent, storage: () => localStorage, watch: watchSession, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
+  const query = new URLSearchParams(location.search);
+  const agent = query.get('agent') ?? 'chat';
+  const stallTimeout = Number(query.get('stall') ?? 60_000);
+  const { messages, status, connection, error, send, chat } = useChat({ url: '', agent, storage: () => localStorage, watch: watchSession, retryDelay: () => 100, maxRetries: 1000, stallTimeout });
   const { waiting, approve } = useInterrupts(chat);
   renders += 1;
   Object.assign(globalThis, { send, renders });

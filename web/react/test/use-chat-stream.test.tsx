@@ -51,12 +51,22 @@ test('cut stream continues after its cursor', async () => {
   await page.unmount();
 });
 
+test('stream that goes silent is left, and continues after its cursor', async () => {
+  const silent = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(start + event('message.delta', { messageId: 'm1', delta: 'Hel' }, 'c2'))) });
+  const { requests, options } = endpoint(new Response(silent), event('message.delta', { messageId: 'm1', delta: 'lo' }, 'c3') + done);
+  const page = await render(<Page options={{ ...options, stallTimeout: 20 }} />);
+  await act(() => chat.sendMessage('Hi'));
+  assert.equal(page.text(), 'user:Hi;assistant:Hello;ready');
+  assert.equal(requests[1]?.headers.get('last-event-id'), 'c2');
+  await page.unmount();
+});
+
 test('failed run, refused request and lost stream are errors, and nothing rejects', async () => {
   for (const [body, message] of [
     [event('error', { message: 'No model', code: 'model.unknown', terminal: true }), 'No model'],
     [new Response('{"error":"show a key","code":"auth.missing"}', { status: 401 }), 'show a key'],
-    [start, 'the stream ended before the run did'],
-    [new Response('<html></html>'), 'a page instead of a stream: check the URL'],
+    [start, 'the stream ended early'],
+    [new Response('<html></html>'), 'unexpected response: check the URL'],
   ] as const) {
     const { options } = endpoint(body);
     const page = await render(<Page options={options} />);

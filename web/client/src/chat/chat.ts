@@ -3,15 +3,18 @@ import type { Message, NativeRecord, StatusEvent } from '../native.js';
 import { parseEvent, type StreamEvent } from '../read-stream.js';
 import { RunReducer } from '../reduce.js';
 import { followStream, type Connection } from './follow.js';
-import { Http } from './http.js';
+import { Http, type RequestOptions } from './http.js';
 import { newId } from './id.js';
-import { noneIf, settle } from './outcome.js';
+import { noneIf } from './outcome.js';
 import type { MessagePage, QueuedMessage, Session, TurnSent, Variant, WaitingInterrupt } from './session-api.js';
 import { openSession } from './storage.js';
 import { SnapshotStore } from './store.js';
 import type { ChatCallbacks, ChatOptions, ChatSnapshot, ChatStatus } from './types.js';
 import { backoff, onWake, pause } from './wait.js';
 import { waitingOf } from './waiting.js';
+
+/** How long a change waits for the one that is about to follow it, in milliseconds. */
+const SOON = 100;
 
 /**
  * A conversation with an agent.
@@ -52,6 +55,8 @@ export class Chat {
   #error: HeadwaterError | undefined;
   /** Ends the stream that is read. */
   #reading: AbortController | undefined;
+  /** The page has left, and has asked for nothing since. */
+  #isDetached = false;
   /** The calls of the page's tools that are executed or were. */
   #executed = new Set<string>();
   #loads = 0;
@@ -85,7 +90,10 @@ export class Chat {
   /** Looks whether another client has changed the session. It happens by itself when the page becomes visible. */
   sync(): Promise<void> {
     return this.#act(async () => {
-      const session = this.#reading ? undefined : await this.#find();
+      if (this.#reading) return;
+      const session = await this.#find();
+      // What failed before can be asked for again.
+      if (this.#status !== 'error') this.#error = undefined;
       if (session && (session.activeRun || session.waitingRun || session.lastRun !== this.#run)) await this.#load();
     });
   }
@@ -94,7 +102,7 @@ export class Chat {
   loadOlder(): Promise<void> {
     return this.#act(async () => {
       if (this.#older === null) return;
-      const { messages, before } = await this.#page(this.#older);
+      const { messages, before } = await this.#page({ query: `before=${this.#older}` });
       this.#older = before;
       this.#reducer.edit((held) => [...messages, ...held]);
     });
@@ -135,6 +143,7 @@ export class Chat {
   /** Stops reading. The run continues, and `load` finds it again. */
   detach(): void {
     this.#leave();
+    this.#isDetached = true;
     this.#status = 'ready';
     this.#store.flush();
   }
@@ -156,17 +165,17 @@ export class Chat {
 
   /** Answers a turn again; the last one, or that of a message or checkpoint. The old answer is kept as a variant. */
   regenerate(at?: string): Promise<void> {
-    return this.#change(() => this.#turn(at, 'regenerate'), true);
+    return this.#redo(at, 'regenerate');
   }
 
   /** Sends another text in place of a message of the person. */
   edit(at: string, text: string): Promise<void> {
-    return this.#change(() => this.#turn(at, 'edit', { text }), true);
+    return this.#redo(at, 'edit', { text });
   }
 
   /** Goes back to the end of a turn: that of a message or checkpoint. Later turns are removed. */
   rollBack(at: string): Promise<void> {
-    return this.#change(() => this.#turn(at, 'rollback'), true);
+    return this.#redo(at, 'rollback');
   }
 
   /** A new session that continues from the end of a turn. Open it with `createChat({ session: forked.id, … })`. */
@@ -181,16 +190,16 @@ export class Chat {
 
   /** Continues with another variant of a turn: the id of its checkpoint. */
   select(checkpoint: string): Promise<void> {
-    return this.#change(() => this.#turn(checkpoint, 'select'), true);
+    return this.#redo(checkpoint, 'select');
   }
 
   /** The messages that wait behind the active run, each named by the run that will answer it. */
   readonly queue = {
     list: (): Promise<readonly QueuedMessage[]> => this.#act(() => this.#loadQueue()),
-    edit: (run: string, text: string): Promise<void> => this.#change(() => this.#post(this.#path('queue', run, 'edit'), { text }), 'queue'),
-    remove: (run: string): Promise<void> => this.#change(() => this.#http.json(this.#path('queue', run), { method: 'DELETE' }), 'queue'),
+    edit: (run: string, text: string): Promise<void> => this.#change(() => this.#post(this.#path('queue', run, 'edit'), { text }), () => this.#loadQueue()),
+    remove: (run: string): Promise<void> => this.#change(() => this.#http.json(this.#path('queue', run), { method: 'DELETE' }), () => this.#loadQueue()),
     /** Stops the active run and sends this message next. */
-    sendNow: (run: string): Promise<void> => this.#change(() => this.#post(this.#path('queue', run, 'send')), true),
+    sendNow: (run: string): Promise<void> => this.#change(() => this.#post(this.#path('queue', run, 'send')), () => this.#load()),
   };
 
   /** Everything that waits for this person, in all sessions. */
@@ -219,20 +228,20 @@ export class Chat {
     return ['sessions', this.#id, ...rest];
   }
 
-  #page(before?: number): Promise<MessagePage> {
-    return this.#http.json(this.#path('messages'), { query: before ? `before=${before}` : '' });
+  #page(options?: RequestOptions): Promise<MessagePage> {
+    return this.#http.json(this.#path('messages'), options);
   }
 
   /** The session, or `undefined` if nothing was sent to it yet. */
   #find(): Promise<Session | undefined> {
-    return this.#http.json<Session>(this.#path()).catch(noneIf('session.unknown'));
+    return this.#http.json<Session>(this.#path()).catch(noneIf(/^session.unknown/));
   }
 
   async #load(): Promise<void> {
     const load = (this.#loads += 1);
     const session = await this.#find();
     if (!session) return;
-    const page = await this.#page().catch(noneIf('run.unknown'));
+    const page = await this.#page().catch(noneIf(/^run.unknown/));
     // A turn that is about to begin has no run yet.
     if (!page) return this.#soon();
     const { messages, before } = page;
@@ -246,7 +255,7 @@ export class Chat {
     this.#status = 'ready';
     this.#run = session.lastRun ?? undefined;
     const active = session.activeRun ?? session.waitingRun;
-    if (active) this.#follow(active, 'now');
+    if (active) this.#follow(active, true);
     else if (this.#queued.length > 0) void this.#soon();
   }
 
@@ -270,9 +279,10 @@ export class Chat {
 
   /**
    * Reads a run in the background until it ends. Each record comes once: a cut connection continues after its cursor.
-   * With `after` the current state comes first, otherwise the first record.
+   * Of a run that is known already the current state comes first, otherwise the first record.
    */
-  #follow(run: string, after?: 'now'): void {
+  #follow(run: string, isKnown?: boolean): void {
+    if (this.#isDetached) return;
     this.#leave();
     // What comes after this stream was left is not looked at.
     const { signal } = (this.#reading = new AbortController());
@@ -282,25 +292,24 @@ export class Chat {
     const request = () => ({
       headers: { 'last-event-id': cursor },
       // A waiting run continues when it is answered, perhaps in another tab.
-      query: cursor || !after ? 'until=end' : `until=end&after=${after}`,
+      query: cursor || !isKnown ? 'until=end' : 'until=end&after=now',
     });
     const onEvent = (event: StreamEvent) => {
       const record = parseEvent<NativeRecord>(event, (value) => value.event.type);
       cursor = event.id ?? record.cursor ?? cursor;
       // Records that rebuild the state have no cursor: after a cut they are asked for again.
-      if (record.replay) after = 'now';
+      isKnown ||= record.replay;
       if (!signal.aborted) this.#apply(record);
       return /^run-(finished|failed|cancelled)$/.test(record.event.type);
     };
     const onConnection = (connection: Connection) => {
       if (signal.aborted) return;
       this.#connection = connection;
-      this.#store.changed();
+      this.#store.changed(SOON);
     };
-    followStream(this.#http, ['runs', run, 'events'], request, signal, onEvent, onConnection, this.options).then(
-      () => signal.aborted || this.#ended(),
-      (error: unknown) => signal.aborted || this.#ended(asError(error)),
-    );
+    void followStream(this.#http, ['runs', run, 'events'], request, signal, onEvent, onConnection, this.options)
+      .catch(asError)
+      .then((error) => signal.aborted || this.#ended(error || undefined));
   }
 
   #apply(record: NativeRecord): void {
@@ -341,36 +350,48 @@ export class Chat {
 
   /** Does something that may fail: the failure is shown, reported and given to the caller. */
   #act<T>(action: () => Promise<T>): Promise<T> {
+    this.#isDetached = false;
     const done = action()
       .catch((error: unknown) => {
         // Anything else comes of a response whose fields are not those of the server.
-        const known = asUnexpected(error);
-        this.#report(known);
-        throw known;
+        throw this.#report(asUnexpected(error));
       })
-      .finally(() => this.#store.flush());
+      // A run that is followed has something to show at once: that is one change, not two.
+      .finally(() => this.#store.flush(this.#connection === 'connecting' ? SOON : 0));
     // Callers that await it still get the rejection.
     done.catch(() => {});
     return done;
   }
 
-  #change(request: () => Promise<unknown>, reload?: true | 'queue'): Promise<void> {
+  #change(request: () => Promise<unknown>, reload?: () => Promise<unknown>): Promise<void> {
     return this.#act(async () => {
       await request();
-      if (reload === 'queue') await this.#loadQueue();
-      else if (reload) await this.#load();
+      await reload?.();
     });
   }
 
-  /** Sends what counts once, however often it is sent: again if the network lost it. */
+  /** Does something in place of a turn, and reads what there is then. */
+  #redo(at: string | undefined, action: string, body?: unknown): Promise<void> {
+    return this.#change(() => this.#turn(at, action, body), () => this.#load());
+  }
+
+  /**
+   * Sends what counts once, however often it is sent: again if the network lost it, or if the server asks for that within a
+   * minute. Meanwhile the snapshot has the error, with its time.
+   */
   async #post<T>(path: string[], body: unknown = {}, key = newId()): Promise<T> {
     const { retryDelay = backoff } = this.options;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#http.json<T>(path, { method: 'POST', body, headers: { 'idempotency-key': key } });
-      } catch (error) {
-        if (asError(error).code !== 'network' || attempt > 3) throw error;
-        await pause(retryDelay(attempt), AbortSignal.timeout(60_000));
+        return await this.#http.json<T>(path, { body, headers: { 'idempotency-key': key } });
+      } catch (thrown) {
+        const error = asError(thrown);
+        const wait = error.retryAfter ?? (error.code === 'network' ? retryDelay(attempt) : 6e4);
+        if (attempt > 3 || wait >= 6e4) throw error;
+        this.#error = error;
+        this.#store.flush();
+        await pause(wait, AbortSignal.timeout(6e4));
+        this.#error = undefined;
       }
     }
   }
@@ -383,7 +404,7 @@ export class Chat {
   async #answer(body: unknown): Promise<void> {
     const run = this.#run ?? '';
     await this.#post(['runs', run, 'answer'], body);
-    if (!this.#reading) this.#follow(run, 'now');
+    if (!this.#reading) this.#follow(run, true);
   }
 
   async #giveOutput(call: string, output: unknown, error?: string): Promise<void> {
@@ -391,7 +412,7 @@ export class Chat {
     // The stream names the call, the answer the request.
     const { waitsFor } = await this.#http.json<{ waitsFor: WaitingInterrupt[] }>(['runs', this.#run ?? '']);
     const request = waitsFor.find(({ tool }) => tool?.call === call)?.request;
-    if (!request) throw new HeadwaterError('request.unknown', `nothing waits for ${call}`);
+    if (!request) throw new HeadwaterError('request.unknown', `unknown call: ${call}`);
     await this.#answer({ request, ...(error ? { error } : { output: output ?? null }) });
   }
 
@@ -405,15 +426,23 @@ export class Chat {
       if (!execute) continue;
       this.#executed.add(call);
       void this.#change(async () => {
-        const [output, problem] = await settle(execute, input, waiting);
-        if (output !== undefined || problem) await this.#giveOutput(call, output, problem);
+        let output: unknown;
+        let problem: string | undefined;
+        try {
+          output = await execute(input as never, waiting);
+        } catch (error) {
+          problem = String((error as Error | undefined)?.message ?? error);
+        }
+        // Another tab may have been faster.
+        if (output !== undefined || problem) await this.#giveOutput(call, output, problem).catch(noneIf(/^request|ended$/));
       });
     }
   }
 
-  #report(error: HeadwaterError): void {
+  #report(error: HeadwaterError): HeadwaterError {
     this.#error = error;
     this.#call('onError', error);
+    return error;
   }
 
   /** An error in a page's callback must not end the stream. */

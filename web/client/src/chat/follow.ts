@@ -1,6 +1,7 @@
-import { asError, HeadwaterError } from '../errors.js';
+import { asError, recoverable, type HeadwaterError } from '../errors.js';
 import { readBatches, type StreamEvent } from '../read-stream.js';
 import type { Http, RequestOptions } from './http.js';
+import { watchForStall } from './stall.js';
 import { backoff, pause } from './wait.js';
 
 /** How the stream of a run is connected. */
@@ -30,24 +31,17 @@ export async function followStream(
   signal: AbortSignal,
   onEvent: (event: StreamEvent) => unknown,
   onConnection: (connection: Connection) => void,
-  { maxEventLength, maxRetries = 10, retryDelay = backoff, stallTimeout = 45_000 }: FollowOptions,
+  { maxEventLength, maxRetries = 10, retryDelay = backoff, stallTimeout }: FollowOptions,
 ): Promise<void> {
   let attempt = 0;
 
   /** Reads one connection; true if the stream has come to its end. */
   const connect = async (): Promise<boolean> => {
-    const stall = new AbortController();
-    const either = AbortSignal.any([signal, stall.signal]);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const onActivity = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => stall.abort(recoverable('stream.stalled', 'the stream went silent')), stallTimeout);
-    };
-    onActivity();
+    const stall = watchForStall(signal, stallTimeout);
     try {
-      const response = await http.open(path, either, request());
+      const response = await http.open(path, stall.signal, request());
       onConnection('open');
-      for await (const events of readBatches(response, { signal: either, maxEventLength, onActivity })) {
+      for await (const events of readBatches(response, { ...stall, maxEventLength })) {
         for (const event of events) {
           attempt = 0;
           if (onEvent(event)) return true;
@@ -55,7 +49,7 @@ export async function followStream(
       }
       return false;
     } finally {
-      clearTimeout(timer);
+      stall.stop();
     }
   };
 
@@ -64,7 +58,7 @@ export async function followStream(
     try {
       onConnection('connecting');
       if (await connect()) return;
-      error = recoverable('stream.cut', 'the stream ended before the run did');
+      error = recoverable('stream.cut', 'the stream ended early');
     } catch (thrown) {
       signal.throwIfAborted();
       // A body that breaks off is an error of `fetch`.
@@ -72,10 +66,8 @@ export async function followStream(
       if (!error.retryable) throw error;
     }
     attempt += 1;
-    if (attempt >= maxRetries) throw recoverable('stream.lost', `the connection was lost: ${error.message}`);
+    if (attempt >= maxRetries) throw recoverable('stream.lost', `connection lost: ${error.message}`);
     onConnection('lost');
     await pause(error.retryAfter ?? retryDelay(attempt), signal);
   }
 }
-
-const recoverable = (code: string, message: string) => new HeadwaterError(code, message, { retryable: true });

@@ -1,4 +1,4 @@
-import { asError, asUnexpected, errorOf, HeadwaterError } from '../errors.js';
+import { asError, asUnexpected, errorOf, recoverable } from '../errors.js';
 
 export interface HttpOptions {
   /** Where the server is: `https://example.com`, or the empty string for the page's own origin. */
@@ -51,13 +51,14 @@ export class Http {
       response = await fetch(`${url.replace(/\/$/, '')}/v1/${path.map(encodeURIComponent).join('/')}?${query}`, {
         method: method ?? (body ? 'POST' : 'GET'),
         headers: all,
-        body: body ? JSON.stringify(body) : null,
+        // `undefined` without a body.
+        body: JSON.stringify(body),
         signal,
       });
     } catch (error) {
       if (!signal.aborted) throw asError(error);
       if ((signal.reason as Error | undefined)?.name !== 'TimeoutError') throw signal.reason;
-      throw new HeadwaterError('timeout', 'the server did not respond', { retryable: true });
+      throw recoverable('timeout', 'the server did not respond');
     }
     if (!response.ok) throw await errorOf(response);
     return response;

@@ -8,6 +8,8 @@ export class SnapshotStore<S> {
   #snapshot: S;
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The delay of the timer. */
+  #delay = Infinity;
 
   constructor(
     read: () => S,
@@ -26,15 +28,22 @@ export class SnapshotStore<S> {
   };
 
   /** The source has changed. */
-  changed(): void {
-    this.#timer ??= setTimeout(() => this.flush(), this.#interval);
+  changed(delay = this.#interval): void {
+    if (delay >= this.#delay) return;
+    clearTimeout(this.#timer);
+    this.#delay = delay;
+    this.#timer = setTimeout(() => this.flush(), delay);
   }
 
-  /** Takes a new snapshot at once, for changes that should be seen without delay. */
-  flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+  /**
+   * Takes a new snapshot at once, for changes that should be seen without delay. With `delay` the listeners are called
+   * with the next change, or after that time: for a change that another one is about to follow.
+   */
+  flush(delay?: number): void {
     this.#snapshot = this.#read();
+    if (delay) return this.changed(delay);
+    clearTimeout(this.#timer);
+    this.#delay = Infinity;
     for (const listener of this.#listeners) listener();
   }
 }

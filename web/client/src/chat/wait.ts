@@ -1,18 +1,18 @@
 /** Resolves after a time; earlier if the network is back or the page is looked at again. Rejects when aborted. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let unwake = (): void => {};
+  let unwake: (() => void) | undefined;
   const waited = new Promise<void>((resolve, reject) => {
     // A page without a network waits for it instead of using up its attempts.
     if (globalThis.navigator?.onLine !== false) timer = setTimeout(resolve, milliseconds);
-    unwake = onWake(resolve);
     const stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
+    unwake = onWake(resolve);
+    signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
   });
   return waited.finally(() => {
     clearTimeout(timer);
-    unwake();
+    unwake?.();
   });
 }
 
@@ -20,6 +20,7 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
 export function onWake(listener: () => void): () => void {
   const { document } = globalThis;
   const visible = () => document.visibilityState === 'visible' && listener();
+  // Not with the option `signal`: `jsdom` refuses the signals of Node.
   globalThis.addEventListener?.('online', listener);
   document?.addEventListener('visibilitychange', visible);
   return () => {

@@ -1,4 +1,9 @@
+import { watchForStall } from '../chat/stall.js';
 import { backoff, pause } from '../chat/wait.js';
+import { asError, errorOf, type HeadwaterError } from '../errors.js';
+import { readBatches, type StreamEvent } from '../read-stream.js';
+import { eventsUrl } from './run-url.js';
+import { toStream } from './to-stream.js';
 
 export interface ResumableFetchOptions {
   /** In place of the global `fetch`. */
@@ -7,94 +12,94 @@ export interface ResumableFetchOptions {
   maxRetries?: number | undefined;
   /** The time before the n-th attempt, in milliseconds. */
   retryDelay?: ((attempt: number) => number) | undefined;
+  /** How long a stream may be silent, in milliseconds: 45 seconds. The server sends a heartbeat every 15. */
+  stallTimeout?: number | undefined;
 }
 
-/** What ends a stream in the dialects: a stream that is closed before it was cut. */
-const END = /^data: ?(\[DONE\]|.*"type":"(RUN_FINISHED|RUN_ERROR|finish|abort)")|^event: ?done$/m;
+/** The types that end a stream in the dialects. */
+const ENDS = /^(RUN_FINISHED|RUN_ERROR|finish|abort|done)$/;
+
+/** Whether a stream that is closed after this event is at its end. */
+function isEnd({ event, data }: StreamEvent): boolean {
+  if (event === 'done' || data === '[DONE]') return true;
+  // Only the type of the event itself counts: what an application sends may have any.
+  if (!/"type":\s*"(RUN_|finish|abort|done)/.test(data)) return false;
+  try {
+    return ENDS.test(String((JSON.parse(data) as { type?: unknown } | null)?.type));
+  } catch {
+    return false;
+  }
+}
+
+/** The event as it is sent. */
+const frame = ({ id, event, data }: StreamEvent): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
 
 /**
- * A `fetch` whose event streams continue after a cut. It works with every client that takes a `fetch`, for URLs of the
- * form `…/v1/<dialect>/…` on a server that sends `x-run-id` and cursors.
+ * A `fetch` whose event streams continue after a cut, or when they go silent. It works with every client that takes a
+ * `fetch`, for URLs of the form `…/v1/<dialect>/…` on a server that sends `x-run-id` and cursors.
  *
  * @example
  * ```ts
  * fetchServerSentEvents('/v1/ag-ui/chat?profile=tanstack', { fetchClient: resumableFetch() });
  * ```
  */
-export function resumableFetch({ fetch = globalThis.fetch, maxRetries = 10, retryDelay = backoff }: ResumableFetchOptions = {}): typeof globalThis.fetch {
+export function resumableFetch({ fetch = globalThis.fetch, ...options }: ResumableFetchOptions = {}): typeof globalThis.fetch {
   return async (input, init) => {
-    const response = await fetch(input, init);
-    const url = input instanceof Request ? input.url : String(input);
-    const run = response.headers.get('x-run-id');
-    const [, base, dialect] = /^(.*)\/v1\/([^/?]+)/.exec(url) ?? [];
+    const request = input instanceof Request ? input : undefined;
+    const leave = new AbortController();
+    const given = init?.signal ?? request?.signal;
+    const signal = given ? AbortSignal.any([leave.signal, given]) : leave.signal;
+    const response = await fetch(input, { ...init, signal });
+    const again = eventsUrl(request?.url ?? String(input), response.headers.get('x-run-id'));
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-    if (!response.ok || !response.body || !run || dialect === undefined || !isStream) return response;
+    if (!response.ok || !response.body || !again || !isStream) return response;
 
-    const profile = /[?&](profile=[^&]*)/.exec(url)?.[1];
-    const again = `${base}/v1/runs/${encodeURIComponent(run)}/events?dialect=${dialect}&until=wait${profile ? `&${profile}` : ''}`;
-    const signal = init?.signal ?? new AbortController().signal;
-    const reconnect = (cursor: string) => {
-      const headers = new Headers(init?.headers);
+    const reconnect = (cursor: string, connection: AbortSignal) => {
+      const headers = new Headers(init?.headers ?? request?.headers);
       headers.set('last-event-id', cursor);
       headers.delete('content-type');
-      return fetch(again, { headers, signal, ...(init?.credentials ? { credentials: init.credentials } : {}) });
+      return fetch(again, { headers, signal: connection, credentials: init?.credentials ?? request?.credentials ?? 'same-origin' });
     };
-    const blocks = readBlocks(response, reconnect, signal, maxRetries, retryDelay);
-    const encoder = new TextEncoder();
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const { value, done } = await blocks.next();
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      },
-      async cancel() {
-        await blocks.return();
-      },
-    });
+    const body = toStream(readFrames(response, reconnect, signal, options), leave).pipeThrough(new TextEncoderStream());
     return new Response(body, { status: response.status, headers: response.headers });
   };
 }
 
-/** Whole blocks of a stream, over as many connections as it takes: half of one that a cut left is sent again. */
-async function* readBlocks(
-  response: Response,
-  reconnect: (cursor: string) => Promise<Response>,
+/** The events of a stream as text, over as many connections as it takes: half of one that a cut left is sent again. */
+async function* readFrames(
+  first: Response,
+  reconnect: (cursor: string, signal: AbortSignal) => Promise<Response>,
   signal: AbortSignal,
-  maxRetries: number,
-  retryDelay: (attempt: number) => number,
+  { maxRetries = 10, retryDelay = backoff, stallTimeout }: ResumableFetchOptions,
 ): AsyncGenerator<string, void, undefined> {
   let cursor: string | undefined;
-  for (let attempt = 0; ; attempt += 1) {
-    const reader = response.body?.getReader();
+  let failures = 0;
+  for (let response: Response | undefined = first; ; response = undefined) {
+    const stall = watchForStall(signal, stallTimeout);
+    let failure: HeadwaterError | undefined;
     try {
-      const decoder = new TextDecoder();
-      let rest = '';
-      for (let step = await reader?.read(); step && !step.done; step = await reader?.read()) {
-        rest += decoder.decode(step.value, { stream: true });
-        const end = rest.lastIndexOf('\n\n') + 2;
-        if (end < 2) continue;
-        const whole = rest.slice(0, end);
-        rest = rest.slice(end);
-        cursor = [...whole.matchAll(/^id: ?(.*)$/gm)].at(-1)?.[1] ?? cursor;
-        attempt = 0;
-        yield whole;
-        if (END.test(whole)) return;
+      response ??= await reconnect(cursor as string, stall.signal);
+      if (!response.ok) throw await errorOf(response);
+      // The run has ended, and nothing is left to send.
+      if (response.headers.get('content-length') === '0') return;
+      for await (const events of readBatches(response, { ...stall, framing: 'sse', keepTail: false })) {
+        failures = 0;
+        cursor = events.findLast(({ id }) => id !== undefined)?.id ?? cursor;
+        yield events.map(frame).join('');
+        if (events.some(isEnd)) return;
       }
     } catch (error) {
       signal.throwIfAborted();
-      if (cursor === undefined) throw error;
+      failure = asError(error);
+      // Without a cursor there is no place to continue from.
+      if (cursor === undefined || !(failure.retryable || failure.status)) throw error;
     } finally {
-      reader?.cancel().catch(() => {});
+      stall.stop();
     }
-    for (let isOpen = false; !isOpen; attempt += isOpen ? 0 : 1) {
-      // Without a cursor there is no place to continue from, and without an end the client says what it always says.
-      if (cursor === undefined || attempt >= maxRetries) return;
-      await pause(retryDelay(attempt + 1), signal);
-      const next = await reconnect(cursor).catch(() => undefined);
-      signal.throwIfAborted();
-      if (next && next.status < 500 && !next.ok) return;
-      isOpen = next?.ok === true;
-      if (next?.ok) response = next;
-    }
+    failures += 1;
+    // Without an end the client reports what it always does.
+    if (cursor === undefined || failures > maxRetries || failure?.retryable === false) return;
+    await pause(failure?.retryAfter ?? retryDelay(failures), signal);
   }
 }

@@ -1,7 +1,19 @@
-import { createChatTransport, resumableFetch } from '@headwater/client/transports';
+import * as agUi from '@ag-ui/client';
+import { createConnection, withConnect } from '@headwater/client/transports';
+import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client';
 
-// useChat({ id, transport, resume: true }) of @ai-sdk/react
-export const transport = createChatTransport({ api: '/v1/ai-sdk/chat?agent=chat' });
+/** AG-UI: `connectAgent()` reads the thread, and the rest of the run that is active. */
+export async function messagesOfThread(url: string, threadId: string) {
+  const HeadwaterAgent = withConnect(agUi);
+  const agent = new HeadwaterAgent({ url: `${url}/v1/ag-ui/chat/chat`, threadId });
+  await agent.connectAgent();
+  return agent.messages;
+}
 
-// fetchServerSentEvents('/v1/ag-ui/chat?profile=tanstack', { fetchClient }) of @tanstack/ai-react
-export const fetchClient = resumableFetch();
+/** TanStack AI: `useChat({ threadId, persistence: true, connection })` of `@tanstack/ai-react` takes the connection, too. */
+export async function ask(url: string, threadId: string, text: string) {
+  const connection = createConnection(fetchServerSentEvents, `${url}/v1/ag-ui/chat/chat?profile=tanstack`);
+  const client = new ChatClient({ threadId, connection });
+  await client.sendMessage(text);
+  return client.getMessages();
+}
