@@ -256,7 +256,7 @@ fn render(runs: &[RecordedRun]) -> String {
         false => String::new(),
     };
     format!(
-        "{table}\nTogether {} simulated crashes{} and {} real processes killed{}. No promise was broken.\n",
+        "{table}\nTogether {} simulated crashes{} and {} real processes killed{}, each followed by the checks of its command.\n",
         grouped(crashes),
         compared(crashes, OTHERS_CRASHES, "crash scenarios"),
         grouped(deaths),
