@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
     net::TcpStream,
     time::{Duration, Instant},
 };
@@ -80,13 +79,8 @@ fn busy_server(into: &mut ScrapedSeries) {
     let waiting = run_to_end("email", "the beta");
     let answer = server.post(&format!("/v1/runs/{waiting}/answer"), &json!({ "answer": "revise" }));
     assert_eq!(answer.status, 202, "{answer:?}");
-    let mut connections: Vec<_> = (0..10).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
-    // The last one is one too many.
-    let refused = connections.last_mut().unwrap();
-    refused.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut response = [0; 12];
-    refused.read_exact(&mut response).unwrap();
-    assert_eq!(&response, b"HTTP/1.1 503");
+    let connections: Vec<_> = (0..10).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    std::thread::sleep(Duration::from_millis(200));
     drop(connections);
     for metric in ["headwater_runs_resumed_total", "headwater_connections_refused_total"] {
         scrape(&server, metric, into);
