@@ -1,4 +1,4 @@
-// The code in docs/guides is that of the pages in examples/web: `<!-- code: FILE#REGION -->`, a block, `<!-- /code -->`.
+// The code in docs/guides and in the README is that of the pages in examples/web: `<!-- code: FILE#REGION -->`, a block, `<!-- /code -->`.
 // `HEADWATER_BLESS=1 node --test guides.test.mjs` writes it.
 
 import assert from 'node:assert/strict';
@@ -46,7 +46,12 @@ async function filled(guide) {
 
 const names = (await readdir(GUIDES)).filter((name) => name.endsWith('.md'));
 
-for (const name of names) {
+test('the README has the quickstart of the AI SDK', async () => {
+  const readme = await readFile(new URL('README.md', ROOT), 'utf8');
+  assert.match(readme, /<!-- code: examples\/web\/ai-sdk\/quickstart\.jsx#quickstart -->/);
+});
+
+for (const name of [...names, '../../README.md']) {
   test(`guides: ${name} has the code of its page`, async () => {
     const file = new URL(name, GUIDES);
     const guide = await readFile(file, 'utf8');
@@ -54,7 +59,9 @@ for (const name of names) {
     if (process.env.HEADWATER_BLESS) return writeFile(file, expected);
     assert.equal(guide, expected, 'run `HEADWATER_BLESS=1 node --test guides.test.mjs`');
   });
+}
 
+for (const name of names) {
   test(`guides: ${name} links to files that exist`, async () => {
     const guide = await readFile(new URL(name, GUIDES), 'utf8');
     const links = [...guide.replace(/```[^]*?```/g, '').matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, path]) => path);

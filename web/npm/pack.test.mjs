@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -35,6 +35,16 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 test('the program runs by its name', () => {
   const ran = execFileSync('npx', ['--no-install', 'headwater', '--version'], { cwd: folder, encoding: 'utf8' });
   assert.match(ran, /^headwater \d+\.\d+\.\d+/);
+});
+
+test('the README writes an agent that can be served', () => {
+  const readme = readFileSync(join(here, 'headwater/README.md'), 'utf8');
+  const [, name] = readme.match(/`npx headwater new (\S+)`/);
+  const [, served] = readme.match(/`npx headwater\s+serve (\S+)`/);
+  const npx = (...args) => spawnSync('npx', ['--no-install', 'headwater', ...args], { cwd: folder, encoding: 'utf8' });
+  assert.equal(npx('new', name).status, 0);
+  const checked = npx('check', served);
+  assert.equal(checked.status, 0, checked.stderr);
 });
 
 test('exit codes and arguments are passed on', () => {

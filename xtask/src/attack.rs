@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::command::{Failure, cargo, run as finish};
 use crate::report::{Counts, SuiteOutcome};
 use crate::table::{Table, rows};
-use crate::{Optional, browser, root, suite, vendors};
+use crate::{Optional, browser, figures, root, suite, vendors};
 
 const TABLE: Table = Table {
     document: "docs/security.md",
@@ -77,5 +77,8 @@ pub(crate) fn run(write: bool, without: &[Optional]) -> Result<ExitCode, Failure
         found.extend(page);
     }
     TABLE.settle(&root, &found, write && ok)?;
+    if write && ok {
+        figures::record(&root, "cargo xtask attack", found)?;
+    }
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

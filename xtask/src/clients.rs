@@ -2,10 +2,11 @@
 //! process is killed.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
-use crate::command::{Failure, cargo, command, run};
+use crate::command::{Failure, cargo, command, follow, run};
 use crate::report::{Counts, SuiteOutcome};
+use crate::suite::LongRun;
 use crate::{root, vendors};
 
 /// Where the judges of a running server live.
@@ -44,22 +45,20 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<SuiteOutcome, Fa
 }
 
 /// Every client and scenario so many times with cut connections.
-pub(crate) fn cuts(times: u64) -> Result<ExitCode, Failure> {
-    long(Repeats { cuts: times, kills: 0 })
+pub(crate) fn cuts(times: u64, write: bool) -> Result<ExitCode, Failure> {
+    long(Repeats { cuts: times, kills: 0 })?.settle(write.then_some(&*format!("cargo xtask cuts {times}")))
 }
 
 /// Every client and scenario so many times with a server that is killed.
-pub(crate) fn restarts(times: u64) -> Result<ExitCode, Failure> {
-    long(Repeats { cuts: 0, kills: times })
+pub(crate) fn restarts(times: u64, write: bool) -> Result<ExitCode, Failure> {
+    let command = format!("cargo xtask restarts {times}");
+    long(Repeats { cuts: 0, kills: times })?.settle(write.then_some(&*command))
 }
 
-fn long(repeats: Repeats) -> Result<ExitCode, Failure> {
-    let status = prepare(&root(), repeats)?
-        .stdout(Stdio::inherit())
-        .stderr(Stdio::inherit())
-        .status()
-        .map_err(|error| Failure::new(format!("cannot run node: {error}")))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+fn long(repeats: Repeats) -> Result<LongRun, Failure> {
+    let finished = follow(prepare(&root(), repeats)?, |line| anstream::println!("{line}"))?;
+    let printed = finished.output.lines().filter_map(|line| line.strip_prefix("# told: "));
+    Ok(LongRun { ok: finished.ok, printed: printed.map(str::to_owned).collect() })
 }
 
 fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {

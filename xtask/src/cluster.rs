@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use crate::command::{Failure, cargo, follow, run as finish};
 use crate::report::{Counts, SuiteOutcome};
 use crate::table::{self, Table};
-use crate::{Optional, clients, root, suite, tools};
+use crate::{Optional, clients, figures, root, suite, tools};
 
 /// The document and the command that writes its tables.
 const DOCUMENT: &str = "docs/reliability.md";
@@ -134,6 +134,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     FAULTS.update(&root, &table::rows(&finished.output), write)?;
     FIGURES.update(&root, &table::figures(&finished.output), write)?;
+    if write {
+        let recorded = fs::read_to_string(root.join(RECORDED)).unwrap_or_default();
+        figures::record(&root, "cargo xtask cluster", table::rows(&recorded))?;
+    }
     Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -58,15 +58,38 @@ pub(crate) fn test(root: &Path) -> Result<SuiteOutcome, Failure> {
     })
 }
 
-/// What is wrong with the pages.
+/// What is wrong with the pages: with all Markdown of the repository, not only that of the site.
 fn check(root: &Path) -> Result<Vec<String>, Failure> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/guides", "deploy"] {
-        pages.extend(pages_in(root, folder)?);
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let shown = folder.to_string_lossy().into_owned();
+        let unreadable = |error| Failure::new(format!("cannot read {shown}: {error}"));
+        for entry in fs::read_dir(root.join(&folder)).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // A link to a folder, such as that of the facade to `docs`, would give its pages a second place.
+            if entry.file_type().map_err(unreadable)?.is_dir() && !is_generated(&name) {
+                folders.push(folder.join(name));
+            } else if name.ends_with(".md")
+                && !NOT_PAGES.contains(&folder.join(&name).to_string_lossy().as_ref())
+            {
+                pages.push(read(root, &folder.join(name))?);
+            }
+        }
     }
+    pages.sort_by(|one, other| one.path.cmp(&other.path));
     let mut problems = links::check(root, &pages);
     problems.extend(names::check(&crate::shape::source::crates(root)?, &pages));
     Ok(problems)
+}
+
+/// Markdown whose links lead elsewhere: those of rustdoc, which includes this file into its pages.
+const NOT_PAGES: [&str; 1] = ["crates/headwater/src/links.md"];
+
+/// Whether a folder holds what others wrote, or what is built.
+fn is_generated(name: &str) -> bool {
+    matches!(name, ".git" | "target" | "node_modules" | "dist" | ".test" | "vendor" | ".headwater")
 }
 
 /// The Markdown files of a folder, in the order of their names.

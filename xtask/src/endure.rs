@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::command::{Failure, cargo, run as finish};
 use crate::report::{Counts, SuiteOutcome};
 use crate::table::{self, Table};
-use crate::{root, suite};
+use crate::{figures, root, suite};
 
 const TABLE: Table = Table {
     document: "docs/reliability.md",
@@ -54,6 +54,10 @@ pub(crate) fn run(write: bool) -> Result<ExitCode, Failure> {
     if !finished.ok {
         anstream::print!("{}", finished.output);
     }
-    TABLE.settle(&root, &table::rows(&finished.output), write && finished.ok)?;
+    let found = table::rows(&finished.output);
+    TABLE.settle(&root, &found, write && finished.ok)?;
+    if write && finished.ok {
+        figures::record(&root, "cargo xtask endure", found)?;
+    }
     Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

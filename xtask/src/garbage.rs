@@ -55,12 +55,13 @@ pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<SuiteOutcome, Fa
 }
 
 /// The long form: so many requests of ours, and as many of Schemathesis as it makes of a hundred examples each.
-pub(crate) fn http(requests: u64, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(crate) fn http(requests: u64, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     anstream::println!("{requests} requests; a hundred thousand take some minutes");
     let settings = [(REQUESTS, &*requests.to_string())];
     let ours =
         Suite { name: "our requests", package: "headwater-command", filter: TESTS, settings: &settings };
-    let ended = suite::long(&[ours])?;
+    let command = format!("cargo xtask garbage --http {requests}");
+    let ended = suite::long(&[ours])?.settle(write.then_some(&*command))?;
     if without.contains(&Optional::Vendors) {
         return Ok(ended);
     }

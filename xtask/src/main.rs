@@ -9,6 +9,7 @@ mod command;
 mod docs;
 mod durable_streams;
 mod endure;
+mod figures;
 mod garbage;
 mod mcp;
 mod models;
@@ -30,6 +31,8 @@ mod test;
 mod tools;
 mod vendors;
 mod web;
+#[cfg(test)]
+mod workflows;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -79,6 +82,9 @@ enum Task {
         /// Send generated requests to every route of a real server
         #[arg(long)]
         http: bool,
+        /// Record how many requests there were, for the figures of the documents
+        #[arg(long, requires = "http")]
+        write: bool,
         /// Parts to leave out, where a tool that they need cannot be had
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         without: Vec<Optional>,
@@ -105,18 +111,39 @@ enum Task {
         /// How many histories
         #[arg(default_value_t = 10_000)]
         seeds: u64,
+        /// Record what it printed, for the figures of the documents
+        #[arg(long)]
+        write: bool,
+    },
+    /// Stop the process of a run at each of its writes, and let the disk fail there
+    Crashes {
+        /// Record what it printed, for the figures of the documents
+        #[arg(long)]
+        write: bool,
+    },
+    /// Compare the figures of README.md and docs/reliability.md with what commands recorded
+    Figures {
+        /// Write them into the documents instead
+        #[arg(long)]
+        write: bool,
     },
     /// Kill a process that appends to the embedded store, and look for all that it had acknowledged
     Kills {
         /// How often
         #[arg(default_value_t = 100)]
         times: u64,
+        /// Record what it printed, for the figures of the documents
+        #[arg(long)]
+        write: bool,
     },
     /// Cut the connections of the vendors' clients to a real server, and compare what they end with
     Cuts {
         /// How often for each client and scenario
         #[arg(default_value_t = 10)]
         times: u64,
+        /// Record what it printed, for the figures of the documents
+        #[arg(long)]
+        write: bool,
     },
     /// Cut the connections of the Rust client to a real server, and compare what its runs end with
     ClientCuts {
@@ -129,6 +156,9 @@ enum Task {
         /// How often for each client and scenario
         #[arg(default_value_t = 2)]
         times: u64,
+        /// Record what it printed, for the figures of the documents
+        #[arg(long)]
+        write: bool,
     },
     /// Open every page of the vendors and every example in a real browser
     Pages,
@@ -172,6 +202,8 @@ enum Optional {
     Postgres,
     /// Whatever needs a Redis server
     Redis,
+    /// The check of the systemd unit by systemd
+    Systemd,
     /// Whatever needs Node, Python and packages that others wrote
     Vendors,
 }
@@ -196,12 +228,16 @@ fn main() -> ExitCode {
         Task::Endure { write } => endure::run(write),
         Task::Cluster(arguments) => cluster::run(&arguments),
         Task::Garbage { inputs, http: false, .. } => test::garbage(inputs.unwrap_or(1_000_000)),
-        Task::Garbage { inputs, http: true, without } => garbage::http(inputs.unwrap_or(100_000), &without),
-        Task::Faults { seeds } => test::faults(seeds),
-        Task::Kills { times } => test::kills(times),
-        Task::Cuts { times } => clients::cuts(times),
+        Task::Garbage { inputs, http: true, write, without } => {
+            garbage::http(inputs.unwrap_or(100_000), write, &without)
+        }
+        Task::Faults { seeds, write } => test::faults(seeds, write),
+        Task::Crashes { write } => test::crashes(write),
+        Task::Figures { write } => figures::run(write),
+        Task::Kills { times, write } => test::kills(times, write),
+        Task::Cuts { times, write } => clients::cuts(times, write),
         Task::ClientCuts { runs } => servers::client_cuts(runs),
-        Task::Restarts { times } => clients::restarts(times),
+        Task::Restarts { times, write } => clients::restarts(times, write),
         Task::Laws { runs } => test::laws(runs),
     };
     match done {

@@ -4,11 +4,16 @@ use std::process::{Command, ExitCode};
 
 use crate::command::{Failure, cargo, run as finish};
 use crate::report::Counts;
-use crate::{Optional, root};
+use crate::{Optional, figures, root};
 
 /// The parts that the Rust tests leave out, in the form of `HEADWATER_WITHOUT`.
 pub(crate) fn left_out(without: &[Optional]) -> String {
-    let parts = [(Optional::Redis, "redis"), (Optional::Postgres, "postgres"), (Optional::Clocks, "clocks")];
+    let parts = [
+        (Optional::Redis, "redis"),
+        (Optional::Postgres, "postgres"),
+        (Optional::Clocks, "clocks"),
+        (Optional::Systemd, "systemd"),
+    ];
     let left_out = parts.iter().filter(|(part, _)| without.contains(part)).map(|(_, name)| *name);
     left_out.collect::<Vec<_>>().join(",")
 }
@@ -29,18 +34,50 @@ pub(crate) struct Suite<'a> {
     pub(crate) settings: &'a [(&'static str, &'a str)],
 }
 
+/// Set to run suites with the build of `cargo xtask test`, where an optimised one would take longer than it saves.
+const UNOPTIMISED: &str = "HEADWATER_UNOPTIMISED";
+
+impl Suite<'_> {
+    /// The arguments of cargo that build it.
+    fn build(&self) -> Vec<&'static str> {
+        if std::env::var_os(UNOPTIMISED).is_none() {
+            return vec!["test", "--release", "-p", self.package, "--test", "*"];
+        }
+        // The test of a crate has its name, but for that of the command line.
+        let test = self.package.trim_start_matches("headwater-");
+        vec!["test", "--workspace", "--test", if test == "command" { "cli" } else { test }]
+    }
+}
+
 /// The marker of lines by which a test reports its results.
 pub(crate) const FIGURE: &str = "figure: ";
 
-pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
+/// How suites ended, and what their tests reported.
+#[derive(Debug)]
+pub(crate) struct LongRun {
+    pub(crate) ok: bool,
+    pub(crate) printed: Vec<String>,
+}
+
+impl LongRun {
+    /// The exit code. With a command, records the output under it.
+    pub(crate) fn settle(self, command: Option<&str>) -> Result<ExitCode, Failure> {
+        if let (true, Some(command)) = (self.ok, command) {
+            figures::record(&root(), command, self.printed)?;
+        }
+        Ok(if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+pub(crate) fn long(suites: &[Suite<'_>]) -> Result<LongRun, Failure> {
+    let mut printed = Vec::new();
     let mut counts = Counts::default();
     let mut ok = true;
     for suite in suites {
         anstream::println!("== {}", suite.name);
         let start = std::time::Instant::now();
-        let arguments =
-            ["test", "--release", "-p", suite.package, "--test", "*", suite.filter, "--", "--nocapture"];
-        let mut tests = cargo(&root(), &arguments);
+        let mut tests = cargo(&root(), &suite.build());
+        tests.args([suite.filter, "--", "--nocapture"]);
         tests.envs(suite.settings.iter().copied());
         let finished = finish(tests)?;
         if !finished.ok {
@@ -48,6 +85,7 @@ pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
         }
         for line in finished.output.lines().filter_map(|line| Some(line.split_once(FIGURE)?.1)) {
             anstream::println!("   {line}");
+            printed.push(line.to_owned());
         }
         let verdict = if finished.ok { "ok" } else { "FAILED" };
         anstream::println!("   {verdict} in {:.1} s", start.elapsed().as_secs_f64());
@@ -55,7 +93,7 @@ pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
         counts.add(count(&finished.output));
     }
     anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
-    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(LongRun { ok, printed })
 }
 
 /// Sums the lines `test result: ok. 3 passed; 0 failed; 1 ignored; …`.

@@ -42,6 +42,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(unnamed, "packages", || packages::test(&root));
     report.part("rust tests", || {
         tools::ensure(tools::CURL)?;
+        tools::ensure_systemd(without)?;
         tools::ensure_engines(without)?;
         rust_tests(&root, &generated, filter, &recorded, without)
     });
@@ -104,18 +105,20 @@ pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
         Suite { name: "decoders", package: "headwater-dialects", filter: "garbage::", settings: &counts },
         Suite { name: "JSON reader", package: "headwater-json", filter: "garbage::", settings: &counts },
         Suite { name: "JSON documents", package: "headwater-json", filter: "laws::", settings: &counts },
-    ])
+    ])?
+    .settle(None)
 }
 
 /// The laws of the dialects on so many runs that no test run has seen.
 pub(crate) fn laws(runs: u64) -> Result<ExitCode, Failure> {
     anstream::println!("{runs} runs for each law; a thousand take a minute or two");
     let settings = [("HEADWATER_CASES", &*runs.to_string())];
-    long(&[Suite { name: "laws", package: "headwater-dialects", filter: "laws::", settings: &settings }])
+    long(&[Suite { name: "laws", package: "headwater-dialects", filter: "laws::", settings: &settings }])?
+        .settle(None)
 }
 
 /// The embedded store on a faulty disk: so many random histories.
-pub(crate) fn faults(seeds: u64) -> Result<ExitCode, Failure> {
+pub(crate) fn faults(seeds: u64, write: bool) -> Result<ExitCode, Failure> {
     anstream::println!("{seeds} histories; ten thousand take some minutes");
     let settings = [("HEADWATER_SEEDS", &*seeds.to_string())];
     long(&[
@@ -126,17 +129,26 @@ pub(crate) fn faults(seeds: u64) -> Result<ExitCode, Failure> {
             filter: "oracle::",
             settings: &[],
         },
-    ])
+    ])?
+    .settle(write.then_some(&*format!("cargo xtask faults {seeds}")))
+}
+
+/// The process of a run stops at each of its writes, and the disk fails there.
+pub(crate) fn crashes(write: bool) -> Result<ExitCode, Failure> {
+    anstream::println!("every write of sixteen workflows; it takes some minutes");
+    long(&[Suite { name: "runs", package: "headwater-runtime", filter: "crashes::", settings: &[] }])?
+        .settle(write.then_some("cargo xtask crashes"))
 }
 
 /// A process that appends, and one that drives runs, is killed so many times.
-pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
+pub(crate) fn kills(times: u64, write: bool) -> Result<ExitCode, Failure> {
     anstream::println!("{times} kills; a hundred take less than a minute");
     let settings = [("HEADWATER_KILLS", &*times.to_string())];
     long(&[
         Suite { name: "a store", package: "headwater-store", filter: "kills::", settings: &settings },
         Suite { name: "runs", package: "headwater-runtime", filter: "kills::", settings: &settings },
-    ])
+    ])?
+    .settle(write.then_some(&*format!("cargo xtask kills {times}")))
 }
 
 /// A part that either holds or does not.

@@ -72,6 +72,10 @@ const POSTGRES: &[RequiredTool] = &[
 const FAKETIME: &[RequiredTool] =
     &[RequiredTool { part: Some("clocks"), ..RequiredTool::new("faketime", "faketime") }];
 
+/// What judges the systemd unit.
+const SYSTEMD: &[RequiredTool] =
+    &[RequiredTool { part: Some("systemd"), ..RequiredTool::new("systemd-analyze", "systemd") }];
+
 /// What shows the page.
 const CHROMIUM: RequiredTool =
     RequiredTool { part: Some("browser"), ..RequiredTool::new("chromium", "chromium") };
@@ -98,7 +102,13 @@ pub(crate) fn ensure_all(without: &[Optional]) -> Result<(), Failure> {
     if wanted(Optional::Browser) {
         chromium()?;
     }
+    ensure_systemd(without)?;
     ensure_engines(without)
+}
+
+/// Makes sure of what judges the systemd unit, unless it is left out.
+pub(crate) fn ensure_systemd(without: &[Optional]) -> Result<(), Failure> {
+    if without.contains(&Optional::Systemd) { Ok(()) } else { ensure(SYSTEMD) }
 }
 
 /// Makes sure of what stores and clusters are tested with, except those left out.

@@ -27,11 +27,11 @@ export class Server {
    * `begun` gets the id of each process. A server that `keepsPort` has the same address after a kill; one
    * behind a proxy need not be. The `pace` is slow enough that a cut meets an active run, and fast enough for
    * hundreds of them. `agents` are files of agents to serve in place of the demo's; `settings` are further arguments;
-   * `command` is `serve` or `proxy`.
+   * `command` is `serve` or `proxy`, run in the folder `cwd`.
    */
-  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [], command = 'serve' } = {}) {
+  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [], command = 'serve', cwd } = {}) {
     const folder = await mkdtemp(join(tmpdir(), 'headwater-judges-'));
-    const server = new Server(binary, folder, { begun, keepsPort, pace, agents, settings, command });
+    const server = new Server(binary, folder, { begun, keepsPort, pace, agents, settings, command, cwd });
     try {
       await server.#spawn();
     } catch (error) {
@@ -43,9 +43,10 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    const { agents, pace, settings, command } = this.#options;
+    const { agents, pace, settings, command, cwd } = this.#options;
     const what = [...(agents.length > 0 ? agents : ['--set', `demo.pace=${pace}`]), ...settings];
     const child = spawn(this.#binary, [command, '--listen', this.#listen, '--data', this.#folder, ...what], {
+      cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },
     });

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { pageOf } from './catalog.mjs';
@@ -49,18 +50,23 @@ export async function servePages(names) {
 /** An example has an HTML file of its own. Vite would build its script; one without a build is served as it is. */
 async function addExample({ path, folder, file }, files) {
   const read = (name) => readFile(new URL(name, EXAMPLES), 'utf8');
-  const index = await read(`${path.split('/')[2]}/index.html`);
+  const [, , example, page] = path.split('/');
+  const index = await read(`${example}/${page || 'index.html'}`);
   if (file.endsWith('.js')) {
     files.set(path, index);
     for (const name of ['main.js', 'markdown.js']) files.set(`${path}${name}`, await read(`plain/${name}`));
     for (const name of ['settings.js', 'style.css']) files.set(`/examples/shared/${name}`, await read(`shared/${name}`));
     return;
   }
+  const [name, place] = [basename(file, '.jsx'), path.slice(0, path.lastIndexOf('/') + 1)];
+  let head = '</head>';
   for (const { path: built, contents } of await bundle(folder, [file])) {
-    if (built === '/main.js') files.set(`${path}main.jsx`, contents);
-    if (built === '/main.css') files.set(`${path}main.css`, contents);
+    if (built === `/${name}.js`) files.set(`${place}${name}.jsx`, contents);
+    if (built !== `/${name}.css`) continue;
+    files.set(`${place}${name}.css`, contents);
+    head = `  <link rel="stylesheet" href="./${name}.css">\n  </head>`;
   }
-  files.set(path, index.replace('</head>', '  <link rel="stylesheet" href="./main.css">\n  </head>'));
+  files.set(path, index.replace('</head>', head));
 }
 
 /** The examples' Markdown comes from the packages of this folder: in `more/`, other versions of it belong to the vendors. */

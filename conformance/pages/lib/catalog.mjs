@@ -95,8 +95,8 @@ export const PAGES = {
 };
 
 /** A page of `examples/web`, with the packages of `folder`. */
-const example = (name, folder, options) =>
-  page(folder, fileURLToPath(new URL(`../../../examples/web/${name}/main.${name === 'plain' ? 'js' : 'jsx'}`, import.meta.url)), [], {
+const example = (name, folder, { script = 'main.jsx', ...options } = {}) =>
+  page(folder, fileURLToPath(new URL(`../../../examples/web/${name}/${script}`, import.meta.url)), [], {
     path: `/examples/${name}/`,
     ...options,
   });
@@ -107,10 +107,11 @@ const OTHERS = {
   // Through its single route a request does not show in its address what it asks for.
   'copilotkit-threads': more('copilotkit-threads', ['@copilotkit/react-core'], { ...COPILOT_CHAT, history: false }),
   'example ai-sdk': example('ai-sdk', './'),
+  'example quickstart': example('ai-sdk', './', { script: 'quickstart.jsx', path: '/examples/ai-sdk/quickstart.html' }),
   'example tanstack': example('tanstack', './'),
   'example mui': example('mui', './'),
   'example kortyx': example('kortyx', './'),
-  'example plain': example('plain', './'),
+  'example plain': example('plain', './', { script: 'main.js' }),
   'example assistant-ui': example('assistant-ui', 'more/'),
   'example copilotkit': example('copilotkit', 'more/', COPILOT_CHAT),
   'example responses': example('responses', 'more/', { history: false }),

@@ -11,9 +11,10 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README, all pages of `docs/` and the guides, with their names.
+/// The README, all pages of `docs/`, the guides, and the README of each other part, with their names.
 fn pages() -> Vec<(String, String)> {
-    let folders = ["docs", "docs/guides"].into_iter();
+    let folders =
+        ["docs", "docs/guides", "deploy", "examples/rust", "examples/web", "web/npm/headwater"].into_iter();
     let docs = folders.flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
     let docs = docs.map(|entry| entry.unwrap().path());
     let paths = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
@@ -86,6 +87,10 @@ fn documented_commands_exist() {
     for (page, text) in pages() {
         for names in commands(&text, "headwater") {
             assert!(exists(&headwater, &names), "{page}: there is no `headwater {}`", names.join(" "));
+            seen += 1;
+        }
+        for names in commands(&text, "npx headwater") {
+            assert!(exists(&headwater, &names), "{page}: there is no `npx headwater {}`", names.join(" "));
             seen += 1;
         }
         for names in commands(&text, "cargo xtask") {

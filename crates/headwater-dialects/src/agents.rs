@@ -79,7 +79,7 @@ impl Dialect for AgentsDialect {
     }
 
     fn about(&self) -> &'static str {
-        "The named-event SSE contract (`event: message.delta`), for home-made readers"
+        "The named-event SSE contract (`event: message.delta`), for hand-written readers"
     }
 
     fn profiles(&self) -> &'static [Profile] {

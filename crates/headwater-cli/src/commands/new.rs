@@ -51,6 +51,12 @@ impl NewCommand {
             write_new(&folder.join("Cargo.toml"), &manifest)?;
             write_new(&folder.join("src/main.rs"), MAIN)?;
             writeln!(out, "wrote {0}/Cargo.toml and {0}/src/main.rs: now `cd {0} && cargo run`", self.name)?;
+            // Cargo's own message does not say how to go on from a checkout.
+            let version = env!("CARGO_PKG_VERSION");
+            writeln!(
+                out,
+                "if cargo finds no headwater {version}: in Cargo.toml, replace `version = \"{version}\"` by `path = \"CHECKOUT/crates/headwater\"`"
+            )?;
         } else {
             let path = PathBuf::from(format!("{}.yaml", self.name));
             write_new(&path, &STARTER.replace("NAME", &self.name))?;

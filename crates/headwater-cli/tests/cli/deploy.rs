@@ -1,5 +1,8 @@
-//! The files in `deploy/` for several servers. No container engine runs them here: the tests check that they can be
-//! read, agree with each other, and use settings that the program has.
+//! The files in `deploy/`. No container engine runs them here: the tests check that they can be read, agree with each other,
+//! and use settings that the program has.
+
+mod monitoring;
+mod systemd;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -88,6 +91,35 @@ fn parts_of_compose_know_each_other() {
     }
 }
 
+#[test]
+fn mounts_of_compose_exist_and_its_agents_are_sound() {
+    let compose = compose();
+    let mut mounts = Vec::new();
+    for service in compose["services"].as_object().unwrap().values() {
+        let volumes = words(&service["volumes"]).into_iter();
+        let paths = volumes.filter_map(|volume| volume.strip_prefix("./")?.split(':').next());
+        mounts.extend(paths.map(str::to_owned));
+    }
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    for mount in &mounts {
+        assert!(deploy.join(mount).exists(), "deploy/{mount} is mounted, and does not exist");
+    }
+    mounts.sort();
+    assert_eq!(mounts, ["agents", "agents", "nginx.conf"]);
+    let agents: Vec<_> =
+        fs::read_dir(deploy.join("agents")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!agents.is_empty());
+    for agent in agents {
+        let checked = command().arg("check").arg(&agent).output().unwrap();
+        assert!(
+            checked.status.success(),
+            "{}: {}",
+            agent.display(),
+            String::from_utf8_lossy(&checked.stderr)
+        );
+    }
+}
+
 /// Runs `headwater config` with variables, and expects each of them to set something.
 fn expect_settings(what: &str, variables: &[(String, String)]) {
     let ran = command().arg("config").envs(variables.iter().cloned()).output().unwrap();
@@ -159,54 +191,4 @@ fn kubernetes_manifest_agrees_with_the_program() {
     ] {
         assert_eq!(selector, labels);
     }
-}
-
-/// The metrics that queries name, with the labels that they use.
-fn metrics_in(query: &str) -> Vec<String> {
-    let word = |each: char| each.is_ascii_alphanumeric() || each == '_';
-    let words = query.split(|each: char| !word(each));
-    words.filter(|name| name.starts_with("headwater_")).map(str::to_owned).collect()
-}
-
-#[test]
-fn alerts_and_dashboard_query_metrics_that_are_served() {
-    let rules: Value = serde_saphyr::from_str(&file("monitoring/rules.yaml")).unwrap();
-    let dashboard: Value = serde_json::from_str(&file("monitoring/grafana-dashboard.json")).unwrap();
-    let alerts = rules["groups"][0]["rules"].as_array().unwrap().iter();
-    let mut queries: Vec<String> = alerts.map(|rule| rule["expr"].as_str().unwrap().to_owned()).collect();
-    for panel in dashboard["panels"].as_array().unwrap() {
-        let targets = panel["targets"].as_array().unwrap().iter();
-        queries.extend(targets.map(|target| target["expr"].as_str().unwrap().to_owned()));
-    }
-    assert!(queries.len() > 15);
-    let served: Vec<(&str, &str)> =
-        headwater_server::METRICS.iter().map(|(name, kind, _)| (*name, *kind)).collect();
-    for query in &queries {
-        let named = metrics_in(query);
-        assert!(!named.is_empty() || query.starts_with("up{"), "{query}");
-        for name in named {
-            let known = served.iter().any(|(metric, kind)| match *kind {
-                "histogram" => name == format!("{metric}_bucket"),
-                _ => name == *metric,
-            });
-            assert!(known, "{name} is not a metric: {query}");
-        }
-    }
-}
-
-#[test]
-fn systemd_unit_is_valid() {
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/headwater.service");
-    // The program is not installed where the unit expects it: a copy of the unit names the one under test.
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("headwater.service");
-    let text = fs::read_to_string(unit).unwrap();
-    let program = env!("CARGO_BIN_EXE_headwater");
-    fs::write(&copy, text.replace("/usr/local/bin/headwater", program)).unwrap();
-    let verified = std::process::Command::new("systemd-analyze").arg("verify").arg(&copy).output();
-    // Not every machine has systemd.
-    let Ok(verified) = verified else { return };
-    let complaints = String::from_utf8_lossy(&verified.stderr);
-    let ours: Vec<_> = complaints.lines().filter(|line| line.contains("headwater.service")).collect();
-    assert!(ours.is_empty(), "{ours:?}");
 }

@@ -25,6 +25,7 @@ mod lint;
 mod live_inspect;
 mod logs;
 mod memory;
+mod new;
 #[cfg(target_os = "linux")]
 mod open;
 mod operate;

@@ -29,10 +29,14 @@ async fn answer(cx: Cx, input: String) -> NodeResult {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let workflow = Workflow::new("chat").node("answer", answer).edge(START, "answer").edge("answer", END).build()?;
+    let workflow =
+        Workflow::new("chat").node("answer", answer).edge(START, "answer").edge("answer", END).build()?;
     let agent = Agent::builder()
         .workflow(workflow)
-        .model("assistant", ScriptedModel::new(Script::new("chat").rule(Rule::always().text("You said: {input}"))))
+        .model(
+            "assistant",
+            ScriptedModel::new(Script::new("chat").rule(Rule::always().text("You said: {input}"))),
+        )
         .store(Embedded::open("data")?)
         .build()?;
     let options = Options::default()
@@ -46,7 +50,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/", get(|| async { "The page of the application" }))
         .merge(agents.router())
         .fallback(|| async { "The application's own 404" });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+    let address = std::env::var("LISTEN").unwrap_or_else(|_| "127.0.0.1:8787".to_owned());
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("http://{}", listener.local_addr()?);
     axum::serve(listener, app).await?;
     Ok(())
 }

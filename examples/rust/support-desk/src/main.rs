@@ -1,7 +1,9 @@
 //! A support desk: looks issues up at an MCP server, refunds an order when a person approves, and writes the case down. Its
 //! runs are in Postgres, so that several of these programs can share them:
 //!
-//!     DATABASE_URL=postgres://localhost/desk cargo run -p support-desk
+//!     DATABASE_URL=postgres://localhost/desk API_KEY=$(openssl rand -hex 16) cargo run -p support-desk
+//!
+//! Requests send the key as `X-Api-Key`. The MCP server needs Node.
 
 use headwater::{
     models::scripted::When,
@@ -12,7 +14,7 @@ use headwater::{
 };
 use serde_json::json;
 
-/// Pays an order back.
+/// Refunds an order.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Refund {
     /// The number of the order.
@@ -33,8 +35,11 @@ struct Case {
     steps: Vec<String>,
 }
 
+/// The MCP server of the examples, wherever the program is started.
+const ISSUES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../mcp-issues/server.mjs");
+
 async fn talk(cx: Cx, input: String) -> NodeResult {
-    let issues = McpClient::stdio("node", ["../mcp-issues/server.mjs"]);
+    let issues = McpClient::stdio("node", [ISSUES]);
     cx.reason("clerk")
         .system("You help customers. Look for known issues first.")
         .input(input)
@@ -60,7 +65,8 @@ fn clerk() -> ScriptedModel {
         .rule(Rule::when(When::schema(true)).json(case))
         .rule(Rule::when(When::after_tool("refund")).text("It is paid back."))
         .rule(
-            Rule::when(When::after_tool("search_issues")).tool("refund", json!({ "order": 1042, "amount": 49 })),
+            Rule::when(When::after_tool("search_issues"))
+                .tool("refund", json!({ "order": 1042, "amount": 49 })),
         )
         .rule(Rule::always().tool("search_issues", json!({ "query": "kettle" })));
     ScriptedModel::new(script)
@@ -81,12 +87,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .workflow(workflow)
         .model("clerk", clerk())
         // Small refunds need no approval. The approver may change the amount, and the rule is checked again.
-        .tool(FunctionTool::new("refund", refund).approval_if(|refund: &Refund| refund.amount > 25).editable())
+        .tool(
+            FunctionTool::new("refund", refund).approval_if(|refund: &Refund| refund.amount > 25).editable(),
+        )
         .store(PostgresStore::connect(&database, remote::Options::default()).await?)
         .build()?;
     let options = Options::default().authenticator(ApiKeys::new().add("web", &std::env::var("API_KEY")?));
     let server = Server::new(Agents::new().add("desk", agent), options);
-    let listener = tokio::net::TcpListener::bind("0.0.0.0:8787").await?;
+    let address = std::env::var("LISTEN").unwrap_or_else(|_| "0.0.0.0:8787".to_owned());
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("http://{}", listener.local_addr()?);
     axum::serve(listener, server.application(axum::Router::new())).await?;
     Ok(())
 }

@@ -1,0 +1,3 @@
+import { judgeExample } from '../lib/examples.mjs';
+
+judgeExample('quickstart', { first: ['text', 'two turns', 'reload'] });
