@@ -11,7 +11,7 @@ const MIN_BYTES: usize = 64;
 
 /// The effect with references to the texts that the state has; `None` if it has none of them.
 pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
-    let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) } = effect else {
+    let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said), started } = effect else {
         return None;
     };
     let found: Vec<(usize, String)> = texts(kind, said)
@@ -29,7 +29,7 @@ pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
         }
     }
     let (key, kind, fingerprint) = (key.clone(), kind.clone(), fingerprint.clone());
-    Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) })
+    Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said), started: *started })
 }
 
 /// Puts the texts back that an effect refers to.

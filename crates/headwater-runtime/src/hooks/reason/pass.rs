@@ -79,6 +79,7 @@ impl ReasonCall {
                 }
                 let error = match self.attempt(model, request, shown).await? {
                     AttemptOutcome::Answered(mut said, attempt) => {
+                        said.attempts = asked;
                         if !kept.is_empty() {
                             said.parts.insert(0, ReplyPart::Text { text: kept, metadata: None });
                         }
