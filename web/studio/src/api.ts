@@ -174,6 +174,17 @@ export async function readTrace(run: string, after: number): Promise<{ steps: Tr
   }
 }
 
+/** The messages of a session, the oldest first. */
+export async function listMessages(session: string): Promise<Message[]> {
+  const messages: Message[] = [];
+  for (let before: number | null | undefined; ; ) {
+    const page: { messages: Message[]; before: number | null } = await api(`sessions/${encodeURIComponent(session)}/messages?limit=500${before ? `&before=${before}` : ''}`);
+    messages.unshift(...page.messages);
+    before = page.before;
+    if (!before) return messages;
+  }
+}
+
 const checkpointsOf = (session: string) => `sessions/${encodeURIComponent(session)}/checkpoints`;
 /** The newest first. */
 export const listCheckpoints = (session: string, limit: number) => api<{ checkpoints: Checkpoint[] }>(`${checkpointsOf(session)}?limit=${limit}`).then(({ checkpoints }) => checkpoints);

@@ -182,7 +182,13 @@ function useFollow(snapshot: ChatSnapshot) {
     if (!box) return;
     const scrolled = () => (atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < 80);
     box.addEventListener('scroll', scrolled, { passive: true });
-    return () => box.removeEventListener('scroll', scrolled);
+    // A picture has its height when it is loaded.
+    const grown = new ResizeObserver(() => atEnd.current && (box.scrollTop = box.scrollHeight));
+    if (box.firstElementChild) grown.observe(box.firstElementChild);
+    return () => {
+      grown.disconnect();
+      box.removeEventListener('scroll', scrolled);
+    };
   }, []);
   const sent = snapshot.status === 'submitted';
   useLayoutEffect(() => {

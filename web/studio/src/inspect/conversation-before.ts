@@ -10,12 +10,13 @@ import { runOf } from '../format';
 export function useConversationBefore(run: string, chat: Chat | undefined, checkpoint: readonly Message[] | undefined): readonly Message[] {
   const shown = useMessages(chat);
   const input = useInput(run, !chat);
-  const found = before(shown, run) ?? before(checkpoint ?? [], run);
+  const found = messagesUpTo(shown, run) ?? messagesUpTo(checkpoint ?? [], run);
   const key = found?.map(({ id }) => id).join() ?? input;
   return useMemo(() => found ?? (input ? [personSaid(run, input)] : []), [run, key]);
 }
 
-function before(messages: readonly Message[], run: string): readonly Message[] | undefined {
+/** The messages before a run answers; none if the run is not of this conversation. */
+export function messagesUpTo(messages: readonly Message[], run: string): readonly Message[] | undefined {
   const own = messages.findIndex(({ id }) => runOf(id) === run);
   if (own < 0) return undefined;
   return messages.slice(0, messages[own]?.role === 'user' ? own + 1 : own);

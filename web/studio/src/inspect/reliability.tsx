@@ -88,7 +88,7 @@ function Panel({ conversation }: { conversation: Conversation }) {
   return (
     <div class="reliability">
       <p class={`verdict ${lost === undefined ? '' : lost + twice === 0 ? 'good' : 'bad'}`} role="status" aria-label="Verdict">
-        <strong>{lost === undefined ? '–' : count(lost)} lost, {delivery ? count(twice) : '–'} twice</strong>
+        <strong>{delivery ? `${lost === undefined ? '–' : count(lost)} lost, ${count(twice)} twice` : 'Nothing to count yet'}</strong>
         <span class="soft">
           {result
             ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')} by number, and ${plural(result.comparison.characters, 'character')} of text, which came in ${plural(result.comparison.pieces, 'record')}.`
@@ -110,7 +110,7 @@ function Panel({ conversation }: { conversation: Conversation }) {
         <Counter name="cuts" value={delivery?.cuts ?? 0} />
         <Counter name="records received" value={delivery?.records.length ?? 0} />
         <Counter name="records lost" value={lost} good={lost === 0} />
-        <Counter name="records repeated" value={twice} good={twice === 0 && !!delivery} />
+        <Counter name="records repeated" value={delivery && twice} good={twice === 0} />
         <Counter name="characters missing" value={result?.comparison.lostCharacters} good={result?.comparison.lostCharacters === 0} />
       </dl>
     </div>

@@ -36,11 +36,7 @@ interface Place {
   span?: Span | undefined;
 }
 
-/**
- * The spans of a run, in the order in which they began, each below the one that it belongs to. Records have what readers see; the
- * steps of the journal add the nodes and calls of which nothing is shown.
- */
-export function spansOf(records: readonly NativeRecord[], steps: readonly TraceStep[] = []): Span[] {
+function buildSpans(records: readonly NativeRecord[], steps: readonly TraceStep[]): SpanBuilder {
   const spans = new SpanBuilder();
   let next = 0;
   records.forEach((record, at) => {
@@ -48,7 +44,22 @@ export function spansOf(records: readonly NativeRecord[], steps: readonly TraceS
     spans.addRecord(record, at);
   });
   for (; next < steps.length; next += 1) spans.addStep(steps[next] as TraceStep);
-  return spans.finish();
+  return spans;
+}
+
+/**
+ * Gives the spans of a run, in the order in which they began, each below the one that it belongs to. Records have what readers see; the
+ * steps of the journal add the nodes and calls of which nothing is shown. Records that came since the last time are added to what is there.
+ */
+export function createSpans(): (records: readonly NativeRecord[], steps: readonly TraceStep[]) => Span[] {
+  let held: { first: NativeRecord | undefined; count: number; steps: readonly TraceStep[]; spans: SpanBuilder } | undefined;
+  return (records, steps) => {
+    const known = held?.steps === steps && held.first === records[0] && held.count <= records.length ? held : undefined;
+    const spans = known?.spans ?? buildSpans(records, steps);
+    if (known) for (let at = known.count; at < records.length; at += 1) spans.addRecord(records[at] as NativeRecord, at);
+    held = { first: records[0], count: records.length, steps, spans };
+    return spans.finish();
+  };
 }
 
 const nodeKeyOf = (node: string, visit: number, branch: string | null | undefined) => `node ${node} ${visit} ${branch ?? ''}`;
@@ -229,25 +240,27 @@ class SpanBuilder {
     }
   }
 
-  /** All spans, the run first. */
+  /** All spans so far, the run first. */
   finish(): Span[] {
     const run = this.#spans.get('run');
-    for (const span of this.#spans.values()) {
-      if (span.to !== undefined || span === run) continue;
-      // The last steps of the journal may not be read yet.
-      if (run?.to !== undefined && this.#traced.has(span) && run.state === 'good') Object.assign(span, { to: run.to, state: 'good' });
-      // What was open when the run ended ended with it.
-      else if (run?.to !== undefined) Object.assign(span, { to: run.to, state: 'bad', error: 'ended with the run' });
-      else if (run?.state === 'waiting' && span.kind === 'node') span.state = 'waiting';
-    }
     const ordered: Span[] = [];
     const visit = (key: string) => {
       const span = this.#spans.get(key);
-      if (span) ordered.push(span);
+      if (span) ordered.push(this.#asOf(run, span));
       this.#children.get(key)?.forEach(visit);
     };
     visit('run');
     return ordered;
+  }
+
+  /** A span as it is when the run has ended, or waits. */
+  #asOf(run: Span | undefined, span: Span): Span {
+    if (span.to !== undefined || span === run || !run) return span;
+    // The last steps of the journal may not be read yet.
+    if (run.to !== undefined && this.#traced.has(span) && run.state === 'good') return { ...span, to: run.to, state: 'good' };
+    // What was open when the run ended ended with it.
+    if (run.to !== undefined) return { ...span, to: run.to, state: 'bad', error: 'ended with the run' };
+    return run.state === 'waiting' && span.kind === 'node' ? { ...span, state: 'waiting' } : span;
   }
 
   #open(key: string, parent: string | undefined, span: Opened): Span {

@@ -12,9 +12,9 @@ import { useCheckpoint, type FoundCheckpoint } from './checkpoint';
 import { useConversationBefore } from './conversation-before';
 import { Moment } from './moment';
 
-/** The state that the records up to a place build, after the messages before the run. */
-export function stateAt(before: readonly Message[], records: readonly NativeRecord[], end: number): { state: RunState; problems: string[] } {
-  const reducer = new RunReducer(before, { applyPatch });
+/** The state that the records up to a place build. */
+export function stateAt(records: readonly NativeRecord[], end: number): { state: RunState; problems: string[] } {
+  const reducer = new RunReducer([], { applyPatch });
   const problems: string[] = [];
   for (let at = 0; at < end; at += 1) {
     const record = records[at] as NativeRecord;
@@ -40,7 +40,10 @@ export function StateView({ run, conversation, records, seq, onSeq }: Props) {
   const at = found < 0 ? records.length - 1 : found;
   const checkpoint = useCheckpoint(records, at, run, conversation?.session);
   const before = useConversationBefore(run, conversation?.chat, checkpoint?.details?.messages);
-  const { state, problems } = useMemo(() => stateAt(before, records, at + 1), [before, records, at]);
+  const { state, problems } = useMemo(() => stateAt(records, at + 1), [records, at]);
+  // A record may have repeated the conversation.
+  const earlier = before.filter(({ id }) => !state.messages.some((message) => message.id === id));
+  const said = earlier.at(-1)?.role === 'user' ? earlier.slice(-1) : [];
   const record = records[at];
   if (!record) return null;
   return (
@@ -50,9 +53,9 @@ export function StateView({ run, conversation, records, seq, onSeq }: Props) {
       {problems.map((text) => <p key={text} class="problem">{text}</p>)}
       <section>
         <h3>Messages</h3>
-        {state.messages.length === 0 && <p class="soft">None yet</p>}
-        <Earlier messages={state.messages.slice(0, Math.max(0, before.length - 1))} />
-        {state.messages.slice(Math.max(0, before.length - 1)).map((message) => <Snapshot key={message.id} message={message} />)}
+        {earlier.length + state.messages.length === 0 && <p class="soft">None yet</p>}
+        <Earlier messages={earlier.slice(0, earlier.length - said.length)} />
+        {[...said, ...state.messages].map((message) => <Snapshot key={message.id} message={message} />)}
       </section>
       <WorkflowState checkpoint={checkpoint} />
       {Object.keys(state.structured).length > 0 && (
@@ -60,7 +63,7 @@ export function StateView({ run, conversation, records, seq, onSeq }: Props) {
       )}
       <section><h3>Shared state</h3>{state.shared === undefined ? <p class="soft">None</p> : <Json value={state.shared} open={3} />}</section>
       <section><h3>Run</h3><Json value={state.run} open={1} /></section>
-      <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>
+      <section><h3>Messages as JSON</h3><Json value={[...earlier, ...state.messages]} open={0} /></section>
     </div>
   );
 }

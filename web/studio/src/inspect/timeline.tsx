@@ -10,7 +10,7 @@ import { ExportTest } from './export-test';
 import { gist, toneOf } from './gist';
 import { Graph } from './graph';
 import { RecordDetail } from './record-detail';
-import { ICONS, spansOf, timeScale, type Span } from './spans';
+import { createSpans, ICONS, timeScale, type Span } from './spans';
 import { useNow, useTrace } from './trace';
 
 interface Props {
@@ -30,10 +30,13 @@ interface Props {
 export function Timeline(props: Props) {
   const { records } = props;
   const steps = useTrace(props.run, records.length, props.isComplete);
-  const spans = useMemo(() => spansOf(records, steps), [records, steps]);
+  const [addTo] = useState(createSpans);
+  const spans = useMemo(() => addTo(records, steps), [records, steps]);
   const isOpen = spans[0] !== undefined && spans[0].to === undefined;
   const now = useNow(isOpen);
-  const scale = useMemo(() => timeScale(records, spans, now), [records, spans, isOpen && now]);
+  // While many records come, the scale grows in steps.
+  const grown = isOpen ? Math.floor((records.at(-1)?.time ?? 0) / 200) : records;
+  const scale = useMemo(() => timeScale(records, spans, now), [grown, steps, isOpen && now]);
   const [picked, setPicked] = useState<string>();
   const workflow = useWorkflow(props.run, props.agents);
   const run = spans[0];

@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
-        path: "/assets/index-C2jzEc_y.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-C2jzEc_y.js"),
+        path: "/assets/index-CqEEFRpk.css",
+        media_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("assets/index-CqEEFRpk.css"),
     },
     StudioFile {
-        path: "/assets/index-DrT1wGxW.css",
-        media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-DrT1wGxW.css"),
+        path: "/assets/index-Hu2GaH8-.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-Hu2GaH8-.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
