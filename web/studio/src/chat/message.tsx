@@ -121,7 +121,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
       {sources.length > 0 && <Sources parts={sources} />}
       {data.map((part, at) => (part.name === 'follow-ups' ? isLast && !isActive && <FollowUps key={at} value={part.data} onAsk={onAsk} /> : <Data key={at} name={part.name} value={part.data} />))}
       {!isLive && (message.status === 'cancelled' || facts?.isStopped || isStopped) && <p class="ended">Stopped.</p>}
-      {!isLive && !(isWaiting && isLast && message.parts.length === 0) && (
+      {!isLive && !(isWaiting && isLast && message.parts.every(({ type }) => type === 'question')) && (
         <div class="actions">
           {variants && <VariantPicker variants={variants} onSelect={onVariant} />}
           {text && <Copy label="Copy this answer" text={() => text} />}

@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
+        path: "/assets/index-Cq0MFSU_.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-Cq0MFSU_.js"),
+    },
+    StudioFile {
         path: "/assets/index-CqEEFRpk.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-CqEEFRpk.css"),
-    },
-    StudioFile {
-        path: "/assets/index-Hu2GaH8-.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-Hu2GaH8-.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
