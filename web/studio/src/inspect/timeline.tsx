@@ -111,7 +111,7 @@ function Summary({ run, spans, last, children }: { run: Span; spans: Span[]; las
     ['Model calls', count(of('model').length) + (retried > 0 ? `, ${retried} failed` : '')],
     ['Tools', count(of('tool').length)],
   ];
-  const first = of('model')[0]?.firstOutput;
+  const first = of('model').find(({ firstOutput }) => firstOutput !== undefined)?.firstOutput;
   if (first !== undefined) facts.splice(1, 0, ['First output', duration(first - run.from)]);
   if (waited > 0) facts.push([waits.some(({ to }) => to === undefined) ? 'Waiting' : 'Waited', duration(waited)]);
   if (usage) facts.push(['Tokens', usage]);
