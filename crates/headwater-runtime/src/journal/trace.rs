@@ -21,7 +21,7 @@ pub struct TraceStep {
     pub kind: TraceStepKind,
     /// The visit that it belongs to.
     pub node: Option<TraceNode>,
-    /// What was called.
+    /// The call.
     pub call: Option<TraceCall>,
     /// Why it failed.
     pub error: Option<ErrorInfo>,

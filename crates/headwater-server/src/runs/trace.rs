@@ -49,7 +49,7 @@ struct StepDocument {
     visit: Option<u32>,
     /// The parallel branch.
     branch: Option<String>,
-    /// What was called; null for other steps.
+    /// The call; null for other steps.
     call: Option<CallDocument>,
     error: Option<StepErrorDocument>,
 }
