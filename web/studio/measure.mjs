@@ -30,7 +30,7 @@ function isOpen({ tab, seq, total, word }) {
   if (!text('.message.answer')) return false;
   if (tab === 'timeline') return numberIn(text('.records h3')) === total && (seq ? text('.records li.on .seq') === String(seq) && text('.records li.on .record').includes(word) : text('.records li .seq') === '1');
   if (Number(document.querySelector('input[type=range]')?.max) !== total - 1 || !text('.moment .seq').endsWith(` ${seq ?? total}`)) return false;
-  if (tab === 'state') return seq ? text('.state-view .snapshot').trimEnd().endsWith(word) : !!document.querySelector('.state-view .status.finished');
+  if (tab === 'state') return seq ? text('.state-view .snapshot.assistant').trimEnd().endsWith(word) : !!document.querySelector('.state-view .status.finished');
   const columns = [...document.querySelectorAll('.dialect')];
   const framesIn = (column) => Number((column.querySelector('header').textContent.match(/([\d,]+) frames/)?.[1] ?? '').replaceAll(',', ''));
   // The native column has all frames. The others show theirs, and continue reading.

@@ -36,7 +36,8 @@ async function open(hash, options = DESKTOP) {
 
 async function shoot(page, name) {
   await page.mouse.move(0, 0);
-  await page.waitForTimeout(400);
+  // The rail is a moment behind.
+  await page.waitForTimeout(1500);
   await page.screenshot({ path: `${OUT}/${name}.png` });
   await page.context().close();
   console.log(`${name}.png`);
@@ -79,6 +80,8 @@ try {
   await shoot(page, 'wire');
 
   page = await open(`#/session/${tools}/timeline`, DENSE);
+  await page.waitForTimeout(1000);
+  await page.locator('.body').evaluate((body) => body.scrollBy(0, 500));
   await page.locator('.records li button', { hasText: 'tool-output' }).first().click();
   await page.locator('.became .frame').nth(4).waitFor();
   await page.locator('.record').evaluate((record) => record.closest('.body').scrollBy(0, record.getBoundingClientRect().top - 260));

@@ -57,7 +57,7 @@ pub(crate) fn restarts(times: u64, write: bool) -> Result<ExitCode, Failure> {
 
 fn long(repeats: Repeats) -> Result<LongRun, Failure> {
     let finished = follow(prepare(&root(), repeats)?, |line| anstream::println!("{line}"))?;
-    let printed = finished.output.lines().filter_map(|line| line.strip_prefix("# told: "));
+    let printed = finished.output.lines().filter_map(|line| line.strip_prefix("# figure: "));
     Ok(LongRun { ok: finished.ok, printed: printed.map(str::to_owned).collect() })
 }
 

@@ -11,6 +11,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod text_ref;
+mod trace;
 mod walk;
 mod writer;
 
@@ -26,6 +27,8 @@ pub(crate) use park::Park;
 pub use reader::{RecordReader, VisibleRecord};
 pub(crate) use reader::{StoredRecord, is_answer, is_snapshot};
 pub(crate) use record::{RecordEncoder, state_in_snapshot};
+pub(crate) use trace::step_of;
+pub use trace::{TraceCall, TraceNode, TraceStep, TraceStepKind};
 pub(crate) use walk::{Fork, RecordedWalk, SavedEntry, SavedWalk, Token, WalkStep};
 use writer::JournalRoom;
 pub(crate) use writer::{FoldGuard, Journal};

@@ -97,7 +97,8 @@ pub use hooks::{
 };
 pub use id::fresh_id;
 pub use journal::{
-    AnswerValue, InvalidatedStream, JournalEntry, RecordReader, RunSpec, VisibleRecord, state_after,
+    AnswerValue, InvalidatedStream, JournalEntry, RecordReader, RunSpec, TraceCall, TraceNode, TraceStep,
+    TraceStepKind, VisibleRecord, state_after,
 };
 pub use model::ModelRef;
 pub use model_health::ModelCalls;
@@ -112,7 +113,7 @@ pub use reader_error::{READER_ERRORS, code_of, coded, error_for_reader, reader_t
 pub use replay::{ReplayReport, replay};
 pub use run::{
     LocalRun, Owners, RecoveryReport, Run, RunFilter, RunNotice, RunOutcome, RunPage, RunPlace, RunSummary,
-    Start, lost_after,
+    RunTrace, Start, lost_after,
 };
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RollbackSummary, Session,

@@ -45,6 +45,7 @@ fn native_routes(routes: Routes) -> Routes {
         .post("/v1/runs", route("startRun", "Start a run.", runs::start, codes::START))
         .get("/v1/runs/{run}", route("getRun", "Get a run and its open questions.", runs::inspect, &["run.unknown"]))
         .get("/v1/runs/{run}/events", route("followRun", "Follow a run, live or long after, in any dialect.", runs::events, codes::FOLLOW))
+        .get("/v1/runs/{run}/trace", route("traceRun", "List the nodes that a run visited, and its calls of models and tools.", runs::trace, &["run.unknown"]))
         .post("/v1/runs/{run}/stop", route("stopRun", "Stop a run.", runs::stop, &["run.unknown", "run.busy", "workflow.version"]))
         .post("/v1/runs/{run}/answer", route("answerRun", "Answer a question of a run.", runs::answer, codes::ANSWER))
         .get("/v1/interrupts", route("listInterrupts", "List the open questions of your runs.", runs::interrupts, &["page.invalid"]))

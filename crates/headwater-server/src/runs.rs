@@ -1,12 +1,14 @@
-//! Runs by their ids: start, list, get, follow, answer, stop.
+//! Runs by their ids: start, list, get, follow, trace, answer, stop.
 
 mod interrupts;
 mod list;
 mod start;
+mod trace;
 
 pub(crate) use interrupts::{AnswerResponse, answer, answer_request, interrupts};
 pub(crate) use list::list;
 pub(crate) use start::start;
+pub(crate) use trace::trace;
 
 use axum::{Extension, Json, extract::State, http::HeaderMap};
 use headwater_dialects::{ContentMode, ReaderNames, RequestCursor};

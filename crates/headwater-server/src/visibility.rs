@@ -157,6 +157,12 @@ impl Visibility {
         }
     }
 
+    /// An error outside of the events of a run.
+    pub(crate) fn error_info(self, mut error: ErrorInfo) -> ErrorInfo {
+        self.error(&mut error);
+        error
+    }
+
     /// Why an attempt was retracted. A reason without a code may be anything.
     fn reason(self, reason: &mut String) {
         if !self.errors {

@@ -1,6 +1,6 @@
 // Requests of the studio itself. Conversations go through `createChat`.
 
-import { HeadwaterError, type Session, type WaitingInterrupt } from '@headwater/client';
+import { HeadwaterError, type Message, type Session, type WaitingInterrupt } from '@headwater/client';
 
 export interface Agent {
   name: string;
@@ -27,12 +27,26 @@ export interface Run {
   version?: string;
   status: 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled';
   error: string | null;
+  /** The beginning of what the person wrote, if the agent shows it. */
+  input?: string | null;
   model: string | null;
   usage: { inputTokens: number | null; outputTokens: number | null; totalTokens: number | null } | null;
   session: string | null;
   createdAt: string;
   updatedAt: string;
   endedAt: string | null;
+}
+
+/** A step of a run as the journal has it, those that no event shows included. */
+export interface TraceStep {
+  seq: number;
+  time: string;
+  type: 'node-entered' | 'node-failed' | 'node-left' | 'model-call' | 'tool-call' | 'handed-over' | 'taken-over';
+  node: string | null;
+  visit: number | null;
+  branch: string | null;
+  call: { id: string | null; startedAt: string | null; model: string | null; attempts: number | null; usage: Run['usage']; isShown: boolean } | null;
+  error: { code: string; message: string } | null;
 }
 
 export interface Checkpoint {
@@ -44,12 +58,15 @@ export interface Checkpoint {
 
 export interface CheckpointDetails {
   checkpoint: Checkpoint;
+  messages: Message[];
   /** Empty, unless the agent shows it. */
   workflowState: Record<string, unknown>;
 }
 
 const KEY = 'headwater studio key';
 let key = readKey();
+/** How far the server's clock is ahead, in milliseconds. */
+let clockAhead = 0;
 const unauthorised = new Set<(error: HeadwaterError) => void>();
 
 /** Sent with every request of the page. */
@@ -65,6 +82,9 @@ export function setKey(value: string): void {
     // Then a reload asks for it again.
   }
 }
+
+/** The present time by the clock that wrote the times of the records. */
+export const serverNow = (): number => Date.now() + clockAhead;
 
 /** Calls the listener when the server asks for a key. */
 export function onUnauthorised(listener: (error: HeadwaterError) => void): () => void {
@@ -102,6 +122,7 @@ export async function openResponse(path: string, init: RequestInit = {}): Promis
       ? new HeadwaterError('timeout', 'The server does not respond.', { retryable: true })
       : new HeadwaterError('network', 'The server cannot be reached.', { retryable: true, cause: error });
   }
+  noteClock(response.headers.get('date'));
   if (response.ok) return response;
   const body = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
   const error = new HeadwaterError(body.code ?? `http.${response.status}`, body.error ?? `The server responded with ${response.status}.`, {
@@ -112,12 +133,57 @@ export async function openResponse(path: string, init: RequestInit = {}): Promis
   throw error;
 }
 
+/** The header has whole seconds: less than that is no difference. */
+function noteClock(date: string | null): void {
+  const ahead = Date.parse(date ?? '') - Date.now();
+  if (!Number.isNaN(ahead)) clockAhead = Math.abs(ahead) < 2000 ? 0 : ahead;
+}
+
+/** The first entries of a list, in as many pages as they take. */
+export interface Listed<T> {
+  items: T[];
+  hasMore: boolean;
+}
+
+async function listUpTo<T>(path: string, name: string, wanted: number): Promise<Listed<T>> {
+  const items: T[] = [];
+  let after: string | null | undefined;
+  do {
+    const query = `limit=${Math.min(500, wanted - items.length)}${after ? `&after=${encodeURIComponent(after)}` : ''}`;
+    const page = await api<{ next?: string | null } & Record<string, unknown>>(`${path}${path.includes('?') ? '&' : '?'}${query}`);
+    items.push(...(page[name] as T[]));
+    after = page.next;
+  } while (after && items.length < wanted);
+  return { items, hasMore: !!after };
+}
+
 export const listAgents = () => api<{ agents: Agent[]; default: string | null }>('agents');
 export const listRuns = (query = 'limit=100') => api<{ runs: Run[] }>(`runs?${query}`).then(({ runs }) => runs);
-export const listInterrupts = () => api<{ interrupts: WaitingInterrupt[] }>('interrupts?limit=100').then(({ interrupts }) => interrupts);
-export const listSessions = (agent: string) =>
-  api<{ sessions: Session[] }>(`sessions?limit=40&agent=${encodeURIComponent(agent)}`).then(({ sessions }) => sessions);
+export const listInterrupts = (wanted: number) => listUpTo<WaitingInterrupt>('interrupts', 'interrupts', wanted);
+export const listSessions = (agent: string, wanted: number) => listUpTo<Session>(`sessions?agent=${encodeURIComponent(agent)}`, 'sessions', wanted);
 export const readRun = (run: string) => api<{ run: Run; waitsFor: WaitingInterrupt[] }>(`runs/${encodeURIComponent(run)}`);
+
+/** The steps of a run after a record, as many as there are so far, and the last record that was looked at. */
+export async function readTrace(run: string, after: number): Promise<{ steps: TraceStep[]; last: number }> {
+  const steps: TraceStep[] = [];
+  for (let last = after; ; ) {
+    const page = await api<{ steps: TraceStep[]; last: number; hasMore: boolean }>(`runs/${encodeURIComponent(run)}/trace?limit=500&after=${last}`);
+    steps.push(...page.steps);
+    last = page.last;
+    if (!page.hasMore) return { steps, last };
+  }
+}
+
+/** The messages of a session, the oldest first. */
+export async function listMessages(session: string): Promise<Message[]> {
+  const messages: Message[] = [];
+  for (let before: number | null | undefined; ; ) {
+    const page: { messages: Message[]; before: number | null } = await api(`sessions/${encodeURIComponent(session)}/messages?limit=500${before ? `&before=${before}` : ''}`);
+    messages.unshift(...page.messages);
+    before = page.before;
+    if (!before) return messages;
+  }
+}
 
 const checkpointsOf = (session: string) => `sessions/${encodeURIComponent(session)}/checkpoints`;
 /** The newest first. */

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { agentOf, onUnauthorised, readRun } from './api';
+import { agentOf, onUnauthorised, readRun, setKey } from './api';
 import { ChatView } from './chat/chat-view';
 import { Conversation, newSession } from './conversation';
 import { Icon } from './icon';
@@ -16,12 +16,18 @@ export function App() {
   const [needsKey, setNeedsKey] = useState(false);
   useEffect(() => onUnauthorised(() => setNeedsKey(true)), []);
   if (needsKey) return <Login onKey={() => { setNeedsKey(false); setKeyCount(key + 1); }} />;
-  return <Studio key={key} />;
+  const logOut = () => {
+    setKey('');
+    go({ view: 'new' }, { replace: true });
+    setNeedsKey(true);
+  };
+  return <Studio key={key} onLogOut={logOut} />;
 }
 
-function Studio() {
+function Studio({ onLogOut }: { onLogOut: () => void }) {
   const route = useRoute();
-  const [library, refresh] = useLibrary();
+  const [library, store] = useLibrary();
+  const refresh = () => void store.refresh();
   const [isMenuOpen, setMenuOpen] = useState(false);
   const facts = useMemo(() => new RunFacts(), []);
   const held = useRef<Conversation | undefined>(undefined);
@@ -46,6 +52,9 @@ function Studio() {
     return (held.current = new Conversation(route.session, undefined, facts, false));
   })();
 
+  // Another person may log in on this page.
+  useEffect(() => () => held.current?.close(), []);
+
   const stopped = useMemo(() => new Set(library.runs.filter(({ status }) => status === 'cancelled').map(({ id }) => id)), [library.runs]);
   const row = sessions.find(({ id }) => id === conversation?.session);
   const agent = conversation ? (conversation.agent ?? row?.agent) : undefined;
@@ -67,19 +76,28 @@ function Studio() {
   useEffect(() => {
     if (!conversation || conversation.isNew) return;
     void conversation.chat.load();
-    refresh();
+    void store.poll();
   }, [conversation]);
 
   // The rail shows a turn as soon as it begins, waits or ends.
   useEffect(() => {
     if (!conversation) return;
     let before = '';
-    return conversation.chat.subscribe(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const unsubscribe = conversation.chat.subscribe(() => {
       const { status, waiting, run } = conversation.chat.getSnapshot();
       const now = `${status} ${waiting.length} ${run}`;
-      if (now !== before) refresh();
+      if (now === before) return;
       before = now;
+      void store.poll();
+      // Lists are a moment behind the stream.
+      clearTimeout(timer);
+      timer = setTimeout(() => void store.poll(), 500);
     });
+    return () => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
   }, [conversation]);
 
   useEffect(() => setMenuOpen(false), [formatRoute(route)]);
@@ -115,9 +133,9 @@ function Studio() {
 
   return (
     <div class={`studio ${tab ? 'with-inspector' : ''} ${tab ? `tab-${tab}` : ''} ${isMenuOpen ? 'with-menu' : ''} ${route.view === 'run' ? 'run-only' : ''}`}>
-      <Rail library={library} route={route} onRefresh={refresh} />
+      <Rail library={library} route={route} onRefresh={refresh} onMore={() => store.moreSessions()} onLogOut={onLogOut} />
       {isMenuOpen && <button type="button" class="veil" aria-label="Close the list of sessions" onClick={() => setMenuOpen(false)} />}
-      {route.view === 'inbox' && <Inbox library={library} onMenu={() => setMenuOpen(!isMenuOpen)} onRefresh={refresh} />}
+      {route.view === 'inbox' && <Inbox library={library} onMenu={() => setMenuOpen(!isMenuOpen)} onRefresh={refresh} onMore={() => void store.moreInterrupts()} />}
       {conversation && (
         <ChatView
           key={conversation.session}

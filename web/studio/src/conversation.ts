@@ -1,9 +1,10 @@
 // A chat of the studio: that of `@headwater/client`, and beside it what its connection delivered.
 
-import { applyPatch, createChat, type Chat, type NativeRecord } from '@headwater/client';
+import { applyPatch, createChat, type Chat, type Message, type NativeRecord } from '@headwater/client';
 import { watchSession } from '@headwater/client/session';
 import { useEffect, useState } from 'preact/hooks';
 import { headers, reportError } from './api';
+import { textOf } from './format';
 import { CuttableFetch } from './cuttable-fetch';
 import { RunFacts } from './run-facts';
 
@@ -32,6 +33,7 @@ export class Conversation {
   /** Made in this tab, and nothing was sent yet: the server does not know it. */
   isNew: boolean;
   delivery: Delivery | undefined;
+  readonly #resent = new Set<string>();
   readonly #network = new CuttableFetch((run) => {
     if (this.delivery?.run !== run) this.delivery = new Delivery(run);
     this.delivery.connections += 1;
@@ -78,6 +80,17 @@ export class Conversation {
       stop?.();
     };
   };
+
+  /** Sends a message that failed again: the new one takes its place. */
+  resend(message: Message): Promise<void> {
+    this.#resent.add(message.id);
+    return this.chat.send(textOf(message)).catch(() => {});
+  }
+
+  /** The messages without those that were sent again. */
+  shown(messages: readonly Message[]): readonly Message[] {
+    return this.#resent.size === 0 ? messages : messages.filter(({ id }) => !this.#resent.has(id));
+  }
 
   set agent(agent: string | undefined) {
     this.chat.options = { ...this.chat.options, agent };

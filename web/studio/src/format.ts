@@ -1,3 +1,5 @@
+import type { Message } from '@headwater/client';
+
 /** `240 ms`, `1.8 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
@@ -27,6 +29,9 @@ export const plural = (n: number, one: string, many = `${one}s`): string => `${c
 
 /** The run that a message belongs to: its id ends with it. */
 export const runOf = (message: string): string | undefined => /run_[\w-]+$/.exec(message)?.[0];
+
+/** The text of a message. */
+export const textOf = ({ parts }: Message): string => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 
 /** One line of JSON, cut to a length. */
 export function line(value: unknown, length = 120): string {

@@ -7,7 +7,7 @@ import type { Library } from './library';
 import { formatRoute } from './route';
 
 /** Everything that waits for the person, in all runs. */
-export function Inbox({ library, onMenu, onRefresh }: { library: Library; onMenu: () => void; onRefresh: () => void }) {
+export function Inbox({ library, onMenu, onRefresh, onMore }: { library: Library; onMenu: () => void; onRefresh: () => void; onMore: () => void }) {
   const { interrupts, sessions, runs } = library;
   return (
     <main class="inbox" aria-label="Waits for you">
@@ -36,6 +36,7 @@ export function Inbox({ library, onMenu, onRefresh }: { library: Library; onMenu
               </article>
             );
           })}
+          {library.hasMoreInterrupts && <button type="button" class="older" onClick={onMore}>More that waits</button>}
         </div>
       </div>
     </main>
@@ -43,7 +44,7 @@ export function Inbox({ library, onMenu, onRefresh }: { library: Library; onMenu
 }
 
 function askOf({ kind, request, tool, input, interrupt }: WaitingInterrupt): Ask {
-  if (kind !== 'question') return { kind, request, name: tool?.name ?? '', input };
+  if (kind !== 'question') return { kind, request, name: tool?.name ?? '', title: (tool as { title?: string } | null)?.title, input };
   const { question = '', kind: answers = 'text', multiple = false, options = [] } = (interrupt ?? {}) as Partial<Interrupt>;
   return { kind, request, question, answers, multiple, options };
 }

@@ -1,19 +1,31 @@
 import { version } from '../package.json';
 import { useState } from 'preact/hooks';
-import { api } from './api';
-import { ago } from './format';
+import { api, hasKey } from './api';
+import { ago, count } from './format';
 import { Icon, Mark } from './icon';
 import type { Library, SessionRow } from './library';
 import { formatRoute, go, type Route } from './route';
 
 const STATES = { running: 'active', waiting: 'waits for you', finished: 'finished', failed: 'failed', cancelled: 'stopped' } as const;
 
-export function Rail({ library, route, onRefresh }: { library: Library; route: Route; onRefresh: () => void }) {
+interface Props {
+  library: Library;
+  route: Route;
+  onRefresh: () => void;
+  onMore: () => Promise<void>;
+  onLogOut: () => void;
+}
+
+export function Rail({ library, route, onRefresh, onMore, onLogOut }: Props) {
   const [filter, setFilter] = useState('');
   const [shown, setShown] = useState(60);
   const words = filter.trim().toLowerCase();
   const sessions = library.sessions.filter(({ label, agent, id }) => !words || `${label} ${agent} ${id}`.toLowerCase().includes(words));
-  const waiting = library.interrupts.length;
+  const waiting = `${count(library.interrupts.length)}${library.hasMoreInterrupts ? '+' : ''}`;
+  const more = () => {
+    setShown(shown + 200);
+    if (library.hasMoreSessions) void onMore();
+  };
   return (
     <nav class="rail" aria-label="Sessions">
       <header class="bar">
@@ -22,18 +34,20 @@ export function Rail({ library, route, onRefresh }: { library: Library; route: R
       </header>
       <a class="item action" href="#/new"><Icon name="plus" /><span>New chat</span></a>
       <a class={route.view === 'inbox' ? 'item action on' : 'item action'} href="#/inbox" aria-current={route.view === 'inbox' ? 'page' : undefined}>
-        <Icon name="inbox" /><span>Waits for you</span>{waiting > 0 && <span class="badge">{waiting}</span>}
+        <Icon name="inbox" /><span>Waits for you</span>{waiting !== '0' && <span class="badge">{waiting}</span>}
       </a>
       {library.sessions.length > 8 && (
         <input class="filter" type="search" aria-label="Find a session" placeholder="Find a session" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
       )}
       <ul class="sessions">
         {sessions.slice(0, shown).map((session) => <SessionItem key={session.id} session={session} isOpen={route.view === 'session' && route.session === session.id} onRefresh={onRefresh} />)}
-        {sessions.length > shown && <li><button type="button" class="quiet" onClick={() => setShown(shown + 200)}>More</button></li>}
+        {(sessions.length > shown || library.hasMoreSessions) && <li><button type="button" class="quiet" onClick={more}>Older sessions</button></li>}
+        {words && sessions.length === 0 && <li class="soft nothing">No session is called that{library.hasMoreSessions && ' among those that are shown'}</li>}
         {library.isLoaded && library.sessions.length === 0 && <li class="soft nothing">No conversations yet</li>}
       </ul>
       <footer class="links">
         <a href="/openapi.json" target="_blank" rel="noopener">API</a>
+        {hasKey() && <button type="button" class="link" onClick={onLogOut}>Log out</button>}
         <ThemeSwitch />
       </footer>
     </nav>

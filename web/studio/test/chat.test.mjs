@@ -141,3 +141,20 @@ test('variants: an answer that was given again, and the way back to the first', 
   await studio.page.locator('.said').getByText('What did I say?').waitFor();
   assert.equal(await studio.page.locator('.said').count(), 1);
 });
+
+test('send again: the message takes the place of the one that failed', async () => {
+  const studio = await here.open('chat');
+  studio.mayFail = /status of 40[49]/;
+  const refusal = { status: 409, contentType: 'application/json', body: JSON.stringify({ error: 'the session has no room', code: 'session.queue-full' }) };
+  await studio.page.route(/\/v1\/runs\??$/, (route) => (route.request().method() === 'POST' ? route.fulfill(refusal) : route.fallback()));
+  await studio.send('Hello');
+  await studio.page.locator('.said.error').getByText('Not sent').waitFor();
+  await studio.press('Send again');
+  await studio.page.locator('.said.error').getByText('Not sent').waitFor();
+  assert.equal(await studio.page.locator('.said').count(), 1, 'one that failed twice is there once');
+  await studio.page.unroute(/\/v1\/runs\??$/);
+  await studio.press('Send again');
+  await studio.settled();
+  assert.equal(await studio.page.locator('.said').count(), 1);
+  assert.equal(await studio.page.locator('.said.error').count(), 0);
+});

@@ -55,11 +55,12 @@ test('exported run is done again by its scripts, without the models, and gives i
   execFileSync('tar', ['xf', 'run.tar'], { cwd: folder });
   const [run] = readdirSync(join(folder, 'golden'));
   const golden = join(folder, 'golden', run);
-  // Where text is retracted, AG-UI repeats the conversation, which is not part of the run.
+  // Where text is retracted, AG-UI repeats the conversation, which is beside the events.
+  assert.equal(JSON.parse(readFileSync(join(golden, 'conversation.json'), 'utf8')).length, 1);
   const streams = readdirSync(golden).filter((name) => name.endsWith('.sse'));
-  assert.deepEqual(streams.map((name) => name.split('.')[0]), ['agents', 'ai-sdk', 'kortyx', 'native', 'tanstack']);
+  assert.deepEqual(streams.map((name) => name.split('.')[0]), ['ag-ui', 'agents', 'ai-sdk', 'kortyx', 'native', 'tanstack']);
   const told = execFileSync(BINARY, ['replay', '--golden', join(folder, 'golden')], { encoding: 'utf8' });
-  assert.match(told, /5 streams are the same/);
+  assert.match(told, /6 streams are the same/);
 
   const [script] = readdirSync(join(golden, 'scripts'));
   const recorded = JSON.parse(readFileSync(join(golden, 'scripts', script), 'utf8'));

@@ -59,6 +59,7 @@ export async function fakeServer({ text, stream, interrupts = [], status = 'runn
     [/^\/v1\/sessions\/s/, session],
     [/^\/v1\/sessions/, { agent: text, sessions: [session] }],
     [/^\/v1\/runs\/run_1\/events/, stream],
+    [/^\/v1\/runs\/run_1\/trace/, { steps: [], last: 0, hasMore: false }],
     [/^\/v1\/runs\/run_1/, { run, waitsFor: [] }],
     [/^\/v1\/runs/, { runs: [run] }],
     [/^\/v1\/interrupts/, { interrupts }],

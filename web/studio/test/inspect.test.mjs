@@ -87,6 +87,32 @@ test('timeline: a failed attempt and its reason', async () => {
   await studio.page.locator('.why', { hasText: 'model.cut' }).waitFor();
 });
 
+test('timeline: a node and a model call of which readers are shown nothing, and a question that is waited for until now', async () => {
+  const studio = await here.open('travel');
+  await studio.send('5 days in Kyoto in autumn');
+  await studio.ask.waitFor();
+  await studio.openTab('Timeline');
+  const spans = studio.page.getByRole('list', { name: 'Timeline' });
+  await spans.locator('.span.node', { hasText: 'understand' }).waitFor();
+  const call = spans.locator('.span.model', { hasText: 'not shown to readers' });
+  await call.waitFor();
+  const fact = async (name) => studio.page.locator('.summary > div', { has: studio.page.getByText(name, { exact: true }) }).locator('dd').innerText();
+  assert.equal(await fact('Model calls'), '1');
+  assert.match(await fact('Tokens'), /^\d+ in, \d+ out$/);
+  const wait = spans.locator('.span.wait .numbers');
+  const before = await wait.innerText();
+  await studio.page.waitForFunction((before) => document.querySelector('.span.wait .numbers')?.textContent !== before, before);
+  // In seconds: the question was asked some milliseconds after the last record before it.
+  await wait.getByText(/^\d+(\.\d)? s$|min/).waitFor();
+  await call.click();
+  await studio.page.getByText('none: readers are shown nothing of it').waitFor();
+  await studio.press('Relaxed', studio.ask);
+  await studio.page.locator('.span.run.good').waitFor();
+  const settled = await wait.innerText();
+  await studio.page.waitForTimeout(1500);
+  assert.equal(await wait.innerText(), settled, 'what is answered waits no longer');
+});
+
 test('wire: the same run in every dialect, as raw frames', async () => {
   const studio = await ended('chat', 'Hello');
   await studio.page.evaluate(() => localStorage.setItem('headwater studio dialects', ''));
@@ -224,6 +250,7 @@ test('state: the cursor shows what was there, and forks from a checkpoint', asyn
   // Rows that were written in a row are read as one record, so this is a place before it.
   await cursor.fill('5');
   await studio.page.locator('.state-view .status', { hasText: 'running' }).waitFor();
+  await studio.page.locator('.state-view .snapshot.user').getByText('rivers', { exact: true }).waitFor();
   const some = await rows.count();
   assert.ok(some < 5, `${some} rows`);
   assert.ok(await studio.page.getByRole('button', { name: 'Fork from here' }).isDisabled());
@@ -244,6 +271,10 @@ test('state: before its first checkpoint a run continues from the turn before', 
   await studio.page.getByText('checkpoint of turn 2', { exact: true }).waitFor();
   await cursor.fill('2');
   await studio.page.getByText('checkpoint of turn 1, before this run', { exact: true }).waitFor();
+  const snapshots = studio.page.locator('.state-view .snapshot');
+  await snapshots.first().getByText('rivers', { exact: true }).waitFor();
+  await studio.press('Show 2 messages of the turns before');
+  await snapshots.first().getByText('planets', { exact: true }).waitFor();
   const before = studio.session;
   await studio.press('Fork from here');
   await studio.page.waitForFunction((before) => !location.hash.includes(before), before);
@@ -317,6 +348,52 @@ test('timeline: of 50,000 records those in view are drawn, and the last one is i
     await page.locator('.body').evaluate((body) => (body.scrollTop = body.scrollHeight));
     await list.getByText('run-finished').waitFor();
     assert.ok((await list.getByRole('listitem').count()) < 200);
+    await context.close();
+  } finally {
+    proxy.close();
+    server.close();
+  }
+});
+
+test('state: sources, files and an answered question are drawn', async () => {
+  const studio = await ended('chat', 'Hello');
+  await studio.openTab('State');
+  const state = studio.page.locator('.state-view .snapshot.assistant');
+  await state.getByRole('list', { name: 'Sources' }).waitFor();
+  await state.getByRole('img', { name: 'a picture of the answer' }).waitFor();
+  const email = await here.open('email');
+  await email.send('Our public beta');
+  await email.press('Send', email.ask);
+  await email.settled();
+  await email.openTab('State');
+  await email.page.locator('.state-view .answered', { hasText: 'Send' }).waitFor();
+});
+
+test('rail and inbox: lists of several pages are read to their end', async () => {
+  const server = await fakeServer({ text: 'many', status: 'finished', stream: replay([{ type: 'run-started', run: 'run_1' }, { type: 'run-finished' }]) });
+  const waiting = (at) => ({ request: `req_${at}`, run: 'run_1', session: 's', node: 'n', askedAt: '2026-01-01T00:00:00Z', expiresAt: '2026-01-02T00:00:00Z', token: null, kind: 'question', interrupt: { question: `Question ${at}?`, kind: 'text' }, tool: null, input: null });
+  const session = (at) => ({ id: `s${at}`, label: `Session ${at}`, createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', turns: 1, lastRun: 'run_1', activeRun: null, waitingRun: null, forkedFrom: null, queued: 0 });
+  /** A list of 300 in pages of 30. */
+  const page = (request, name, make) => {
+    const from = Number(new URL(request.url, 'http://x').searchParams.get('after') ?? 0);
+    return JSON.stringify({ [name]: Array.from({ length: 30 }, (_, at) => make(from + at)), next: from + 30 < 300 ? String(from + 30) : null });
+  };
+  const lists = { '/v1/interrupts': ['interrupts', waiting], '/v1/sessions': ['sessions', session] };
+  const proxy = await serveStudio(() => (request, response) => {
+    const list = lists[new URL(request.url, 'http://x').pathname];
+    if (!list) return server.handle(request, response);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(page(request, ...list));
+  });
+  try {
+    const context = await here.browser.newContext({ viewport: { width: 1360, height: 860 } });
+    const tab = await context.newPage();
+    await tab.goto(`${proxy.url}/#/inbox`);
+    await tab.locator('.badge', { hasText: '210+' }).waitFor();
+    await tab.getByRole('button', { name: 'More that waits' }).click();
+    await tab.getByText('Question 299?').waitFor();
+    assert.equal(await tab.locator('.inbox .ask').count(), 300);
+    for (let at = 0; at < 3; at += 1) await tab.getByRole('button', { name: 'Older sessions' }).click();
+    await tab.locator('.sessions li', { hasText: 'Session 299' }).waitFor();
     await context.close();
   } finally {
     proxy.close();

@@ -90,7 +90,10 @@ impl ReplayCommand {
                         JournalEntry::Event(record) => Some(*record),
                         _ => None,
                     });
-                    Some(golden::keep(folder, &RunId::from(run), &records.collect::<Vec<_>>())?)
+                    let run = RunId::from(run);
+                    let before = agent.conversation_before(&run).await;
+                    let before = before.map_err(|error| CommandFailure::new(error.to_string()))?;
+                    Some(golden::keep(folder, &run, &records.collect::<Vec<_>>(), before)?)
                 }
                 None => None,
             };

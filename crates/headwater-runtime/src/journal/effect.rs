@@ -36,6 +36,9 @@ pub(crate) enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fingerprint: Option<String>,
         outcome: HookOutcome,
+        /// When its work began, in milliseconds since 1970, if that takes time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started: Option<u64>,
     },
     /// Work with an external effect has started.
     Began { key: String },

@@ -197,7 +197,7 @@ impl Fold {
                 self.forget(&left.visit);
                 self.walk.steps.push(WalkStep::Left(left));
             }
-            Effect::Done { key, kind, fingerprint, outcome } => {
+            Effect::Done { key, kind, fingerprint, outcome, .. } => {
                 self.began.remove(&key);
                 self.kept_answers.remove(&key);
                 if let ("pass" | "relay", HookOutcome::Value(said)) = (&*kind, &outcome) {

@@ -216,7 +216,7 @@ mod folding {
 
     fn done(key: &str, kind: &str, value: serde_json::Value) -> Effect {
         let (key, kind) = (key.to_owned(), kind.to_owned());
-        Effect::Done { key, kind, fingerprint: None, outcome: HookOutcome::Value(value) }
+        Effect::Done { key, kind, fingerprint: None, outcome: HookOutcome::Value(value), started: None }
     }
 
     fn asked(key: &str, request: &str) -> Effect {

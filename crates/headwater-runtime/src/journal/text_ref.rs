@@ -12,7 +12,7 @@ const MIN_BYTES: usize = 64;
 
 /// The effect with references to texts in the state; `None` if it contains none of them.
 pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
-    let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) } = effect else {
+    let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said), started } = effect else {
         return None;
     };
     let found: Vec<(usize, String)> = texts(kind, said)
@@ -30,7 +30,7 @@ pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
         }
     }
     let (key, kind, fingerprint) = (key.clone(), kind.clone(), fingerprint.clone());
-    Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) })
+    Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said), started: *started })
 }
 
 /// Restores the texts that an effect refers to.

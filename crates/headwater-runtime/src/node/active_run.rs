@@ -233,7 +233,7 @@ impl ActiveRun {
         told: Option<(&Origin, Event)>,
     ) -> Result<Receipt> {
         let (key, kind) = (key.to_owned(), kind.to_owned());
-        self.record(Effect::Done { key, kind, fingerprint, outcome }, told)
+        self.record(Effect::Done { key, kind, fingerprint, outcome, started: None }, told)
     }
 }
 

@@ -8,7 +8,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{DivergenceKind, NodeVisit};
-use crate::{Error, Result, error::ErrorKind, journal::HookOutcome, limits};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Effect, HookOutcome},
+    limits,
+};
 
 impl NodeVisit {
     /// The journal's entry for a key.
@@ -150,6 +155,7 @@ impl NodeVisit {
         self.may_begin(key, kind).await?;
         let _running = self.running();
         self.keep(self.run.settled().await)?;
+        let started = Some(self.run.services.env.now());
         let (given, event) = work.await;
         let fatal = given.as_ref().err().filter(|error| error.is_fatal()).cloned();
         // An oversized result is recorded too: a driver after a crash must not repeat the work.
@@ -162,7 +168,9 @@ impl NodeVisit {
             Err(error) => HookOutcome::Error(error.clone()),
         };
         let told = event.map(|event| (origin, event));
-        let receipt = self.keep(self.run.done(key, kind, fingerprint, outcome, told))?;
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        let done = Effect::Done { key, kind, fingerprint, outcome, started };
+        let receipt = self.keep(self.run.record(done, told))?;
         if let Some(error) = &fatal {
             self.run.fail(error);
         }

@@ -102,6 +102,8 @@ async fn runs(world: &World, judge: &mut Judge) {
     judge.check("get", "/v1/runs", &world.get("/v1/runs?agent=nobody").await);
     judge.check("get", "/v1/runs/{run}", &world.get(&of("")).await);
     judge.check("get", "/v1/runs/{run}", &world.get("/v1/runs/none").await);
+    judge.check("get", "/v1/runs/{run}/trace", &world.get(&of("/trace")).await);
+    judge.check("get", "/v1/runs/{run}/trace", &world.get("/v1/runs/none/trace").await);
     let open = world.get("/v1/interrupts").await;
     judge.check("get", "/v1/interrupts", &open);
     assert_eq!(open.json()["interrupts"].as_array().unwrap().len(), 3, "one of each kind: {}", open.body);

@@ -40,6 +40,7 @@ mod stores;
 mod talk;
 mod telemetry;
 mod threads;
+mod trace;
 mod trust;
 mod unnamed_conversations;
 mod visibility;

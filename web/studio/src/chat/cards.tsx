@@ -7,7 +7,7 @@ import { Json } from '../json';
 /** What a run waits for, from a chat or from the inbox. */
 export type Ask =
   | { kind: 'question'; request: string; question: string; answers: InterruptKind; multiple: boolean; options: Choice[] }
-  | { kind: 'approval'; request: string; name: string; input: unknown }
+  | { kind: 'approval'; request: string; name: string; title?: string | undefined; input: unknown }
   | { kind: 'client-tool'; request: string; name: string; input: unknown };
 
 /** One of the bodies that the server takes as an answer. */
@@ -98,7 +98,7 @@ function Approval({ ask, busy, give }: Props<'approval'>) {
   const why = reason.trim() || undefined;
   return (
     <>
-      <p class="title"><Icon name="clock" /><span>Allow <code>{ask.name}</code>?</span></p>
+      <p class="title"><Icon name="clock" /><span>{ask.title ? <>Allow “{ask.title}”? <code class="soft">{ask.name}</code></> : <>Allow <code>{ask.name}</code>?</>}</span></p>
       <Input value={ask.input ?? {}} />
       <form onSubmit={(event) => { event.preventDefault(); give({ approved: true, reason: why }); }}>
         <input aria-label="Reason" value={reason} onInput={(event) => setReason(event.currentTarget.value)} placeholder="Reason, if you like" />

@@ -30,7 +30,8 @@ interface Props {
 export function ChatView({ conversation, agents, agent, label, stopped, tab, inspected, onPickAgent, onSent, onMenu }: Props) {
   const { chat, facts, session } = conversation;
   const snapshot = useSnapshot(chat);
-  const { messages, status, waiting } = snapshot;
+  const { status, waiting } = snapshot;
+  const messages = conversation.shown(snapshot.messages);
   const isActive = status === 'submitted' || status === 'streaming';
   const about = agents.find(({ name }) => name === agent);
   const [version, setVersion] = useState(0);
@@ -45,6 +46,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, ins
   const openTab = (to: Tab | undefined, run?: string) =>
     go(conversation.isNew ? { view: 'new', agent, tab: to } : { view: 'session', session, tab: to, run });
   // The same functions every time: a message that did not change is not drawn again.
+  const resend = useCallback((message: Message) => void conversation.resend(message), [conversation]);
   const ask = useCallback((text: string) => void chat.send(text), [chat]);
   const inspect = useCallback((run: string) => go({ view: 'session', session, tab: tab ?? 'timeline', run }), [session, tab]);
   const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
@@ -82,7 +84,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, ins
           )}
           {messages.map((message, at) =>
             message.role === 'user' ? (
-              <Said key={message.id} message={message} chat={chat} canEdit={!isActive} />
+              <Said key={message.id} message={message} chat={chat} canEdit={!isActive} onResend={resend} />
             ) : (
               <AnswerMessage
                 key={message.id}
@@ -104,7 +106,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, ins
             ),
           )}
           {status === 'submitted' && messages.at(-1)?.role === 'user' && <p class="soft"><span class="pulse">Working</span></p>}
-          {waiting.map((open) => <AskCard key={keyOf(open)} ask={askOf(open)} onAnswer={(answer) => sendAnswer(conversation, open, answer)} />)}
+          {waiting.map((open) => <AskCard key={keyOf(open)} ask={askOf(open, messages)} onAnswer={(answer) => sendAnswer(conversation, open, answer)} />)}
           {snapshot.error && (
             <div class="problem" role="alert">
               <Icon name="alert" />
@@ -137,8 +139,11 @@ function Connection({ snapshot: { connection, status, waiting } }: { snapshot: C
 
 const keyOf = (open: Waiting) => (open.kind === 'client-tool' ? open.call : open.request);
 
-function askOf(open: Waiting): Ask {
-  if (open.kind === 'approval') return open;
+function askOf(open: Waiting, messages: readonly Message[]): Ask {
+  if (open.kind === 'approval') {
+    const tool = messages.flatMap(({ parts }) => parts).find((part) => part.type === 'tool' && part.call === open.call);
+    return { ...open, title: tool?.type === 'tool' ? tool.title : undefined };
+  }
   if (open.kind === 'client-tool') return { ...open, request: open.call };
   const { question = '', kind, multiple = false, options = [] } = open.interrupt;
   return { kind: 'question', request: open.request, question, answers: kind, multiple, options };
@@ -177,7 +182,13 @@ function useFollow(snapshot: ChatSnapshot) {
     if (!box) return;
     const scrolled = () => (atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < 80);
     box.addEventListener('scroll', scrolled, { passive: true });
-    return () => box.removeEventListener('scroll', scrolled);
+    // A picture has its height when it is loaded.
+    const grown = new ResizeObserver(() => atEnd.current && (box.scrollTop = box.scrollHeight));
+    if (box.firstElementChild) grown.observe(box.firstElementChild);
+    return () => {
+      grown.disconnect();
+      box.removeEventListener('scroll', scrolled);
+    };
   }, []);
   const sent = snapshot.status === 'submitted';
   useLayoutEffect(() => {

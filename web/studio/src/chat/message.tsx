@@ -2,12 +2,12 @@ import type { Chat, Message, Part } from '@headwater/client';
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Copy } from '../copy';
-import { duration, line, plural, runOf } from '../format';
+import { duration, line, plural, runOf, textOf } from '../format';
 import { Icon } from '../icon';
 import { Json } from '../json';
 import { Markdown } from '../markdown';
 import type { Facts } from '../run-facts';
-import { Data, FileCard, FollowUps, Reasoning, Sources, StructuredCard, Tool } from './parts';
+import { Data, FileCard, FollowUps, QuestionLine, Reasoning, Sources, StructuredCard, Tool } from './parts';
 import { VariantPicker, type Variant } from './variants';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
@@ -19,17 +19,16 @@ export interface MessageActions {
   onFork: (message: string) => void;
 }
 
-export const textOf = ({ parts }: Message): string =>
-  parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
-
 interface SaidProps {
   message: Message;
   chat: Chat;
+  /** Sends a message that failed in place of the old one. */
+  onResend: (message: Message) => void;
   canEdit: boolean;
 }
 
 /** A message of the person. */
-export const Said = memo(function Said({ message, chat, canEdit }: SaidProps) {
+export const Said = memo(function Said({ message, chat, canEdit, onResend }: SaidProps) {
   const [draft, setDraft] = useState<string>();
   const text = textOf(message);
   if (draft !== undefined) {
@@ -45,7 +44,7 @@ export const Said = memo(function Said({ message, chat, canEdit }: SaidProps) {
         {message.status === 'error' && (
           <>
             <span class="bad">Not sent</span>
-            <button type="button" class="quiet" onClick={() => void chat.send(text)}>Send again</button>
+            <button type="button" class="quiet" onClick={() => onResend(message)}>Send again</button>
           </>
         )}
         {canEdit && message.status === 'sent' && runOf(message.id) && (
@@ -122,7 +121,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
       {sources.length > 0 && <Sources parts={sources} />}
       {data.map((part, at) => (part.name === 'follow-ups' ? isLast && !isActive && <FollowUps key={at} value={part.data} onAsk={onAsk} /> : <Data key={at} name={part.name} value={part.data} />))}
       {!isLive && (message.status === 'cancelled' || facts?.isStopped || isStopped) && <p class="ended">Stopped.</p>}
-      {!isLive && (
+      {!isLive && !(isWaiting && isLast && message.parts.every(({ type }) => type === 'question')) && (
         <div class="actions">
           {variants && <VariantPicker variants={variants} onSelect={onVariant} />}
           {text && <Copy label="Copy this answer" text={() => text} />}
@@ -152,18 +151,9 @@ function PartView({ part, facts, isLive, isOpen }: { part: Part; facts: Facts | 
       return <StructuredCard part={part} isLive={isLive} />;
     case 'file':
       return <FileCard part={part} />;
-    case 'question': {
+    case 'question':
       // One that is open is a card below the message.
-      if (part.state === 'open') return null;
-      const chosen = part.interrupt.options?.filter(({ id }) => [part.answer].flat().includes(id)).map(({ label }) => label);
-      const answer = chosen?.length ? chosen.join(', ') : line(part.answer ?? 'declined');
-      return (
-        <p class="answered">
-          <Icon name={part.state === 'answered' ? 'check' : 'clock'} />
-          <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : 'No answer came in time.'}
-        </p>
-      );
-    }
+      return part.state === 'open' ? null : <QuestionLine part={part} />;
     case 'other':
       return <Json value={part.value} open={0} name="other" />;
     default:

@@ -132,6 +132,18 @@ export function FileCard({ part }: { part: PartOf<'file'> }) {
   );
 }
 
+/** A question, and what was answered. */
+export function QuestionLine({ part }: { part: PartOf<'question'> }) {
+  const chosen = part.interrupt.options?.filter(({ id }) => [part.answer].flat().includes(id)).map(({ label }) => label);
+  const answer = chosen?.length ? chosen.join(', ') : line(part.answer ?? 'declined');
+  return (
+    <p class="answered">
+      <Icon name={part.state === 'answered' ? 'check' : 'clock'} />
+      <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : part.state === 'open' ? 'Not answered yet.' : 'Nobody answered in time.'}
+    </p>
+  );
+}
+
 export function Data({ name, value }: { name: string; value: unknown }) {
   return (
     <Fold label={<><span class="soft">data</span> {name} <code class="arguments">{summary(value)}</code></>} tone="data">

@@ -1,8 +1,9 @@
-import type { NativeRecord } from '@headwater/client';
+import type { Message, NativeRecord } from '@headwater/client';
 import { useState } from 'preact/hooks';
-import { openResponse } from '../api';
+import { listMessages, openResponse, readRun } from '../api';
 import { Icon } from '../icon';
 import { tar } from '../tar';
+import { messagesUpTo } from './conversation-before';
 import { isComment } from './frames';
 import { fileName, scriptsOf } from './script-of';
 
@@ -53,9 +54,12 @@ async function archiveOf(run: string): Promise<Blob> {
   const folder = `golden/${run}`;
   const files = [{ name: `${folder}/events.ndjson`, text: `${rows.join('\n')}\n` }];
   // To take text back, AG-UI repeats the conversation before the run, which its events do not have.
-  const hasRetracted = records.some(({ event }) => event.type === 'attempt-retracted');
+  if (records.some(({ event }) => event.type === 'attempt-retracted')) {
+    const before = await messagesBefore(run);
+    if (before.length > 0) files.push({ name: `${folder}/conversation.json`, text: JSON.stringify(before) });
+  }
   const streams = await Promise.all(
-    STREAMS.filter(([dialect]) => dialect !== 'ag-ui' || !hasRetracted).map(async ([dialect, profile]) => {
+    STREAMS.map(async ([dialect, profile]) => {
       const frames = (await events(`dialect=${dialect}&profile=${encodeURIComponent(profile)}`)).split('\n\n').filter((frame) => frame && !isComment(frame));
       return { name: `${folder}/${dialect}.${profile}.sse`, text: frames.map((frame) => `${frame.replace(/^id: .*\n/m, '')}\n\n`).join('') };
     }),
@@ -66,6 +70,13 @@ async function archiveOf(run: string): Promise<Blob> {
     text: `${JSON.stringify(script, null, 2)}\n`,
   }));
   return tar([...files, ...scripts, ...streams]);
+}
+
+/** The messages before the answer of a run, as far as its conversation still has it. */
+async function messagesBefore(run: string): Promise<readonly Message[]> {
+  const { session } = (await readRun(run)).run;
+  if (!session) return [];
+  return messagesUpTo(await listMessages(session), run) ?? [];
 }
 
 function save(blob: Blob, name: string): void {

@@ -63,13 +63,13 @@ export function Inspector({ route, tab, conversation, facts, agent, agents }: Pr
         <RunPicker session={conversation?.session} run={run} latest={latest} onPick={(picked) => to({ run: picked, seq: undefined })} />
       )}
       <div class="body" role="tabpanel" aria-label={TITLES[tab]}>
-        {error && <p class="problem" role="alert">{error.message}</p>}
+        {error && <section class="empty"><h2>No run to show</h2><p role="alert">{error.message}</p></section>}
         {!run && tab !== 'connect' && tab !== 'reliability' && <p class="soft pad">There is no run yet. Send a message.</p>}
         {run && tab === 'timeline' && (
           <Timeline key={run} run={run} records={records} frames={frames} isComplete={isComplete} agents={agents} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
         )}
         {run && tab === 'wire' && <Wire key={run} run={run} records={records} native={{ frames, bytes, state: isComplete ? 'ended' : 'open' }} seq={seq} onSeq={onSeq} />}
-        {run && tab === 'state' && <StateView key={run} run={run} session={conversation?.session} records={records} seq={seq} onSeq={onSeq} />}
+        {run && tab === 'state' && <StateView key={run} run={run} conversation={conversation} records={records} seq={seq} onSeq={onSeq} />}
         {tab === 'connect' && <Connect agent={agent} />}
         {tab === 'reliability' && <Reliability conversation={conversation} />}
       </div>

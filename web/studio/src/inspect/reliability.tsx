@@ -9,7 +9,10 @@ import { restartServer, useServerProcess } from './server-process';
 
 /** What the journal has and the page did not get, and what the page got more than once. */
 export interface Comparison {
+  /** Records that are no text, which are compared by their numbers. */
   compared: number;
+  /** In how many pieces the text came: the fresh read has those that are ready together in one. */
+  pieces: number;
   lost: number;
   repeated: number;
   characters: number;
@@ -42,7 +45,8 @@ export function compare(delivered: readonly NativeRecord[], fresh: readonly Nati
     characters += length;
     lostCharacters += Math.abs(length - (mine.get(block) ?? 0));
   }
-  return { compared: expected.length, lost, repeated, characters, lostCharacters };
+  const isText = (record: NativeRecord) => deltaOf(record) !== undefined;
+  return { compared: expected.filter((record) => !isText(record)).length, pieces: delivered.filter(isText).length, lost, repeated, characters, lostCharacters };
 }
 
 function deltaOf({ event, attempt = '', message = '' }: NativeRecord): { block: string; text: string } | undefined {
@@ -84,10 +88,10 @@ function Panel({ conversation }: { conversation: Conversation }) {
   return (
     <div class="reliability">
       <p class={`verdict ${lost === undefined ? '' : lost + twice === 0 ? 'good' : 'bad'}`} role="status" aria-label="Verdict">
-        <strong>{lost === undefined ? '–' : count(lost)} lost, {delivery ? count(twice) : '–'} twice</strong>
+        <strong>{delivery ? `${lost === undefined ? '–' : count(lost)} lost, ${count(twice)} twice` : 'Nothing to count yet'}</strong>
         <span class="soft">
           {result
-            ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')}, ${plural(result.comparison.characters, 'character')} of text.`
+            ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')} by number, and ${plural(result.comparison.characters, 'character')} of text, which came in ${plural(result.comparison.pieces, 'record')}.`
             : delivery ? 'Lost records are counted when the run has ended, by reading it a second time.'
             : 'Send a message to begin. The demo agent chat answers "long" for some seconds.'}
         </span>
@@ -106,7 +110,7 @@ function Panel({ conversation }: { conversation: Conversation }) {
         <Counter name="cuts" value={delivery?.cuts ?? 0} />
         <Counter name="records received" value={delivery?.records.length ?? 0} />
         <Counter name="records lost" value={lost} good={lost === 0} />
-        <Counter name="records repeated" value={twice} good={twice === 0 && !!delivery} />
+        <Counter name="records repeated" value={delivery && twice} good={twice === 0} />
         <Counter name="characters missing" value={result?.comparison.lostCharacters} good={result?.comparison.lostCharacters === 0} />
       </dl>
     </div>

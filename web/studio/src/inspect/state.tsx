@@ -1,14 +1,15 @@
-import { applyPatch, RunReducer, type NativeRecord, type RunState } from '@headwater/client';
+import { applyPatch, RunReducer, type Message, type NativeRecord, type Part, type RunState } from '@headwater/client';
 import { useMemo, useState } from 'preact/hooks';
 import { forkCheckpoint } from '../api';
-import { textOf } from '../chat/message';
-import { StructuredCard, Tool } from '../chat/parts';
-import { line } from '../format';
+import { Data, FileCard, QuestionLine, Sources, StructuredCard, Tool } from '../chat/parts';
+import type { Conversation } from '../conversation';
+import { line, plural } from '../format';
 import { Icon } from '../icon';
 import { Json } from '../json';
 import { Markdown } from '../markdown';
 import { go } from '../route';
 import { useCheckpoint, type FoundCheckpoint } from './checkpoint';
+import { useConversationBefore } from './conversation-before';
 import { Moment } from './moment';
 
 /** The state that the records up to a place build. */
@@ -28,17 +29,21 @@ export function stateAt(records: readonly NativeRecord[], end: number): { state:
 
 interface Props {
   run: string;
-  session: string | undefined;
+  conversation: Conversation | undefined;
   records: readonly NativeRecord[];
   seq: number | undefined;
   onSeq: (seq: number | undefined) => void;
 }
 
-export function StateView({ run, session, records, seq, onSeq }: Props) {
+export function StateView({ run, conversation, records, seq, onSeq }: Props) {
   const found = seq === undefined ? -1 : records.findLastIndex((record) => record.seq <= seq);
   const at = found < 0 ? records.length - 1 : found;
+  const checkpoint = useCheckpoint(records, at, run, conversation?.session);
+  const before = useConversationBefore(run, conversation?.chat, checkpoint?.details?.messages);
   const { state, problems } = useMemo(() => stateAt(records, at + 1), [records, at]);
-  const checkpoint = useCheckpoint(records, at, run, session);
+  // A record may have repeated the conversation.
+  const earlier = before.filter(({ id }) => !state.messages.some((message) => message.id === id));
+  const said = earlier.at(-1)?.role === 'user' ? earlier.slice(-1) : [];
   const record = records[at];
   if (!record) return null;
   return (
@@ -48,20 +53,9 @@ export function StateView({ run, session, records, seq, onSeq }: Props) {
       {problems.map((text) => <p key={text} class="problem">{text}</p>)}
       <section>
         <h3>Messages</h3>
-        {state.messages.length === 0 && <p class="soft">None yet</p>}
-        {state.messages.map((message) => (
-          <article key={message.id} class="snapshot">
-            <p class="soft">{message.role} · {message.status}</p>
-            {message.parts.map((part, index) => {
-              if (part.type === 'text') return <Markdown key={index} text={part.text} />;
-              if (part.type === 'reasoning') return <p key={index} class="soft thinking">{line(part.text, 400)}</p>;
-              if (part.type === 'tool') return <Tool key={index} part={part} facts={undefined} isLive />;
-              if (part.type === 'structured') return <StructuredCard key={index} part={part} isLive={false} />;
-              return null;
-            })}
-            {!textOf(message) && message.parts.length === 0 && <p class="soft">empty</p>}
-          </article>
-        ))}
+        {earlier.length + state.messages.length === 0 && <p class="soft">None yet</p>}
+        <Earlier messages={earlier.slice(0, earlier.length - said.length)} />
+        {[...said, ...state.messages].map((message) => <Snapshot key={message.id} message={message} />)}
       </section>
       <WorkflowState checkpoint={checkpoint} />
       {Object.keys(state.structured).length > 0 && (
@@ -69,9 +63,63 @@ export function StateView({ run, session, records, seq, onSeq }: Props) {
       )}
       <section><h3>Shared state</h3>{state.shared === undefined ? <p class="soft">None</p> : <Json value={state.shared} open={3} />}</section>
       <section><h3>Run</h3><Json value={state.run} open={1} /></section>
-      <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>
+      <section><h3>Messages as JSON</h3><Json value={[...earlier, ...state.messages]} open={0} /></section>
     </div>
   );
+}
+
+/** The turns before the run, drawn when a person asks for them. */
+function Earlier({ messages }: { messages: readonly Message[] }) {
+  const [isOpen, setOpen] = useState(false);
+  if (messages.length === 0) return null;
+  return (
+    <>
+      <button type="button" class="link earlier" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? 'Hide' : 'Show'} {plural(messages.length, 'message')} of the turns before
+      </button>
+      {isOpen && messages.map((message) => <Snapshot key={message.id} message={message} />)}
+    </>
+  );
+}
+
+const ROLES: Partial<Record<Message['role'], string>> = { user: 'You', assistant: 'Agent' };
+
+function Snapshot({ message }: { message: Message }) {
+  const sources = message.parts.filter(isSource);
+  return (
+    <article class={`snapshot ${message.role}`}>
+      <p class="soft">{ROLES[message.role] ?? message.role} · {message.status}</p>
+      {message.parts.map((part, index) => <SnapshotPart key={index} part={part} />)}
+      {sources.length > 0 && <Sources parts={sources} />}
+      {message.parts.length === 0 && <p class="soft">empty</p>}
+    </article>
+  );
+}
+
+type SourcePart = Extract<Part, { type: 'source-url' | 'source-document' }>;
+const isSource = (part: Part): part is SourcePart => part.type === 'source-url' || part.type === 'source-document';
+
+function SnapshotPart({ part }: { part: Part }) {
+  switch (part.type) {
+    case 'text':
+      return <Markdown text={part.text} />;
+    case 'reasoning':
+      return <p class="soft thinking">{line(part.text, 400)}</p>;
+    case 'tool':
+      return <Tool part={part} facts={undefined} isLive />;
+    case 'structured':
+      return <StructuredCard part={part} isLive={false} />;
+    case 'file':
+      return <FileCard part={part} />;
+    case 'question':
+      return <QuestionLine part={part} />;
+    case 'data':
+      return <Data name={part.name} value={part.data} />;
+    case 'other':
+      return <Json value={part.value} open={0} name="other" />;
+    default:
+      return null;
+  }
 }
 
 /** Continues in a new session from the newest checkpoint at the cursor. */

@@ -10,7 +10,8 @@ import { ExportTest } from './export-test';
 import { gist, toneOf } from './gist';
 import { Graph } from './graph';
 import { RecordDetail } from './record-detail';
-import { ICONS, spansOf, timeScale, type Span } from './spans';
+import { createSpans, ICONS, timeScale, type Span } from './spans';
+import { useNow, useTrace } from './trace';
 
 interface Props {
   run: string;
@@ -28,14 +29,22 @@ interface Props {
 
 export function Timeline(props: Props) {
   const { records } = props;
-  const spans = useMemo(() => spansOf(records), [records]);
-  const scale = useMemo(() => timeScale(records), [records]);
+  const steps = useTrace(props.run, records.length, props.isComplete);
+  const [addTo] = useState(createSpans);
+  const spans = useMemo(() => addTo(records, steps), [records, steps]);
+  const isOpen = spans[0] !== undefined && spans[0].to === undefined;
+  const now = useNow(isOpen);
+  // While many records come, the scale grows in steps.
+  const grown = isOpen ? Math.floor((records.at(-1)?.time ?? 0) / 200) : records;
+  const scale = useMemo(() => timeScale(records, spans, now), [grown, steps, isOpen && now]);
   const [picked, setPicked] = useState<string>();
   const workflow = useWorkflow(props.run, props.agents);
   const run = spans[0];
   if (!run) return null;
   const span = spans.find(({ key }) => key === picked);
-  const last = records.at(-1)?.time ?? run.from;
+  const recorded = records.at(-1)?.time ?? run.from;
+  // A clock of the page that is behind must not make a span negative.
+  const last = isOpen ? Math.max(recorded, now) : recorded;
   return (
     <div class="timeline">
       <Summary run={run} spans={spans} last={last}>
@@ -62,7 +71,7 @@ export function Timeline(props: Props) {
         ))}
       </ol>
       {span && <SpanDetail span={span} />}
-      <RecordList {...props} only={span?.records} title={span ? `Records of ${span.label}` : 'Records'} />
+      <RecordList {...props} only={span && span.records.length > 0 ? span.records : undefined} title={span && span.records.length > 0 ? `Records of ${span.label}` : 'Records'} />
     </div>
   );
 }
@@ -93,17 +102,19 @@ function Bar({ item, place, last }: { item: Span; place: (time: number) => numbe
 
 function Summary({ run, spans, last, children }: { run: Span; spans: Span[]; last: number; children: ComponentChildren }) {
   const of = (kind: Span['kind']) => spans.filter((span) => span.kind === kind);
-  const waited = of('wait').reduce((sum, { from, to }) => sum + ((to ?? last) - from), 0);
+  const waits = of('wait');
+  const waited = waits.reduce((sum, { from, to }) => sum + ((to ?? last) - from), 0);
   const retried = of('model').filter(({ state }) => state === 'bad').length;
+  const usage = usageOf(run, of('model'));
   const facts: [string, string][] = [
     ['Duration', duration((run.to ?? last) - run.from)],
     ['Model calls', count(of('model').length) + (retried > 0 ? `, ${retried} failed` : '')],
     ['Tools', count(of('tool').length)],
   ];
-  const first = of('model')[0]?.firstOutput;
+  const first = of('model').find(({ firstOutput }) => firstOutput !== undefined)?.firstOutput;
   if (first !== undefined) facts.splice(1, 0, ['First output', duration(first - run.from)]);
-  if (waited > 0) facts.push(['Waited', duration(waited)]);
-  if (run.usage?.totalTokens != null) facts.push(['Tokens', `${count(run.usage.inputTokens ?? 0)} in, ${count(run.usage.outputTokens ?? 0)} out`]);
+  if (waited > 0) facts.push([waits.some(({ to }) => to === undefined) ? 'Waiting' : 'Waited', duration(waited)]);
+  if (usage) facts.push(['Tokens', usage]);
   return (
     <div class="summary-bar">
       <dl class="summary">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
@@ -112,8 +123,16 @@ function Summary({ run, spans, last, children }: { run: Span; spans: Span[]; las
   );
 }
 
+/** What the run says that it used, or until then the sum of its calls. */
+function usageOf(run: Span, calls: readonly Span[]): string | undefined {
+  const counted = run.usage ? [run.usage] : calls.flatMap(({ usage }) => usage ?? []);
+  const sum = (pick: 'inputTokens' | 'outputTokens') => counted.reduce((total, usage) => total + (usage[pick] ?? 0), 0);
+  const [input, output] = [sum('inputTokens'), sum('outputTokens')];
+  return input + output > 0 ? `${count(input)} in, ${count(output)} out` : undefined;
+}
+
 function SpanDetail({ span }: { span: Span }) {
-  const facts: [string, string][] = [['Records', count(span.records.length)]];
+  const facts: [string, string][] = span.records.length > 0 ? [['Records', count(span.records.length)]] : [['Records', 'none: readers are shown nothing of it']];
   if (span.firstOutput !== undefined) facts.push(['First output', duration(span.firstOutput - span.from)]);
   if (span.usage?.totalTokens != null) {
     facts.push(['Tokens', `${count(span.usage.inputTokens ?? 0)} in, ${count(span.usage.outputTokens ?? 0)} out`]);

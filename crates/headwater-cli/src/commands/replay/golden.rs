@@ -1,7 +1,8 @@
 //! Golden files: the bytes that clients of each dialect get for a run, stored and compared.
 //!
 //! The folder has one subfolder per run: `events.ndjson` with the run's records, and a file per dialect and
-//! profile.
+//! profile. A run that retracts something has the messages before it in `conversation.json`: some dialects send the
+//! conversation again to take text back.
 
 use std::{
     fs,
@@ -9,13 +10,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use headwater_dialects::{EncodeOptions, Encoder};
-use headwater_protocol::{Framing, Record, RunId, RunState, RunStatus};
+use headwater_dialects::{EncodeOptions, Encoder, Reentry};
+use headwater_protocol::{Event, Framing, Message, Record, RunId, RunState, RunStatus};
 use serde_json::{Value, json};
 
 use crate::failure::CommandFailure;
 
 const EVENTS: &str = "events.ndjson";
+const CONVERSATION: &str = "conversation.json";
 
 /// The result of comparing the files of one run.
 #[derive(Debug)]
@@ -32,8 +34,13 @@ impl GoldenResult {
     }
 }
 
-/// Writes the missing files of a run and compares the existing ones.
-pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<GoldenResult, CommandFailure> {
+/// Writes the missing files of a run and compares the existing ones. `before` is the conversation before the run.
+pub(super) fn keep(
+    folder: &Path,
+    run: &RunId,
+    records: &[Record],
+    before: Vec<Message>,
+) -> Result<GoldenResult, CommandFailure> {
     let place = folder.join(run.as_str());
     make_folder(&place).map_err(|error| writing(&place, &error))?;
     let mut events = String::new();
@@ -43,7 +50,12 @@ pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Gol
     }
     let mut checked = GoldenResult { run: run.to_string(), same: 0, written: 0, differences: Vec::new() };
     compare(&place.join(EVENTS), events.as_bytes(), &mut checked)?;
-    for (name, bytes) in encoded(records) {
+    let retracts = records.iter().any(|record| matches!(record.event, Event::AttemptRetracted(_)));
+    let before = if retracts { before } else { Vec::new() };
+    if !before.is_empty() {
+        compare(&place.join(CONVERSATION), &serde_json::to_vec(&before)?, &mut checked)?;
+    }
+    for (name, bytes) in encoded(records, &before) {
         compare(&place.join(name), &bytes, &mut checked)?;
     }
     Ok(checked)
@@ -78,14 +90,26 @@ fn check(place: &Path) -> Result<GoldenResult, CommandFailure> {
     }
     let run = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut checked = GoldenResult { run, same: 0, written: 0, differences: Vec::new() };
-    for (name, bytes) in encoded(&records) {
+    for (name, bytes) in encoded(&records, &conversation(&place.join(CONVERSATION))?) {
         compare(&place.join(name), &bytes, &mut checked)?;
     }
     Ok(checked)
 }
 
+/// The messages before a run; none if there is no such file.
+fn conversation(path: &Path) -> Result<Vec<Message>, CommandFailure> {
+    let shown = path.display().to_string();
+    match fs::read(path) {
+        Ok(text) => {
+            serde_json::from_slice(&text).map_err(|error| CommandFailure::new(format!("{shown}: {error}")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(CommandFailure::reading(&shown, error)),
+    }
+}
+
 /// The bytes of every dialect and profile.
-fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
+fn encoded(records: &[Record], before: &[Message]) -> Vec<(String, Vec<u8>)> {
     let mut state = RunState::default();
     for record in records {
         // A journal only contains records that its writer's state accepted.
@@ -97,6 +121,10 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
         for profile in dialect.profiles() {
             let mut options = EncodeOptions::default();
             options.profile = Some(profile);
+            // As the server does it.
+            if profile.reentry == Reentry::Snapshot {
+                options.messages = before.to_vec();
+            }
             let mut encoder = Encoder::new(dialect, &options);
             for record in records {
                 encoder.record(record);

@@ -16,6 +16,8 @@ pub(super) struct ModelReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) raw_finish: Option<String>,
     pub(super) usage: Usage,
+    /// How often models were asked for it, the attempts that failed included.
+    pub(super) attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) raw: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

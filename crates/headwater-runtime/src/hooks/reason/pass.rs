@@ -311,6 +311,8 @@ impl ReasonCall {
 /// The attempts of a pass so far.
 #[derive(Default)]
 struct Attempts {
+    /// How many have ended.
+    ended: u32,
     asked: u32,
     /// The text of failed attempts that the next one continues.
     kept: String,
@@ -333,8 +335,10 @@ impl Attempts {
 
     /// Adds an outcome. Returns the reply or the refusal, if it is one.
     fn add(&mut self, outcome: AttemptOutcome) -> Option<(Result<ModelReply>, AttemptId)> {
+        self.ended += 1;
         match outcome {
             AttemptOutcome::Answered(mut reply, attempt) => {
+                reply.attempts = self.ended;
                 if !self.kept.is_empty() {
                     let text = std::mem::take(&mut self.kept);
                     reply.parts.insert(0, ReplyPart::Text { text, metadata: None });
