@@ -139,7 +139,7 @@ export function QuestionLine({ part }: { part: PartOf<'question'> }) {
   return (
     <p class="answered">
       <Icon name={part.state === 'answered' ? 'check' : 'clock'} />
-      <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : part.state === 'open' ? 'Not answered yet.' : 'Nobody answered in time.'}
+      <span class="soft">{part.interrupt.question ?? 'A question'}</span> {part.state === 'answered' ? <strong>{answer}</strong> : part.state === 'open' ? 'Not answered yet.' : 'No answer came in time.'}
     </p>
   );
 }
