@@ -42,6 +42,8 @@ pub(crate) enum Subject {
     Postgres,
     /// Runs, deltas, waiting and replay, in memory and on disk
     Runtime,
+    /// Records of a run as JSON and in a binary form: bytes, and the time to write and read them
+    Codec,
     /// Checkpoints, roll back, fork and storage of sessions, and the loading of agent files
     Sessions,
     /// Reading the recorded streams of the providers of models
@@ -65,8 +67,16 @@ impl Subject {
     }
 }
 
-pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    subject: Subject,
+    write: bool,
+    only: &[String],
+    without: &[Optional],
+) -> Result<ExitCode, Failure> {
     let root = root();
+    if !only.is_empty() && subject != Subject::Engine {
+        return Err(Failure::new("--only is for `engine`: the other subjects have no parts"));
+    }
     if write && !subject.writes() {
         let message = "--write is for `redis`, `postgres`, `engine`, `web` and `network`: the other tables are copied by hand";
         return Err(Failure::new(message));
@@ -78,11 +88,12 @@ pub(crate) fn run(subject: Subject, write: bool, without: &[Optional]) -> Result
         Subject::Redis => stores::run(&root, EngineChoice::Redis, write, without),
         Subject::Postgres => stores::run(&root, EngineChoice::Postgres, write, without),
         Subject::Runtime => runtime::run(&root, "runtime"),
+        Subject::Codec => benches_of(&root, "headwater-protocol", &["codec"]),
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
         Subject::Operate => benches_of(&root, "headwater-server", &["operate"]),
-        Subject::Engine => engine::run(&root, write, without),
+        Subject::Engine => engine::run(&root, write, only, without),
         Subject::Web => web::run(&root, write, without),
         Subject::Network => network::run(&root, write, without),
     }

@@ -81,6 +81,7 @@ fn check(root: &Path) -> Result<Vec<String>, Failure> {
     pages.sort_by(|one, other| one.path.cmp(&other.path));
     let mut problems = links::check(root, &pages);
     problems.extend(names::check(&crate::shape::source::crates(root)?, &pages));
+    problems.extend(pages.iter().flat_map(empty_blocks));
     Ok(problems)
 }
 
@@ -90,6 +91,27 @@ const NOT_PAGES: [&str; 1] = ["crates/headwater/src/links.md"];
 /// Whether a folder holds what others wrote, or what is built.
 fn is_generated(name: &str) -> bool {
     matches!(name, ".git" | "target" | "node_modules" | "dist" | ".test" | "vendor" | ".headwater")
+}
+
+/// The parts of a page that a command or a test writes, and that have nothing in them.
+fn empty_blocks(page: &MarkdownPage) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut begun: Option<(usize, &str)> = None;
+    for (number, line) in (1..).zip(page.text.lines()) {
+        let line = line.trim();
+        let opens = ["<!-- generated", "<!-- written by"].iter().any(|mark| line.starts_with(mark));
+        let closes = ["<!-- end", "<!-- /generated"].iter().any(|mark| line.starts_with(mark));
+        match begun {
+            Some((from, mark)) if closes => {
+                problems.push(format!("{}:{from}: nothing is in the block {mark}", page.path.display()));
+                begun = None;
+            }
+            _ if opens => begun = Some((number, line)),
+            _ if !line.is_empty() => begun = None,
+            _ => {}
+        }
+    }
+    problems
 }
 
 /// The Markdown files of a folder, in the order of their names.
@@ -147,6 +169,28 @@ fn parse_summary(text: &str) -> Vec<SummarySection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_block_is_a_problem_and_a_filled_one_is_not() {
+        let page = |text: &str| MarkdownPage { path: PathBuf::from("docs/a.md"), text: text.to_owned() };
+        let filled = "<!-- generated: x -->\n| a |\n<!-- /generated -->\n\n<!-- written by `y` -->\n\nb\n\n<!-- end -->\n";
+        assert_eq!(empty_blocks(&page(filled)), Vec::<String>::new());
+        let empty = "# A\n\n<!-- written by `y` -->\n\n<!-- end -->\n";
+        assert_eq!(
+            empty_blocks(&page(empty)),
+            ["docs/a.md:3: nothing is in the block <!-- written by `y` -->"]
+        );
+    }
+
+    #[test]
+    fn no_block_of_the_documents_is_empty() {
+        let root = crate::root();
+        for folder in ["", "docs", "docs/guides", "deploy"] {
+            for page in pages_in(&root, folder).unwrap() {
+                assert_eq!(empty_blocks(&page), Vec::<String>::new());
+            }
+        }
+    }
 
     #[test]
     fn summary_has_sections_with_pages() {

@@ -71,6 +71,9 @@ enum Task {
         /// Write the tables of `redis`, `postgres`, `engine`, `web` or `network` into the documents
         #[arg(long)]
         write: bool,
+        /// Measure only these parts of `engine`, such as `turns,structured`: the other rows stay as they are
+        #[arg(long, value_delimiter = ',', value_name = "PART")]
+        only: Vec<String>,
         /// Parts to leave out, where a tool that they need cannot be had
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         without: Vec<Optional>,
@@ -223,7 +226,7 @@ fn main() -> ExitCode {
         Task::Shape { all } => shape::run(all),
         Task::Sizes { cold, write } => sizes::run(cold, write),
         Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
-        Task::Bench { subject, write, without } => bench::run(subject, write, &without),
+        Task::Bench { subject, write, only, without } => bench::run(subject, write, &only, &without),
         Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),
         Task::Cluster(arguments) => cluster::run(&arguments),

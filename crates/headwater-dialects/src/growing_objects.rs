@@ -6,16 +6,16 @@ use std::collections::HashMap;
 use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
 use serde_json::Value;
 
-/// An object is sent again when it has grown to this many quarters of its last size. While it grows, at most 1.8
-/// times its size is sent, and 2.8 times with the end.
-const QUARTERS: usize = 9;
-/// An object that grows slowly is sent again after [`LONG_PAUSE`] if it has grown by this fraction (a quarter).
-const SHARE: usize = 4;
-/// Up to this size an object is sent again after [`PAUSE`], however little it has grown.
-const SMALL: usize = 4 << 10;
-/// In milliseconds.
+/// While an object grows, all that is sent of it has at most 9/5 of its bytes: an object is sent again when 4/5 of
+/// its size pay for what was sent before. So it is sent when it has more than doubled, and 2.8 times with the end.
+const PAYS: (usize, usize) = (4, 5);
+/// So many bytes are not counted, so that small objects are shown as they grow.
+const FREE: usize = 8 << 10;
+/// An object that is paid for waits this long, in milliseconds, for each 64 KB that it has, unless it has grown to
+/// this many quarters of its last size.
 const PAUSE: u64 = 250;
-const LONG_PAUSE: u64 = 1_000;
+const LARGE: usize = 64 << 10;
+const QUARTERS: usize = 9;
 
 /// An object to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -35,12 +35,13 @@ impl GrownObject<'_> {
 
 /// Tracks structured streams and decides when an object is sent again.
 ///
-/// The bytes sent stay linear in the size of the object: it is sent when it has more than doubled, when it has
-/// grown by a quarter and a second has passed, when it is small and [`PAUSE`] has passed, and once at its end.
+/// The bytes sent stay linear in the size of the object: see [`PAYS`]. It is always sent at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GrowingObjects {
     streams: StructuredStreams,
     growth: HashMap<String, Growth>,
+    /// How many quarters of its size an object takes beyond it where it is sent.
+    extra_quarters: usize,
 }
 
 /// How much of an object was sent, in bytes of its updates: close to its size, and known without serialising
@@ -48,12 +49,37 @@ pub(crate) struct GrowingObjects {
 #[derive(Debug, Clone, Copy, Default)]
 struct Growth {
     size: usize,
+    /// Its size when it was last sent.
     sent: usize,
+    /// All that was sent.
+    total: usize,
     /// When it was last sent, in milliseconds; `None` if never.
     time: Option<u64>,
 }
 
+impl Growth {
+    /// Whether a part of the object that has not ended is sent at a time.
+    fn is_due(&self, time: u64) -> bool {
+        let Some(sent) = self.time else { return true };
+        let counted = self.total.saturating_sub(FREE);
+        let waited = time.saturating_sub(sent) >= PAUSE * (1 + (self.size / LARGE) as u64);
+        self.size > self.sent
+            && counted.saturating_mul(PAYS.1) <= self.size.saturating_mul(PAYS.0)
+            && (waited || self.size * 4 >= self.sent * QUARTERS)
+    }
+
+    fn send(&mut self, extra_quarters: usize) {
+        self.sent = self.size;
+        self.total += self.size + self.size * extra_quarters / 4;
+    }
+}
+
 impl GrowingObjects {
+    /// Objects that are sent as text inside JSON, at the end too: each quote has another byte.
+    pub(crate) fn as_text() -> Self {
+        Self { extra_quarters: 2, ..Self::default() }
+    }
+
     /// Applies an update at a time in milliseconds, and returns the object if it should be sent now. An
     /// update that does not apply changes nothing.
     pub(crate) fn apply(&mut self, update: &StructuredUpdate, time: u64) -> Option<GrownObject<'_>> {
@@ -61,30 +87,27 @@ impl GrowingObjects {
         let growth = self.growth.entry(update.stream.clone()).or_default();
         let complete = matches!(update.op, StructuredOp::Final { .. });
         growth.size += size_of(&update.op);
-        let unsent = growth.size - growth.sent;
-        let due = match growth.time {
-            None => true,
-            Some(_) if complete => true,
-            Some(_) if growth.size * 4 >= growth.sent * QUARTERS => true,
-            Some(sent) => {
-                let passed = time.saturating_sub(sent);
-                unsent > 0 && growth.size <= SMALL && passed >= PAUSE
-                    || unsent * SHARE >= growth.size && passed >= LONG_PAUSE
-            }
-        };
-        due.then(|| {
-            *growth = Growth { size: growth.size, sent: growth.size, time: Some(time) };
+        (complete || growth.is_due(time)).then(|| {
+            growth.time = Some(time);
+            growth.send(self.extra_quarters);
             GrownObject { state, complete }
         })
     }
 
+    /// Notes that the last growth of an object was sent as this value in place of the whole object.
+    pub(crate) fn sent_as(&mut self, stream: &str, value: &Value) {
+        if let Some(growth) = self.growth.get_mut(stream) {
+            growth.total = growth.total.saturating_sub(growth.sent) + bytes(value);
+        }
+    }
+
     /// The objects that have grown since they were last sent; they now count as sent.
     pub(crate) fn unsent(&mut self) -> impl Iterator<Item = GrownObject<'_>> {
-        let Self { streams, growth } = self;
+        let Self { streams, growth, extra_quarters } = self;
         streams.iter().filter_map(move |state| {
             let growth = growth.get_mut(state.stream())?;
             (growth.size > growth.sent).then(|| {
-                growth.sent = growth.size;
+                growth.send(*extra_quarters);
                 GrownObject { state, complete: false }
             })
         })

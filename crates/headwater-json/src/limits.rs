@@ -188,7 +188,19 @@ impl InputLimits {
     /// # Errors
     /// The first exceeded limit and its byte offset.
     pub fn check(&self, json: &[u8]) -> Result<(), LimitError> {
-        self.count(json).map(drop)
+        if self.surely_allow(json) { Ok(()) } else { self.count(json).map(drop) }
+    }
+
+    /// Whether JSON is so short and has so few brackets that it cannot exceed a limit, and no reserved key. Nearly all
+    /// records of a run are: this is ten times as fast as counting.
+    fn surely_allow(&self, json: &[u8]) -> bool {
+        let &Self { depth, values, string, key, text } = self;
+        let brackets = |bracket| memchr::memchr_iter(bracket, json).count();
+        json.len() <= values.min(string).min(key).min(text)
+            && brackets(b'{') + brackets(b'[') <= depth
+            // A reserved key begins with a dollar sign, which may be written as an escape.
+            && memchr::memchr(b'$', json).is_none()
+            && memchr::memmem::find(json, br"\u").is_none()
     }
 
     /// Like [`check`](Self::check), and returns the number of values: memory use after parsing depends on it

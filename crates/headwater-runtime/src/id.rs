@@ -1,22 +1,51 @@
 //! Ids that sort by time: a prefix and a UUID of version 7, as `run_01932c07209f7c4a9b1e4c1fd3a5e0b2`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    cell::RefCell,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use headwater_protocol::RunId;
 use uuid::{Builder, Uuid};
 
 use crate::{Error, Result, error::ErrorKind};
 
+/// The random bytes of an id.
+const RANDOM: usize = 10;
+
+/// Random bytes are asked of the system for so many ids at once: each call is a system call.
+const IDS: usize = 32;
+
+thread_local! {
+    /// Random bytes that no id has yet.
+    static UNUSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A new id. It sorts after those made in an earlier millisecond, and its 74 random bits cannot be guessed.
 ///
 /// # Errors
 /// When the system has no random bytes.
 pub fn fresh_id(prefix: &str) -> Result<String> {
-    let mut random = [0; 10];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::new(ErrorKind::Hook, format!("no random bytes for an id: {error}")))?;
+    let random = random_bytes()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(write(prefix, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), &random))
+}
+
+/// Bytes that nothing else has had or gets.
+fn random_bytes() -> Result<[u8; RANDOM]> {
+    UNUSED.with_borrow_mut(|unused| {
+        if unused.len() < RANDOM {
+            let mut bytes = vec![0; RANDOM * IDS];
+            getrandom::fill(&mut bytes).map_err(|error| {
+                Error::new(ErrorKind::Hook, format!("no random bytes for an id: {error}"))
+            })?;
+            *unused = bytes;
+        }
+        let mut random = [0; RANDOM];
+        let rest = unused.len() - RANDOM;
+        random.iter_mut().zip(unused.drain(rest..)).for_each(|(to, byte)| *to = byte);
+        Ok(random)
+    })
 }
 
 /// A new run.
@@ -26,11 +55,11 @@ pub(crate) fn fresh_run() -> Result<RunId> {
 
 /// An id derived from content of a run, equal for equal content. It sorts by the time in the id of the run; a
 /// run id chosen by its client has no time, and counts as the oldest.
-pub(crate) fn derived_id(prefix: &str, run: &RunId, content: &[u8; 10]) -> String {
+pub(crate) fn derived_id(prefix: &str, run: &RunId, content: &[u8; RANDOM]) -> String {
     write(prefix, time_of(run.as_str()).unwrap_or(0), content)
 }
 
-fn write(prefix: &str, milliseconds: u64, random: &[u8; 10]) -> String {
+fn write(prefix: &str, milliseconds: u64, random: &[u8; RANDOM]) -> String {
     let uuid = Builder::from_unix_timestamp_millis(milliseconds, random).into_uuid();
     format!("{prefix}_{}", uuid.simple())
 }

@@ -48,6 +48,11 @@ const fn row(what: &'static str, figure: &'static str, before: &'static str, aim
     EngineRow { what, figure, of: None, before, aim }
 }
 
+/// The turns of a dialect, by what its page sends with each message.
+const fn turns(what: &'static str, of: &'static str, before: &'static str) -> EngineRow {
+    row(what, "turn 2,000 ÷ turn 0", before, EngineAim::AtMost(1.1)).of(of)
+}
+
 impl EngineRow {
     const fn of(mut self, of: &'static str) -> Self {
         self.of = Some(of);
@@ -55,7 +60,7 @@ impl EngineRow {
     }
 }
 
-const ROWS: [EngineRow; 19] = [
+const ROWS: [EngineRow; 20] = [
     row("paced delta, memory store, ÷ bare axum", "paced memory", "2.3–3.2", EngineAim::AtMost(1.3)),
     row("unpaced delta, embedded store, ÷ bare axum", "unpaced embedded", "1.7–2.7", EngineAim::AtMost(1.3)),
     row("hello, embedded store, alone: fsyncs", "hello alone fsyncs", "12.8", EngineAim::AtMost(3.0))
@@ -66,12 +71,13 @@ const ROWS: [EngineRow; 19] = [
         .of("memory"),
     row("disk per text byte while running", "disk per text byte while running", "25", EngineAim::AtMost(2.0)),
     row("disk per text byte after the end", "disk per text byte after the end", "25", EngineAim::AtMost(1.3)),
-    row("turn 2,000 ÷ turn 0, kortyx", "turn 2,000 ÷ turn 0", "1.0", EngineAim::AtMost(1.1)).of("kortyx"),
-    row("turn 2,000 ÷ turn 0, tanstack", "turn 2,000 ÷ turn 0", "", EngineAim::AtMost(1.1)).of("tanstack"),
-    row("turn 2,000 ÷ turn 0, agents", "turn 2,000 ÷ turn 0", "", EngineAim::AtMost(1.1)).of("agents"),
-    row("turn 2,000 ÷ turn 0, ai-sdk", "turn 2,000 ÷ turn 0", "3.6", EngineAim::AtMost(1.1)).of("ai-sdk"),
-    row("turn 2,000 ÷ turn 0, mui", "turn 2,000 ÷ turn 0", "2.4", EngineAim::AtMost(1.1)).of("mui"),
-    row("turn 2,000 ÷ turn 0, ag-ui", "turn 2,000 ÷ turn 0", "2.2", EngineAim::AtMost(1.1)).of("ag-ui"),
+    turns("turn 2,000 ÷ turn 0, kortyx, the newest message", "kortyx, the newest message", "1.0"),
+    turns("turn 2,000 ÷ turn 0, mui, the newest message", "mui, the newest message", "2.4"),
+    turns("turn 2,000 ÷ turn 0, ai-sdk, the newest message", "ai-sdk, the newest message", ""),
+    turns("turn 2,000 ÷ turn 0, ai-sdk, the whole transcript", "ai-sdk, the whole transcript", "3.6"),
+    turns("turn 2,000 ÷ turn 0, agents, the whole transcript", "agents, the whole transcript", ""),
+    turns("turn 2,000 ÷ turn 0, tanstack, the whole transcript", "tanstack, the whole transcript", ""),
+    turns("turn 2,000 ÷ turn 0, ag-ui, the whole transcript", "ag-ui, the whole transcript", "2.2"),
     row(
         "answer after 10,000 ÷ 10 records",
         "answer after 10,000 ÷ 10 records",
@@ -133,7 +139,16 @@ impl Figure {
     }
 }
 
-pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
+pub(super) fn run(
+    root: &Path,
+    write: bool,
+    only: &[String],
+    without: &[Optional],
+) -> Result<ExitCode, Failure> {
+    let known: Vec<&str> = BENCHES.iter().flat_map(|(_, _, parts)| parts.iter().copied()).collect();
+    if let Some(unknown) = only.iter().find(|part| !known.contains(&part.as_str())) {
+        return Err(Failure::new(format!("unknown part `{unknown}`: use {}", known.join(", "))));
+    }
     if without.contains(&Optional::Vendors) {
         anstream::println!("vendors: measured only where they are installed, --without vendors");
     } else {
@@ -141,6 +156,11 @@ pub(super) fn run(root: &Path, write: bool, without: &[Optional]) -> Result<Exit
     }
     let mut figures = Vec::new();
     for (package, bench, parts) in BENCHES {
+        let mut parts = parts.to_vec();
+        parts.retain(|part| only.is_empty() || only.iter().any(|only| only == part));
+        if parts.is_empty() {
+            continue;
+        }
         // As `--release` builds it: linking across crates takes longer than all that is measured here. Built before the
         // clock runs, so that the seconds are those of measuring.
         let build = ["bench", "-q", "--no-run", "--profile", "release", "-p", package, "--bench", bench];

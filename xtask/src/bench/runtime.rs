@@ -31,7 +31,7 @@ impl RuntimeRow {
         let at_most = |limit: f64| (format!("at most {limit} {}", self.unit), self.value <= limit);
         match (self.what.as_str(), self.store.as_str()) {
             ("runs of 1 nodes, per second of this thread", "memory") => {
-                Some(("at least 20000 runs/s".to_owned(), self.value >= 20_000.0))
+                Some(("at least 30000 runs/s".to_owned(), self.value >= 30_000.0))
             }
             ("added per delta, p50" | "added per delta, p99", _) => Some(at_most(20.0)),
             ("memory per waiting run", _) => Some(at_most(4096.0)),

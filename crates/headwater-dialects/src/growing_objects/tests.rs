@@ -35,17 +35,53 @@ fn object_is_sent_again_when_it_has_more_than_doubled() {
     assert!(objects.apply(&append(&"c".repeat(8)), 0).is_some());
 }
 
-#[test]
-fn large_object_that_grows_slowly_is_sent_again_when_it_has_grown_by_a_quarter() {
-    let mut objects = GrowingObjects::default();
-    assert!(objects.apply(&append(&"a".repeat(2 * SMALL)), 0).is_some());
-    assert!(objects.apply(&append(&"b".repeat(SMALL)), 900).is_none());
-    assert!(objects.apply(&append("c"), 1_000).is_some());
-    assert!(objects.apply(&append("d"), 9_000).is_none());
+/// Sends an object row by row, 20 ms apart, and gives its updates and the bytes of them and of its end.
+fn grow(rows: usize, row: &str) -> (usize, usize, usize) {
+    let (mut objects, mut updates, mut sent) = (GrowingObjects::default(), 0, 0);
+    for number in 0..rows {
+        if let Some(object) = objects.apply(&append(row), number as u64 * 20) {
+            (updates, sent) = (updates + 1, sent + object.data().to_string().len());
+        }
+    }
+    let size = objects.streams.get("s").unwrap().data().unwrap().to_string().len();
+    (updates, sent, size)
 }
 
 #[test]
-fn small_object_is_sent_again_as_time_passes() {
+fn bytes_of_a_slow_object_stay_linear_too() {
+    for rows in [600, 1_200, 2_400, 4_800, 9_600] {
+        let (_, sent, size) = grow(rows, &"x".repeat(80));
+        assert!(sent <= FREE + size * 9 / 5, "{rows} rows: {sent} for {size}");
+    }
+}
+
+#[test]
+fn small_slow_object_is_shown_as_it_grows() {
+    let (updates, ..) = grow(100, "two words");
+    assert!(updates >= 7, "{updates} updates in two seconds");
+}
+
+#[test]
+fn growth_sent_as_a_small_value_leaves_room_for_more() {
+    let row = "x".repeat(1_000);
+    let updates = |patches: bool| {
+        let (mut objects, mut updates) = (GrowingObjects::default(), 0);
+        for number in 0..400 {
+            if objects.apply(&append(&row), number * 20).is_some() {
+                updates += 1;
+                if patches {
+                    objects.sent_as("s", &Value::String(row.clone()));
+                }
+            }
+        }
+        updates
+    };
+    let (whole, patches) = (updates(false), updates(true));
+    assert!(patches > whole * 2, "{patches} updates as patches, {whole} as whole objects");
+}
+
+#[test]
+fn what_was_not_sent_is_sent_at_the_end_of_the_stream() {
     let mut objects = GrowingObjects::default();
     assert!(objects.apply(&append(&"a".repeat(64)), 1_000).is_some());
     assert!(objects.apply(&append("b"), 1_100).is_none());

@@ -167,6 +167,7 @@ impl TanstackEncoder {
             seam: options.seam.clone(),
             tells_later: options.profile == Some(CLIENT_TOOLS),
             buffers: ChunkBuffers { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
+            objects: GrowingObjects::as_text(),
             ..Self::default()
         }
     }

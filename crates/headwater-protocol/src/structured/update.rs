@@ -135,21 +135,8 @@ impl StructuredUpdate {
     pub(crate) fn merge(&mut self, next: &mut Self) -> bool {
         let is_same = (&self.stream, &self.data_type, &self.id, &self.schema_id)
             == (&next.stream, &next.data_type, &next.id, &next.schema_id)
-            && (&self.schema_version, &self.node) == (&next.schema_version, &next.node)
-            && self.op.path() == next.op.path();
-        match (&mut self.op, &mut next.op) {
-            (StructuredOp::TextDelta { delta, .. }, StructuredOp::TextDelta { delta: more, .. })
-                if is_same =>
-            {
-                delta.push_str(more);
-                true
-            }
-            (StructuredOp::Append { items, .. }, StructuredOp::Append { items: more, .. }) if is_same => {
-                items.append(more);
-                true
-            }
-            _ => false,
-        }
+            && (&self.schema_version, &self.node) == (&next.schema_version, &next.node);
+        is_same && self.op.merge(&mut next.op)
     }
 }
 
@@ -172,6 +159,33 @@ impl StructuredOp {
     /// Ends the stream with `data` as the complete object.
     pub fn finish(data: impl Into<Value>) -> Self {
         Self::Final { data: Some(data.into()) }
+    }
+
+    /// Adds the next operation of the same stream, if both add to the end of the same text or list. Returns whether they
+    /// do; the next one has nothing left then.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// let mut rows = StructuredOp::append("rows", [1]);
+    /// assert!(rows.merge(&mut StructuredOp::append("rows", [2])));
+    /// assert_eq!(rows, StructuredOp::append("rows", [1, 2]));
+    /// assert!(!rows.merge(&mut StructuredOp::append("columns", [3])));
+    /// ```
+    pub fn merge(&mut self, next: &mut Self) -> bool {
+        match (self, next) {
+            (Self::TextDelta { path, delta }, Self::TextDelta { path: same, delta: more })
+                if path == same =>
+            {
+                delta.push_str(more);
+                true
+            }
+            (Self::Append { path, items }, Self::Append { path: same, items: more }) if path == same => {
+                items.append(more);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The operation's name in JSON.

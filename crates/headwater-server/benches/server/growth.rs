@@ -3,10 +3,12 @@
 use crate::{
     Size,
     child::Server,
-    load::{Request, Response, in_turns, says, says_again},
+    conversation::{Conversation, PAGES},
+    load::{Connection, Request, Response, in_turns, says},
     memory::run_id,
     model::{Order, Pace},
     report::{Report, number, table},
+    throughput::record,
 };
 
 /// How many turns are measured at each place.
@@ -19,39 +21,94 @@ pub(crate) async fn turns(size: Size, asked: &dyn Fn(&str) -> bool, report: &mut
     let last = size.turns;
     println!("\n## The turns of one session over HTTP, memory store: µs on a core per turn\n");
     let order = Order::new(6, Pace::Ready);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recorded");
+    record(headwater_dialects::find("ai-sdk").unwrap(), order.deltas, &file).await;
+    let bare = Server::start(&["axum", file.to_str().unwrap()]);
     let mut rows = Vec::new();
-    for dialect in headwater_dialects::CHAT.iter().filter(|dialect| asked(dialect.name())) {
-        let name = dialect.name();
+    for (dialect, sends) in PAGES.into_iter().filter(|(dialect, _)| asked(dialect)) {
         let server = Server::start(&["headwater", "memory"]);
+        let mut connection = Connection::open(server.address).await;
         let firsts = |pass: &str, count: usize| -> Vec<Request> {
-            (0..count).map(|chat| says(name, &format!("{pass}-{chat}"), &order)).collect()
+            let chats = (0..count).map(|chat| format!("{pass}-{chat}"));
+            chats.map(|session| Conversation::new(dialect, sends, &session).request(&order)).collect()
         };
         in_turns(server.address, firsts("warm", WINDOW * 4), 1).await;
-        let first = per_request(&server, firsts("first", WINDOW)).await;
-        let turn = |number| says_again(name, "long", number, &order);
+        let mut costs = vec![per_request(&server, &mut connection, &firsts("first", WINDOW)).await];
+        let mut page = Conversation::new(dialect, sends, "long");
         let mut at = 0;
-        let mut costs = vec![first];
         for place in [100.min(last / 2), last] {
-            let begin = place - WINDOW;
-            in_turns(server.address, (at..begin).map(turn).collect(), 1).await;
-            costs.push(per_request(&server, (begin..place).map(turn).collect()).await);
+            go_on(&mut page, &mut connection, place - WINDOW - at, &order).await;
+            let before = server.cpu();
+            go_on(&mut page, &mut connection, WINDOW, &order).await;
+            costs.push((server.cpu() - before) * 1e6 / WINDOW as f64);
             at = place;
         }
-        report.figure("turn 2,000 ÷ turn 0", name, costs[2] / costs[0]);
-        let mut row = vec![name.to_owned()];
-        row.extend(costs.iter().map(|cost| number(*cost)));
-        row.push(number(costs[2] / costs[0]));
-        rows.push(<[String; 5]>::try_from(row).unwrap());
+        assert_turns(&mut connection, last).await;
+        let request = page.request(&order).at("/transcript");
+        let read = vec![request.clone(); WINDOW];
+        in_turns(bare.address, read.clone(), 1).await;
+        let mut reader = Connection::open(bare.address).await;
+        let read = per_request(&bare, &mut reader, &read).await;
+        report.figure("turn 2,000 ÷ turn 0", &format!("{dialect}, {}", sends.name()), costs[2] / costs[0]);
+        rows.push([
+            dialect.to_owned(),
+            sends.name().to_owned(),
+            number(costs[0]),
+            number(costs[1]),
+            number(costs[2]),
+            number(costs[2] / costs[0]),
+            number(request.bytes() as f64),
+            number(read),
+        ]);
     }
     let last = format!("turn {last}");
-    table(&["dialect", "turn 0", "turn 100", &last, "last ÷ first"], rows);
+    table(
+        &[
+            "dialect",
+            "the page sends",
+            "turn 0",
+            "turn 100",
+            &last,
+            "last ÷ first",
+            "bytes of the last request",
+            "bare axum with that request",
+        ],
+        rows,
+    );
 }
 
-/// The microseconds on a core for each of the requests, one after the other.
-async fn per_request(server: &Server, requests: Vec<Request>) -> f64 {
-    let (count, before) = (requests.len(), server.cpu());
-    in_turns(server.address, requests, 1).await;
-    (server.cpu() - before) * 1e6 / count as f64
+/// Sends so many further messages of a page, each when the last one was answered.
+async fn go_on(page: &mut Conversation, connection: &mut Connection, turns: usize, order: &Order) {
+    for _ in 0..turns {
+        let answer = connection.ask(&page.request(order)).await;
+        page.answered(&answer, order);
+    }
+}
+
+/// Checks that all messages went into one conversation: one that begins again has few turns, and costs less.
+async fn assert_turns(connection: &mut Connection, turns: usize) {
+    let mut known = None;
+    // The last turn is put away after its stream has ended.
+    for _ in 0..100 {
+        let session = connection.ask(&Request::get("/v1/sessions/long", None)).await;
+        let rest = session.split_once(r#""turns":"#).map(|(_, rest)| rest.to_owned());
+        known = rest.and_then(|rest| rest.split([',', '}']).next()?.trim().parse::<usize>().ok());
+        if known == Some(turns) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the session has {known:?} turns, not {turns}");
+}
+
+/// The microseconds on a core for each of the requests, one after the other on a connection.
+async fn per_request(server: &Server, connection: &mut Connection, requests: &[Request]) -> f64 {
+    let before = server.cpu();
+    for request in requests {
+        connection.ask(request).await;
+    }
+    (server.cpu() - before) * 1e6 / requests.len() as f64
 }
 
 pub(crate) async fn answers(size: Size, report: &mut Report) {

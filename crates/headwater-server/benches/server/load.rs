@@ -6,14 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     sync::Barrier,
 };
 
-use crate::model::{DIGITS, MARK, Order, now};
+use crate::{
+    conversation::{Sends, said},
+    model::{DIGITS, MARK, Order, now},
+};
 
 /// Lets this process have as many sockets as it may; gives how many.
 pub(crate) fn raise_open_files() -> u64 {
@@ -40,6 +42,21 @@ impl Request {
         )
     }
 
+    /// As a client sends it that keeps its connection.
+    fn kept_alive(&self) -> String {
+        self.0.replacen("connection: close\r\n", "", 1)
+    }
+
+    /// The same body for another path.
+    pub(crate) fn at(&self, path: &str) -> Self {
+        let body = self.0.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        Self::post(path, body)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn get(path: &str, cursor: Option<&str>) -> Self {
         let cursor = cursor.map(|cursor| format!("last-event-id: {cursor}\r\n")).unwrap_or_default();
         Self(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{cursor}\r\n").into())
@@ -48,26 +65,30 @@ impl Request {
 
 /// What a dialect's client sends to say something for the first time.
 pub(crate) fn says(dialect: &str, session: &str, order: &Order) -> Request {
-    says_again(dialect, session, 1, order)
+    let message = said(dialect, 1, &order.text()).to_string();
+    let sends = if matches!(dialect, "kortyx" | "mui") { Sends::Newest } else { Sends::Transcript };
+    says_all(dialect, session, 1, sends, &message)
 }
 
-/// What a dialect's client sends as the message of a number.
-pub(crate) fn says_again(dialect: &str, session: &str, turn: usize, order: &Order) -> Request {
-    let (text, id) = (order.text(), format!("u{turn}"));
-    let parts = json!([{ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] }]);
-    let body: Value = match dialect {
-        "ai-sdk" => json!({ "id": session, "trigger": "submit-message", "messages": parts }),
-        "agents" => json!({ "sessionId": session, "messages": parts }),
-        "kortyx" => json!({ "sessionId": session, "messages": [{ "role": "user", "content": text }] }),
-        "tanstack" => json!({ "messages": [{ "role": "user", "content": text }],
-            "data": { "conversationId": session } }),
-        "mui" => json!({ "conversationId": session,
-            "message": { "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] } }),
-        _ => json!({ "threadId": session, "runId": format!("client-{session}-{turn}"), "state": {},
-            "messages": [{ "id": id, "role": "user", "content": text }], "tools": [], "context": [],
-            "forwardedProps": {} }),
+/// What a dialect's client sends with the message of a number: these messages, as JSON with commas between.
+pub(crate) fn says_all(dialect: &str, session: &str, turn: usize, sends: Sends, messages: &str) -> Request {
+    let body = match (dialect, sends) {
+        ("ai-sdk", Sends::Newest) => {
+            format!(r#"{{"id":"{session}","trigger":"submit-message","message":{messages}}}"#)
+        }
+        ("ai-sdk", Sends::Transcript) => {
+            format!(r#"{{"id":"{session}","trigger":"submit-message","messages":[{messages}]}}"#)
+        }
+        ("agents" | "kortyx", _) => format!(r#"{{"sessionId":"{session}","messages":[{messages}]}}"#),
+        ("tanstack", _) => {
+            format!(r#"{{"messages":[{messages}],"data":{{"conversationId":"{session}"}}}}"#)
+        }
+        ("mui", _) => format!(r#"{{"conversationId":"{session}","message":{messages}}}"#),
+        _ => format!(
+            r#"{{"threadId":"{session}","runId":"client-{session}-{turn}","state":{{}},"messages":[{messages}],"tools":[],"context":[],"forwardedProps":{{}}}}"#
+        ),
     };
-    Request::post(&format!("/v1/{dialect}/chat"), &body.to_string())
+    Request::post(&format!("/v1/{dialect}/chat"), &body)
 }
 
 /// A response that is being read.
@@ -217,6 +238,43 @@ pub(crate) async fn deliver(
     delivered
 }
 
+/// A connection that is kept, as by a browser: one request follows the other.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    response: Response,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        Self { response: Response::connect(address).await }
+    }
+
+    /// Sends a request, and reads its response to the end.
+    pub(crate) async fn ask(&mut self, request: &Request) -> String {
+        self.response.socket.write_all(request.kept_alive().as_bytes()).await.unwrap();
+        let mut whole = Vec::new();
+        while !is_whole(&whole) {
+            let read = self.response.read().await;
+            assert!(!read.is_empty(), "the connection was closed: {}", String::from_utf8_lossy(&whole));
+            whole.extend_from_slice(read);
+        }
+        let whole = String::from_utf8_lossy(&whole).into_owned();
+        assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+        whole
+    }
+}
+
+/// Whether a response has come to its end: its last chunk, or as many bytes as it announced.
+fn is_whole(response: &[u8]) -> bool {
+    let Some(head) = memchr::memmem::find(response, b"\r\n\r\n") else { return false };
+    let names = String::from_utf8_lossy(&response[..head]).to_ascii_lowercase();
+    let length = names.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    match length {
+        Some(length) => response.len() >= head + 4 + length,
+        None => response.ends_with(b"\r\n0\r\n\r\n"),
+    }
+}
+
 /// Sends requests on so many connections, each when the one before it on its connection has ended.
 pub(crate) async fn in_turns(address: SocketAddr, requests: Vec<Request>, connections: usize) {
     let requests = Arc::new(std::sync::Mutex::new(requests.into_iter()));
@@ -224,10 +282,10 @@ pub(crate) async fn in_turns(address: SocketAddr, requests: Vec<Request>, connec
     for _ in 0..connections {
         let requests = requests.clone();
         clients.spawn(async move {
+            let mut connection = Connection::open(address).await;
             loop {
                 let Some(request) = requests.lock().unwrap().next() else { return };
-                let whole = Response::ask(address, &request).await.rest().await;
-                assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+                connection.ask(&request).await;
             }
         });
     }

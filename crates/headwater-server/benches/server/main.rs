@@ -12,6 +12,7 @@
 
 mod chats;
 mod child;
+mod conversation;
 mod growth;
 mod latency;
 mod load;

@@ -14,50 +14,64 @@ pub(crate) const MARK: u8 = b'~';
 /// The digits of a stamp.
 pub(crate) const DIGITS: usize = 16;
 
-/// The bytes of a structured object that the model writes at once.
-const PIECE: usize = 16;
+/// A row of the structured object that a model writes.
+const ROW: &str = r#"{"id":4711,"title":"A row of the table","body":"lorem ipsum in a cell"}"#;
 
 /// What a model is to say.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Order {
     /// How many deltas.
     pub(crate) deltas: usize,
     /// When each comes.
     pub(crate) pace: Pace,
     /// Whether it waits for a sign before the first one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) gate: bool,
     /// Whether it waits for a sign after the last one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) hold: bool,
     /// Whether a delta has nine bytes without the time, instead of eighteen with it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) short: bool,
     /// How many steps the node records before it asks the model.
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) steps: usize,
     /// Whether a person is asked something at the end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) question: bool,
-    /// How many bytes of a structured object the model writes, in place of deltas.
-    pub(crate) object: usize,
+    /// Whether each delta is a row of a structured object.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) object: bool,
+}
+
+/// What an order does not ask for is not written: it is the message of a person in a long conversation.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Order {
     pub(crate) fn new(deltas: usize, pace: Pace) -> Self {
-        Self { deltas, pace, gate: false, hold: false, short: false, steps: 0, question: false, object: 0 }
+        Self { deltas, pace, ..Self::default() }
     }
 
-    /// A structured object of so many bytes, as fast as it can be written.
-    pub(crate) fn object(bytes: usize) -> Self {
-        Self { object: bytes, ..Self::new(bytes.div_ceil(PIECE), Pace::Ready) }
+    /// A structured object of about so many bytes, row by row.
+    pub(crate) fn object(bytes: usize, pace: Pace) -> Self {
+        Self { object: true, ..Self::new(bytes.div_ceil(ROW.len() + 1), pace) }
+    }
+
+    /// The bytes of the object.
+    pub(crate) fn object_bytes(&self) -> usize {
+        (0..self.deltas).map(|number| self.delta(number).len()).sum()
     }
 
     /// The text of one delta.
     fn delta(&self, number: usize) -> String {
-        if self.object > 0 {
-            let rest = self.object.saturating_sub(number * PIECE);
-            let body = "lorem ipsum dolo";
-            return match number {
-                0 => r#"{"body":"lorem i"#.to_owned(),
-                _ if rest <= PIECE => format!("{}\"}}", &body[..rest.saturating_sub(2)]),
-                _ => body.to_owned(),
-            };
+        if self.object {
+            let before = if number == 0 { r#"{"rows":["# } else { "," };
+            let after = if number + 1 == self.deltas { "]}" } else { "" };
+            return format!("{before}{ROW}{after}");
         }
         if self.short { short_delta(number) } else { delta() }
     }
@@ -69,9 +83,10 @@ impl Order {
 }
 
 /// When each delta comes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Pace {
     /// All at once.
+    #[default]
     Ready,
     /// Each after all other tasks had a turn.
     Turns,

@@ -17,7 +17,7 @@ use headwater_store::{
 };
 use tokio::sync::watch;
 
-use crate::model::{DIGITS, MARK, Order, Ordered, now};
+use crate::model::{DIGITS, MARK, Order, Ordered, Pace, now};
 
 /// The argument that makes this program a server.
 pub(crate) const FLAG: &str = "--serve";
@@ -60,8 +60,8 @@ async fn speak(cx: Cx, input: String) -> NodeResult {
         cx.step("step", || async move { Ok(number) }).await?;
     }
     let reason = cx.reason("m").input(input);
-    if order.object > 0 {
-        reason.structured(StructuredOutput::new("report").text("body")).await?;
+    if order.object {
+        reason.structured(StructuredOutput::new("report").append("rows")).await?;
     } else {
         reason.await?;
     }
@@ -114,29 +114,41 @@ struct Frame {
 fn bare(recorded: &str) -> Router {
     let frames: Arc<[Frame]> =
         recorded.split("\n\n").map(frame).filter(|frame| !frame.data.is_empty()).collect();
-    let send = move |Json(order): Json<Order>| async move {
-        let phase = now() / 977;
-        Sse::new(futures_util::stream::unfold(0, move |number| {
-            let frames = frames.clone();
-            async move {
-                let frame = frames.get(number)?;
-                order.pace.next(number, phase).await;
-                let mut data = frame.data.clone();
-                if let Some(end) = data.bytes().position(|byte| byte == MARK) {
-                    data.replace_range(end - DIGITS..end, &format!("{:016x}", now()));
-                }
-                let mut event = Event::default().data(data);
-                if let Some(id) = &frame.id {
-                    event = event.id(id);
-                }
-                if let Some(name) = &frame.event {
-                    event = event.event(name);
-                }
-                Some((Ok::<_, Infallible>(event), number + 1))
-            }
-        }))
+    let transcript = frames.clone();
+    let send = move |Json(order): Json<Order>| async move { sse(frames, order.pace) };
+    // What it takes to read a page's transcript, and no more.
+    let read = move |Json(transcript_of_page): Json<serde_json::Value>| async move {
+        std::hint::black_box(transcript_of_page);
+        sse(transcript, Pace::Ready)
     };
-    Router::new().route("/", post(send))
+    Router::new()
+        .route("/", post(send))
+        .route("/transcript", post(read))
+        .layer(axum::extract::DefaultBodyLimit::max(2 << 20))
+}
+
+/// The frames, with new stamps in them.
+fn sse(frames: Arc<[Frame]>, pace: Pace) -> Sse<impl futures_util::Stream<Item = Result<Event, Infallible>>> {
+    let phase = now() / 977;
+    Sse::new(futures_util::stream::unfold(0, move |number| {
+        let frames = frames.clone();
+        async move {
+            let frame = frames.get(number)?;
+            pace.next(number, phase).await;
+            let mut data = frame.data.clone();
+            if let Some(end) = data.bytes().position(|byte| byte == MARK) {
+                data.replace_range(end - DIGITS..end, &format!("{:016x}", now()));
+            }
+            let mut event = Event::default().data(data);
+            if let Some(id) = &frame.id {
+                event = event.id(id);
+            }
+            if let Some(name) = &frame.event {
+                event = event.event(name);
+            }
+            Some((Ok::<_, Infallible>(event), number + 1))
+        }
+    }))
 }
 
 fn frame(block: &str) -> Frame {

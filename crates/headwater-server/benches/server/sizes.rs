@@ -6,6 +6,7 @@ use crate::{
     Size,
     child::Server,
     load::{Request, Response, says},
+    memory::run_id,
     model::{Order, Pace},
     report::{Report, number, table},
 };
@@ -17,8 +18,9 @@ const DELTAS: usize = 2_000;
 /// The bytes of a delta.
 const DELTA: usize = 9;
 
-/// The bytes of the structured object.
+/// The bytes of the structured object, and how often a row of it comes, in microseconds.
 const OBJECT: usize = 50_000;
+const EVERY: u64 = 20_000;
 
 pub(crate) async fn stored(_size: Size, report: &mut Report) {
     println!(
@@ -92,18 +94,41 @@ async fn settled_size(folder: &Path) -> f64 {
 }
 
 pub(crate) async fn structured(asked: &dyn Fn(&str) -> bool, report: &mut Report) {
-    println!("\n## A structured object of {OBJECT} bytes, written in pieces of 16: bytes on the wire\n");
-    let order = Order::object(OBJECT);
-    let mut rows = Vec::new();
-    for dialect in headwater_dialects::CHAT.iter().filter(|dialect| asked(dialect.name())) {
-        let name = dialect.name();
-        let server = Server::start(&["headwater", "memory"]);
-        let mut response = Response::ask(server.address, &says(name, "object", &order)).await;
-        let whole = response.rest().await;
-        assert!(whole.contains("lorem ipsum"), "no object in {whole}");
-        let ratio = response.bytes as f64 / OBJECT as f64;
-        report.figure("structured wire ÷ object", name, ratio);
-        rows.push([name.to_owned(), number(response.bytes as f64), number(ratio)]);
+    let order = Order::object(OBJECT, Pace::Every(EVERY));
+    let object = order.object_bytes() as f64;
+    println!(
+        "\n## A structured object of {} bytes, a row every {} ms: bytes on the wire\n",
+        number(object),
+        EVERY / 1_000
+    );
+    let server = Server::start(&["headwater", "memory"]);
+    let mut readers = tokio::task::JoinSet::new();
+    let dialects = headwater_dialects::ALL.iter().map(|dialect| dialect.name());
+    for (at, name) in
+        dialects.filter(|name| asked(name) || matches!(*name, "native" | "responses")).enumerate()
+    {
+        // Each has a run of its own, but that not all dialects have chats: these follow a run of another one.
+        let chats = asked(name);
+        let request = says(if chats { name } else { "ai-sdk" }, &format!("{name}-{at}"), &order);
+        let address = server.address;
+        readers.spawn(async move {
+            let mut response = Response::ask(address, &request).await;
+            if !chats {
+                let run = run_id(&response.collect(0).await);
+                let path = format!("/v1/runs/{run}/events?dialect={name}");
+                response = Response::ask(address, &Request::get(&path, None)).await;
+            }
+            let whole = response.rest().await;
+            assert!(whole.contains("lorem ipsum"), "no object in {whole}");
+            (at, name, response.bytes as f64)
+        });
     }
+    let mut found = readers.join_all().await;
+    found.sort_by_key(|(at, ..)| *at);
+    let rows = found.into_iter().map(|(_, name, bytes)| {
+        report.figure("structured wire ÷ object", name, bytes / object);
+        [name.to_owned(), number(bytes), number(bytes / object)]
+    });
+    let rows: Vec<_> = rows.collect();
     table(&["dialect", "bytes", "÷ object"], rows);
 }

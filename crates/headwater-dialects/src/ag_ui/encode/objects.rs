@@ -124,6 +124,7 @@ impl AgUiEncoder {
             return self.emit_structured_output(record, &id, &content, sink);
         }
         let patch = serde_json::to_value(patch).unwrap_or_default();
+        self.objects.growing.sent_as(stream, &patch);
         sink(&Chunk::ActivityDelta(ActivityDelta {
             message_id: Cow::Owned(id),
             activity_type: Cow::Borrowed(data_type),

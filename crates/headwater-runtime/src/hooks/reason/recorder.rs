@@ -48,20 +48,20 @@ pub(super) struct AttemptRecorder<'a> {
     open: HashMap<u32, OpenPart>,
     fields: Option<Extractor>,
     structured: bool,
-    /// Text of a field that is not written yet.
-    unwritten: Option<StructuredOp>,
-    /// When text of a field was last written.
+    /// The growth of a field that is not written yet, and its bytes.
+    unwritten: Option<(StructuredOp, usize)>,
+    /// When growth of a field was written last.
     wrote_field: Option<Instant>,
     sources: u32,
     /// Bytes received from the model.
     bytes: usize,
 }
 
-/// Text of a field that arrives sooner than this after the last write is written together with the following
-/// text: the envelope of each piece costs readers more than ten times its bytes.
-const FIELD_WINDOW: Duration = Duration::from_millis(40);
+/// Growth of a field within this time after the last write is written together: a record around each piece takes
+/// several times its bytes, in the journal and for readers.
+const FIELD_WINDOW: Duration = Duration::from_millis(100);
 
-/// Buffered text of a field is written at this size.
+/// Buffered growth of a field is written at this size.
 const FIELD_BYTES: usize = 4 << 10;
 
 /// A part that may still grow, with its index.
@@ -108,14 +108,14 @@ impl<'a> AttemptRecorder<'a> {
         self.call.node.keep(self.call.node.run.journal.delta(&self.origin, event))
     }
 
-    /// Writes the buffered text of a field.
+    /// Writes the buffered growth of a field.
     pub(super) fn flush(&mut self) -> Result<()> {
-        let Some(op) = self.unwritten.take() else { return Ok(()) };
+        let Some((op, _)) = self.unwritten.take() else { return Ok(()) };
         self.wrote_field = Some(Instant::now());
         self.write_field(op)
     }
 
-    /// When to write the buffered text of a field.
+    /// When to write the buffered growth of a field.
     pub(super) fn flush_at(&self) -> Option<Instant> {
         self.unwritten.as_ref()?;
         Some(self.wrote_field? + FIELD_WINDOW)
@@ -128,21 +128,25 @@ impl<'a> AttemptRecorder<'a> {
         self.write(self.call.update(structured, stream, op))
     }
 
-    /// Writes an update of an object, or buffers it briefly if it is more text of a field.
-    fn update_field(&mut self, op: StructuredOp) -> Result<()> {
-        if let StructuredOp::TextDelta { path, delta, .. } = &op
-            && let Some(StructuredOp::TextDelta { path: before, delta: text, .. }) = &mut self.unwritten
-            && before == path
+    /// Writes an update of an object, or buffers it briefly if it is growth of a field.
+    fn update_field(&mut self, mut op: StructuredOp) -> Result<()> {
+        let grown = match &op {
+            StructuredOp::TextDelta { delta, .. } => delta.len(),
+            StructuredOp::Append { items, .. } => items.iter().map(json_size).sum(),
+            _ => {
+                self.flush()?;
+                return self.write_field(op);
+            }
+        };
+        if let Some((unwritten, bytes)) = &mut self.unwritten
+            && unwritten.merge(&mut op)
         {
-            text.push_str(delta);
+            *bytes += grown;
             return Ok(());
         }
         self.flush()?;
-        if matches!(op, StructuredOp::TextDelta { .. }) {
-            self.unwritten = Some(op);
-            return Ok(());
-        }
-        self.write_field(op)
+        self.unwritten = Some((op, grown));
+        Ok(())
     }
 
     fn part_id(&self, part: u32) -> PartId {
@@ -459,7 +463,7 @@ impl<'a> AttemptRecorder<'a> {
             self.structured = true;
             self.update_field(op)?;
         }
-        let waits = matches!(&self.unwritten, Some(StructuredOp::TextDelta { delta, .. }) if delta.len() < FIELD_BYTES);
+        let waits = self.unwritten.as_ref().is_some_and(|(_, bytes)| *bytes < FIELD_BYTES);
         let recent = self.wrote_field.is_some_and(|wrote| wrote.elapsed() < FIELD_WINDOW);
         if waits && recent { Ok(()) } else { self.flush() }
     }
