@@ -34,7 +34,6 @@ mod session;
 mod skip;
 mod telemetry;
 mod usage;
-mod value_pages;
 mod workflow;
 
 pub use agent::{Agent, AgentBuilder, AgentModel, AgentTool, RunIndex};

@@ -1,12 +1,12 @@
 //! Listing what waits for an answer.
 
 use headwater_protocol::RequestId;
+use headwater_store::ValuePages;
 
 use super::{OpenQuestion, Questions, store::UNREADABLE};
 use crate::{
     Result,
     keys::{self, QUESTIONS},
-    value_pages::ValuePages,
 };
 
 /// Some questions that wait for an owner, ordered by request.

@@ -7,14 +7,14 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, Message, MessageId, Part, Role};
-use headwater_store::{Expect, Store};
+use headwater_store::{Expect, Store, ValuePages};
 use serde::{Deserialize, Serialize};
 
 use super::{
     SessionOptions, SummaryRequest, checkpoint::Node, checkpoint_store::CheckpointTree, head::Head,
     history::messages, options::Summarise,
 };
-use crate::{Error, Result, environment::Environment, error::ErrorKind, keys, value_pages::ValuePages};
+use crate::{Error, Result, environment::Environment, error::ErrorKind, keys};
 
 /// How long a process may take to sum up before another one tries, in case it has died.
 const CLAIM: Duration = Duration::from_secs(60);

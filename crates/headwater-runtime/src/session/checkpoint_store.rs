@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use headwater_protocol::CheckpointId;
-use headwater_store::{Expect, Value, WriteOp};
+use headwater_store::{Expect, Value, ValuePages, WriteOp, remove_all};
 
 use super::{
     checkpoint::{Node, StoredInput, unknown},
@@ -16,7 +16,6 @@ use crate::{
     environment::Environment,
     error::ErrorKind,
     keys,
-    value_pages::{ValuePages, remove_all},
 };
 
 /// The most bytes of one value; the smaller sizes are tried where the store takes less.
@@ -143,7 +142,7 @@ impl CheckpointTree {
     /// Removes a checkpoint that cannot be read, or that no message began. What leads to it is not removed.
     pub(crate) async fn remove_checkpoint(&self, id: &CheckpointId) -> Result<()> {
         self.env.store.remove(&keys::checkpoint(id), Expect::Any).await?;
-        remove_all(&*self.env.store, &keys::checkpoint_pieces(id)).await
+        Ok(remove_all(&*self.env.store, &keys::checkpoint_pieces(id)).await?)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{RunId, SessionId};
-use headwater_store::{Expect, JournalId};
+use headwater_store::{Expect, JournalId, ValuePages, remove_all};
 
 use super::{
     Sessions,
@@ -15,7 +15,6 @@ use crate::{
     Result,
     error::ErrorKind,
     keys::{self, SessionKey},
-    value_pages::{ValuePages, remove_all},
 };
 
 /// How often a run that is being stopped is looked at, if it says nothing.

@@ -1,6 +1,7 @@
 //! Finding what was sent before: by the keys of its request, or by the page's id of the message.
 
 use headwater_protocol::{CheckpointId, Message, MessageId, RunId};
+use headwater_store::ValuePages;
 
 use super::{
     Session, Sessions,
@@ -10,7 +11,7 @@ use super::{
     turn::TurnHandle,
     turn_message::TurnMessage,
 };
-use crate::{Result, keys, value_pages::ValuePages};
+use crate::{Result, keys};
 
 /// A turn that was found by the id of the message that began it.
 #[derive(Debug, Clone)]

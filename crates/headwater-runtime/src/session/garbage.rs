@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, RunId};
-use headwater_store::{Expect, WriteOp};
+use headwater_store::{Expect, ValuePages, WriteOp, remove_all};
 
 use super::{
     SessionOptions,
@@ -21,7 +21,6 @@ use crate::{
     environment::Environment,
     keys::{self, SessionKey, TREE_SWEEPS},
     run::Runs,
-    value_pages::{ValuePages, remove_all},
 };
 
 /// How long something is kept after it was left, so that readers and forks that have just begun can finish.

@@ -5,7 +5,7 @@
 
 use futures_util::future::BoxFuture;
 use headwater_protocol::{Event, RequestId, RunId};
-use headwater_store::{Expect, JournalId};
+use headwater_store::{Expect, JournalId, ValuePages, remove_all};
 
 use super::{
     Sessions,
@@ -20,7 +20,6 @@ use crate::{
     node::ActiveRun,
     question::retracted,
     run::TurnHost,
-    value_pages::{ValuePages, remove_all},
 };
 
 impl Sessions {
@@ -167,7 +166,7 @@ impl Sessions {
             Chore::Stop { run } => self.stop_unless_ended(&run, "another message came").await,
             Chore::Forget { after } => {
                 self.garbage.note_sweep(tree).await?;
-                remove_all(&*self.env.store, &keys::branches_at(session, after.as_ref())).await
+                Ok(remove_all(&*self.env.store, &keys::branches_at(session, after.as_ref())).await?)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The turns that were done at the same place, and forks: other branches of the tree.
 
 use headwater_protocol::{CheckpointId, Message, SessionId};
+use headwater_store::ValuePages;
 
 use super::{
     RollbackSummary, Session,
@@ -10,7 +11,7 @@ use super::{
     roll_back::reopen,
     session_exists,
 };
-use crate::{Result, id::fresh_id, keys, value_pages::ValuePages};
+use crate::{Result, id::fresh_id, keys};
 
 /// One of several turns that were done at the same place.
 #[derive(Debug, Clone, PartialEq)]
