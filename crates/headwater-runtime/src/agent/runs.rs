@@ -144,6 +144,11 @@ impl Agent {
         self.runs.registry.lock().count()
     }
 
+    /// Waits until this process drives no run.
+    pub async fn idle(&self) {
+        self.runs.registry.idle().await;
+    }
+
     /// The conversation before what a run says: the turns before it, and the message that it answers.
     ///
     /// # Errors

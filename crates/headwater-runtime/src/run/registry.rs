@@ -29,6 +29,8 @@ pub(crate) struct Drivers {
     pub(crate) draining: bool,
     /// Whether nothing is driven here any more.
     pub(crate) closed: bool,
+    /// Tells when the last run is no longer driven here.
+    idle: Arc<Notify>,
 }
 
 /// A count of the runs that wait, page by page of the open questions.
@@ -90,6 +92,9 @@ impl Drop for DriverSeat {
         let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(driver) = drivers.all.remove(&self.run) {
             driver.left.notify_waiters();
+        }
+        if drivers.is_empty() {
+            drivers.idle.notify_waiters();
         }
     }
 }
@@ -159,6 +164,19 @@ impl RunRegistry {
         left.as_mut().enable();
         if self.drives(run) {
             let _ = tokio::time::timeout(SETTLING, left).await;
+        }
+    }
+
+    /// Waits until no run is driven here.
+    pub(crate) async fn idle(&self) {
+        let idle = self.lock().idle.clone();
+        loop {
+            let mut left = std::pin::pin!(idle.notified());
+            left.as_mut().enable();
+            if self.lock().is_empty() {
+                return;
+            }
+            left.await;
         }
     }
 
