@@ -55,7 +55,7 @@ impl Cx {
     /// The conversation before this run.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.node.run.spec.messages
+        self.node.run.messages()
     }
 
     /// The message of the person as the page has it, with its files.

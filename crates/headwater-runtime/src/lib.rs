@@ -52,7 +52,8 @@ pub use hooks::{
 };
 pub use id::fresh_id;
 pub use journal::{
-    AnswerValue, InvalidatedStream, JournalEntry, RecordReader, RunSpec, VisibleRecord, state_after,
+    AnswerValue, HistoryRange, InvalidatedStream, JournalEntry, RecordReader, RunSpec, VisibleRecord,
+    state_after,
 };
 pub use model::ModelRef;
 pub use model_health::ModelCalls;
@@ -71,7 +72,7 @@ pub use run::{
 };
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RollbackSummary, Session,
-    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn,
-    TurnHandle, TurnInput, TurnOfRun, Variant, WhenBusy,
+    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SessionView, SummaryRequest,
+    Turn, TurnHandle, TurnInput, TurnOfRun, Variant, WhenBusy,
 };
 pub use workflow::{END, NodeFunction, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder};

@@ -127,9 +127,12 @@ pub struct RunSpec {
     /// The message of the person. The parts are left out where they are only the input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message: Option<Message>,
-    /// The conversation before it.
+    /// The conversation before it, where no session has it as the run gets it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
+    /// The conversation before it, where its session has it: messages that stay as they are need no copy in each journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryRange>,
     /// When it began, in milliseconds since 1970.
     pub created: u64,
     /// Whose run it is.
@@ -169,6 +172,17 @@ impl RunSpec {
     pub(crate) fn session_key(&self) -> Option<SessionKey> {
         self.session.as_ref().map(|session| SessionKey::new(self.owner.as_deref(), session))
     }
+}
+
+/// The end of the conversation up to a checkpoint, after the instructions with which it begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HistoryRange {
+    /// The checkpoint before the turn.
+    pub checkpoint: CheckpointId,
+    /// How many messages up to there, the newest.
+    pub messages: usize,
 }
 
 /// A structured stream that was retracted, because the session went back to before it.

@@ -9,7 +9,7 @@ use futures_util::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RunId};
+use headwater_protocol::{AttemptId, ErrorInfo, Event, Message, MessageId, Origin, RunId};
 use headwater_store::{Expect, Receipt};
 use headwater_tools::{CancelHandle, Tools};
 use serde_json::{Map, Value};
@@ -40,6 +40,8 @@ pub(crate) struct ActiveRun {
     pub(crate) id: RunId,
     pub(crate) services: Arc<NodeServices>,
     pub(crate) spec: Arc<RunSpec>,
+    /// The conversation before it, where the spec only says where that is.
+    prior: Option<Vec<Message>>,
     /// Parsed when a node, a template or a tool asks for it.
     runtime_context: OnceLock<Arc<Value>>,
     client_context: OnceLock<Map<String, Value>>,
@@ -104,6 +106,7 @@ impl ActiveRun {
         Self {
             id,
             services,
+            prior: None,
             runtime_context: OnceLock::new(),
             client_context: OnceLock::new(),
             spec,
@@ -135,6 +138,17 @@ impl ActiveRun {
             session: self.spec.session.as_ref(),
             request: self.spec.request.as_deref(),
         }
+    }
+
+    /// With the conversation before it, where the spec only says where that is.
+    pub(crate) fn with_prior(mut self, prior: Option<Vec<Message>>) -> Self {
+        self.prior = prior;
+        self
+    }
+
+    /// The conversation before it.
+    pub(crate) fn messages(&self) -> &[Message] {
+        self.prior.as_deref().unwrap_or(&self.spec.messages)
     }
 
     /// Only replays what the journal has.

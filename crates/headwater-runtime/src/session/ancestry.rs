@@ -1,5 +1,7 @@
 //! Finding one's way in the tree of checkpoints, in steps that grow with the logarithm of its depth.
 
+use std::sync::Arc;
+
 use headwater_protocol::CheckpointId;
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
@@ -44,7 +46,7 @@ impl CheckpointTree {
         if parent.turn() - parent.jump.turn == parent.jump.turn - next.turn {
             node.jump = next;
             node.touched.extend(parent.touched.iter().cloned());
-            node.touched.extend(middle.into_iter().flat_map(|middle| middle.touched));
+            node.touched.extend(middle.iter().flat_map(|middle| middle.touched.iter().cloned()));
         } else {
             node.jump = AncestorLink { id: Some(parent.id().clone()), turn: parent.turn() };
         }
@@ -52,7 +54,7 @@ impl CheckpointTree {
     }
 
     /// The ancestor with the number of a turn, or the node itself; none is the beginning.
-    pub(crate) async fn ancestor(&self, mut node: Node, turn: u64) -> Result<Option<Node>> {
+    pub(crate) async fn ancestor(&self, mut node: Arc<Node>, turn: u64) -> Result<Option<Arc<Node>>> {
         // Of turns that were merged there is only the last.
         while node.first_turn() > turn {
             let far = match &node.jump {
@@ -69,7 +71,7 @@ impl CheckpointTree {
     }
 
     /// The first node on the way to one.
-    pub(crate) async fn first(&self, mut node: Node) -> Result<Node> {
+    pub(crate) async fn first(&self, mut node: Arc<Node>) -> Result<Arc<Node>> {
         loop {
             let far = match &node.jump.id {
                 Some(id) => self.find_node(id).await?,
@@ -84,7 +86,7 @@ impl CheckpointTree {
     }
 
     /// The nearest node that two have in common; none is the beginning.
-    pub(crate) async fn common(&self, one: Node, other: Node) -> Result<Option<Node>> {
+    pub(crate) async fn common(&self, one: Arc<Node>, other: Arc<Node>) -> Result<Option<Arc<Node>>> {
         let turn = one.turn().min(other.turn());
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
@@ -106,7 +108,7 @@ impl CheckpointTree {
     }
 
     /// A checkpoint on the way to where the session stands.
-    pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
+    pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Arc<Node>> {
         let Some(at) = &head.checkpoint else { return Err(unknown(id)) };
         let turn = self.kept_node(head, id).await?.turn();
         match self.ancestor(self.node(at).await?, turn).await? {
@@ -116,7 +118,7 @@ impl CheckpointTree {
     }
 
     /// A checkpoint of the session, also of a branch that was left; with the tip of that branch.
-    pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Node, CheckpointId)> {
+    pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Arc<Node>, CheckpointId)> {
         let node = self.kept_node(head, id).await?;
         let mut tip = head.checkpoint.clone();
         loop {
@@ -129,9 +131,9 @@ impl CheckpointTree {
             {
                 return Ok((node, tip.clone()));
             }
-            let turn = common.as_ref().map_or(0, Node::turn) + 1;
+            let turn = common.as_ref().map_or(0, |common| common.turn()) + 1;
             let Some(child) = self.ancestor(node.clone(), turn).await? else { return Err(unknown(id)) };
-            let parent = common.as_ref().map(Node::id);
+            let parent = common.as_ref().map(|common| common.id());
             match self.branch(&head.key(), parent, child.id()).await? {
                 // A branch that was left twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
@@ -141,7 +143,7 @@ impl CheckpointTree {
     }
 
     /// A checkpoint that can be gone back to, as far as its age goes.
-    async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
+    async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Arc<Node>> {
         // A checkpoint of another session must look like one that never was, also where turns of this one are retired.
         if !id.as_str().strip_prefix(head.tree.as_str()).is_some_and(|rest| rest.starts_with('.')) {
             return Err(unknown(id));

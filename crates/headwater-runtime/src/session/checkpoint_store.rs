@@ -11,12 +11,7 @@ use super::{
     checkpoint_cache::CheckpointCache,
     head::UNREADABLE,
 };
-use crate::{
-    Error, Result,
-    environment::Environment,
-    error::ErrorKind,
-    keys,
-};
+use crate::{Error, Result, environment::Environment, error::ErrorKind, keys};
 
 /// The most bytes of one value; the smaller sizes are tried where the store takes less.
 const PIECES: [usize; 4] = [512 << 10, 128 << 10, 32 << 10, 8 << 10];
@@ -37,11 +32,11 @@ impl CheckpointTree {
     }
 
     /// A checkpoint as it is kept.
-    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Node> {
+    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Arc<Node>> {
         self.find_node(id).await?.ok_or_else(|| unknown(id))
     }
 
-    pub(crate) async fn find_node(&self, id: &CheckpointId) -> Result<Option<Node>> {
+    pub(crate) async fn find_node(&self, id: &CheckpointId) -> Result<Option<Arc<Node>>> {
         let value = self.env.store.get(&keys::checkpoint(id)).await;
         match value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))? {
             Some(value) => self.read_node(id, &value).await.map(Some),
@@ -49,11 +44,11 @@ impl CheckpointTree {
         }
     }
 
-    async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
+    async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Arc<Node>> {
         if let Some(node) = self.cache.get(id, value.version) {
             return Ok(node);
         }
-        let node = self.decode_node(id, value).await?;
+        let node = Arc::new(self.decode_node(id, value).await?);
         if !value.bytes.starts_with(IN_PIECES) {
             self.cache.insert(&node, value.version, value.bytes.len());
         }
@@ -80,7 +75,7 @@ impl CheckpointTree {
     }
 
     /// The nodes of a tree with their versions, in no order, and those that cannot be read.
-    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<(Vec<(Node, u64)>, Vec<CheckpointId>)> {
+    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<(Vec<(Arc<Node>, u64)>, Vec<CheckpointId>)> {
         let (mut nodes, mut unreadable) = (Vec::new(), Vec::new());
         let mut pages = ValuePages::new(&*self.env.store, keys::checkpoints(tree));
         while let Some(page) = pages.next().await? {

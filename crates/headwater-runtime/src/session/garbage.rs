@@ -31,16 +31,36 @@ const GRACE: u64 = 60_000;
 pub(super) struct ReachableNodes {
     pub(super) nodes: HashSet<CheckpointId>,
     /// The nodes that a session may go back to.
-    kept: HashSet<CheckpointId>,
+    pub(super) kept: HashSet<CheckpointId>,
     runs: HashSet<RunId>,
     /// The nodes that are in others.
     merged: HashSet<CheckpointId>,
+    /// The nodes after which runs began that may go on: each needs the conversation up to there.
+    pub(super) begun_after: HashSet<CheckpointId>,
     /// The nodes whose summaries are needed.
     summaries: HashSet<CheckpointId>,
     /// The branches that were left and can be selected again: their keys, and where they were left.
     pub(super) branches: Vec<(String, CheckpointId)>,
     /// Branches that were left by turns that are gone themselves.
     loose: Vec<String>,
+}
+
+impl ReachableNodes {
+    /// Notes where the runs of the nodes began that a session may go back to. A run that was answered several times has
+    /// several, of which the first may be too old to go back to.
+    fn note_beginnings(&mut self, known: &HashMap<&CheckpointId, &Node>) {
+        for id in &self.kept {
+            let mut next = known.get(id);
+            while let Some(node) = next {
+                let parent = node.checkpoint.parent.as_ref();
+                if node.begins() {
+                    self.begun_after.extend(parent.cloned());
+                    break;
+                }
+                next = parent.and_then(|parent| known.get(parent));
+            }
+        }
+    }
 }
 
 /// Removes what no session can reach any more, and merges what is too old to be gone back to.
@@ -124,11 +144,12 @@ impl Garbage {
         // In this order: a checkpoint that is added meanwhile is not among the nodes, or is named by a head.
         let (nodes, unreadable) = self.tree.nodes_of(tree).await?;
         let Some(heads) = self.heads_of(tree).await? else { return Ok(false) };
-        let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), node)).collect();
+        let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), &**node)).collect();
         let mut marked = ReachableNodes::default();
         for (head, _) in heads.iter().filter(|(head, _)| !head.deleted) {
             self.mark(head, &known, &mut marked).await?;
         }
+        marked.note_beginnings(&known);
         let (reached, lost): (Vec<_>, Vec<_>) =
             nodes.iter().partition(|(node, _)| marked.nodes.contains(node.id()));
         for (node, _) in &reached {
@@ -175,8 +196,8 @@ impl Garbage {
         for branch in &marked.loose {
             self.env.store.remove(branch, Expect::Any).await?;
         }
-        let reached: Vec<_> = reached.iter().map(|(node, version)| (node, *version)).collect();
-        if self.merge_old(&reached, &marked.kept).await? | self.retire_old(&heads, &known).await? {
+        let reached: Vec<_> = reached.iter().map(|(node, version)| (&**node, *version)).collect();
+        if self.merge_old(&reached, &marked).await? | self.retire_old(&heads, &known).await? {
             self.note_sweep(tree).await?;
         }
         Ok(all)

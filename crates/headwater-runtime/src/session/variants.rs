@@ -1,5 +1,7 @@
 //! The turns that were done at the same place, and forks: other branches of the tree.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, Message, SessionId};
 use headwater_store::ValuePages;
 
@@ -78,7 +80,7 @@ impl Session {
         ids.extend(selected.clone().filter(|id| !ids.contains(id)));
         let mut variants = Vec::new();
         for id in ids {
-            let checkpoint = sessions.tree.node(&id).await?.checkpoint;
+            let checkpoint = sessions.tree.node(&id).await?.checkpoint.clone();
             variants.push(Variant { checkpoint, selected: selected.as_ref() == Some(&id) });
         }
         variants.sort_by(|one, other| {
@@ -105,8 +107,8 @@ impl Session {
             if let Some(at) = &head.checkpoint {
                 let tip = sessions.tree.node(at).await?;
                 let common = sessions.tree.common(tip.clone(), to.clone()).await?;
-                self.note_left(&tip, common.as_ref()).await?;
-                undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
+                self.note_left(&tip, common.as_deref()).await?;
+                undone = self.stand_at(&mut head, tip, common.as_deref()).await?;
             }
             head.checkpoint = Some(to.id().clone());
             head.turn = to.turn();
@@ -163,7 +165,7 @@ impl Session {
     }
 
     /// Notes the branch from a node to a tip that is left, so that it can be selected again.
-    async fn note_left(&self, tip: &Node, from: Option<&Node>) -> Result<()> {
+    async fn note_left(&self, tip: &Arc<Node>, from: Option<&Node>) -> Result<()> {
         let sessions = &self.sessions;
         let turn = from.map_or(0, Node::turn);
         match sessions.tree.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn) {
