@@ -37,9 +37,19 @@ pub(crate) fn command(folder: &Path, program: impl AsRef<OsStr>, args: &[&str]) 
 }
 
 /// The cargo that runs this task.
+///
+/// It does not see the variables that describe the package `xtask`: build scripts that watch them (that of `ring` does)
+/// would run again, and all that depends on them would be built again, each time cargo is called here and from a shell in turn.
 pub(crate) fn cargo(folder: &Path, args: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    command(folder, program, args)
+    let mut command = command(folder, program, args);
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 /// Runs to the end; standard output and errors are kept together, in the order in which they were written.

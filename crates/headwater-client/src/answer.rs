@@ -1,4 +1,4 @@
-//! Answers to what a run waits for.
+//! Answers to a waiting run.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Answer {
         Self { answer: Some(answer.into()), ..Self::default() }
     }
 
-    /// The person does not want to answer the question.
+    /// The person declines the question.
     #[must_use]
     pub fn declined() -> Self {
         Self { declined: true, ..Self::default() }
@@ -75,7 +75,7 @@ impl Answer {
         Self { error: Some(error.into()), ..Self::default() }
     }
 
-    /// Adds the token that came with the question. The server checks one that is given.
+    /// Adds the token that came with the question. The server checks it if present.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());

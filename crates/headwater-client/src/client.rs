@@ -12,7 +12,7 @@ use crate::{
     platform,
 };
 
-/// A Headwater server, seen by one caller. Clones share its connections.
+/// A Headwater server, for one caller. Clones share its connections.
 ///
 /// ```no_run
 /// use headwater_client::{Client, Update};
@@ -41,7 +41,7 @@ impl Client {
         Self { http: Http::new(url.as_ref()) }
     }
 
-    /// Sets the key or token of the caller, which goes with every request as `Authorization: Bearer`.
+    /// Sets the key or token of the caller, sent with every request as `Authorization: Bearer`.
     #[must_use]
     pub fn key(mut self, key: impl AsRef<str>) -> Self {
         self.http.set_key(key.as_ref());
@@ -62,7 +62,7 @@ impl Client {
         self
     }
 
-    /// Uses another HTTP client, for a proxy or certificates of its own.
+    /// Sets the HTTP client, for example with a proxy or custom certificates.
     #[must_use]
     pub fn http_client(mut self, client: reqwest::Client) -> Self {
         self.http.set_client(client);
@@ -75,7 +75,7 @@ impl Client {
         self.http.base()
     }
 
-    /// Creates a session with an id of the server's, optionally with an agent of its own.
+    /// Creates a session with an id chosen by the server, optionally with a specific agent.
     ///
     /// # Errors
     /// If the server refuses or cannot be reached.
@@ -147,7 +147,7 @@ impl Client {
     }
 }
 
-/// Which runs to list.
+/// Filter for a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
     /// Those with this status.
@@ -158,11 +158,11 @@ pub struct RunFilter {
     pub session: Option<String>,
     /// Those that were started at this time or later, in ISO 8601.
     pub since: Option<String>,
-    /// Those whose input has this text, within the beginning that lists show.
+    /// Only runs whose listed input has this text.
     pub q: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// How many: 50, at most 500.
+    /// Maximum number of runs: 50, at most 500.
     pub limit: Option<usize>,
 }
 
@@ -180,7 +180,7 @@ impl RunFilter {
     }
 }
 
-/// Which sessions to list.
+/// Filter for a list of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
     /// Those of this agent; otherwise of the default agent.
@@ -189,7 +189,7 @@ pub struct SessionFilter {
     pub archived: bool,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// How many: 50, at most 500.
+    /// Maximum number of sessions: 50, at most 500.
     pub limit: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
-//! One stream over as many connections as it takes.
+//! One stream over any number of connections.
 //!
-//! Everything that waits is kept in [`Connection`], so a caller may drop the future that polls it at any time and poll
-//! again: a pause goes on, and a request that is under way is not sent a second time.
+//! All pending state is in [`Connection`], so a caller may drop the future that polls it at any time and poll
+//! again: a pause continues, and a pending request is not sent twice.
 
 use std::{
     fmt,
@@ -20,10 +20,10 @@ use crate::{
     platform::{self, BoxFuture},
 };
 
-/// What happened on the connection.
+/// An event on the connection.
 #[derive(Debug)]
 pub(crate) enum ConnectionEvent {
-    /// The server responded, and the body begins.
+    /// The server responded, and the body follows.
     Open(Box<ResponseHead>),
     /// A piece of the body.
     Bytes(Bytes),
@@ -37,7 +37,7 @@ pub(crate) enum ConnectionEvent {
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: u16,
-    /// The run, if a Headwater server names it.
+    /// The run, if a Headwater server sent it.
     pub(crate) run: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Connection {
     timer: Option<BoxFuture<()>>,
     /// When bytes arrived last.
     last_activity: Duration,
-    /// When something new arrived last. Attempts to reconnect are given up some time after it.
+    /// When new data last arrived. Attempts to reconnect stop some time after it.
     last_progress: Option<Duration>,
     attempt: u32,
     /// The reconnect delay that the server asked for in its stream.
@@ -97,10 +97,10 @@ impl Connection {
         self.timer = None;
     }
 
-    /// Pauses before the next attempt, for as long as the error or the options say.
+    /// Schedules a pause before the next attempt, as set by the error or the options.
     ///
     /// # Errors
-    /// If the error cannot be cured by another attempt, or if attempts were made for too long.
+    /// If another attempt cannot help, or if attempts were made for too long.
     pub(crate) fn retry(&mut self, error: &Error) -> Result<Duration, Error> {
         self.close();
         self.attempt += 1;
@@ -121,7 +121,7 @@ impl Connection {
         self.timer = Some(platform::sleep(delay));
     }
 
-    /// What happens next. `open` makes the request of a new connection.
+    /// The next event. `open` creates the request of a new connection.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -184,8 +184,8 @@ impl Connection {
         self.timer = Some(platform::sleep(self.options.stall_timeout));
     }
 
-    /// Ready when nothing has arrived for too long. The timer is not set anew for each piece: that would cost more than
-    /// reading it.
+    /// Ready when nothing has arrived for too long. The timer is not reset for each piece: that would cost
+    /// more than reading it.
     fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let Some(timer) = &mut self.timer else { return Poll::Pending };

@@ -1,4 +1,4 @@
-//! A conversation with any server that speaks a dialect.
+//! A conversation with any server that supports a dialect.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -28,13 +28,14 @@ use crate::{
 /// Why a TanStack server interrupts a run for a tool of its client.
 const CLIENT_TOOL: &str = "tanstack:client_tool_execution";
 
-/// A conversation with a server that speaks a dialect: the AI SDK's, TanStack's, an AG-UI server, or Headwater's own.
+/// A conversation with a server that supports a dialect: the AI SDK's, TanStack's, an AG-UI server, or
+/// Headwater's own.
 ///
-/// The URL of the client is the chat route of the server. The conversation is kept here, because such servers are sent
-/// all of it with each message.
+/// The URL of the client is the chat route of the server. The conversation is stored here, because such
+/// servers receive all of it with each message.
 ///
-/// A cut response is continued if the server can: a Headwater server by cursor, one of the AI SDK by its `…/{id}/stream`,
-/// which sends the response again. Otherwise a cut is the error `stream.cut`.
+/// A cut response is continued if the server supports it: a Headwater server by cursor, one of the AI SDK by
+/// its `…/{id}/stream`, which sends the response again. Otherwise a cut is the error `stream.cut`.
 ///
 /// ```no_run
 /// use headwater_client::Client;
@@ -75,13 +76,13 @@ pub struct DialectChat {
     jobs: Jobs,
     /// The calls that were executed: a server that asks for one again is not obeyed forever.
     executed: HashSet<String>,
-    /// The response is complete, and its calls were not looked at yet.
+    /// Whether the response is complete, and its calls are not processed yet.
     is_unchecked: bool,
-    /// How many events of the response were read since it began or was sent again, and the most of all times.
+    /// Number of events of the response since it started or restarted, and the maximum over all restarts.
     events: usize,
     most_events: usize,
     failure: Option<Error>,
-    /// A response to the last request has begun.
+    /// Whether a response to the last request has started.
     is_answered: bool,
 }
 
@@ -94,7 +95,7 @@ enum Phase {
 #[derive(Debug)]
 struct ResumeRequest {
     request: Request,
-    /// Whether the response comes from its beginning, without a cursor.
+    /// Whether the response starts from the beginning, without a cursor.
     replays: bool,
 }
 
@@ -108,7 +109,8 @@ impl fmt::Debug for Jobs {
 }
 
 impl Client {
-    /// A conversation with a server that speaks this dialect (`ai-sdk`, `ag-ui`, `kortyx`, …) at the URL of the client.
+    /// A conversation with a server of this dialect (`ai-sdk`, `ag-ui`, `kortyx`, …) at the URL of the
+    /// client.
     ///
     /// # Errors
     /// `dialect.unknown` if there is no such dialect.
@@ -194,7 +196,7 @@ impl DialectChat {
         &self.questions
     }
 
-    /// Whether the server has begun to answer the last request.
+    /// Whether the server has started to answer the last request.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.is_answered
@@ -216,7 +218,7 @@ impl DialectChat {
         texts.concat()
     }
 
-    /// What the response waits for, once it is read to its end.
+    /// The open requests of the response, once it is read to its end.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingRequest> {
         if self.phase != Phase::Idle {
@@ -264,7 +266,7 @@ impl DialectChat {
         messages.take_while(|message| message.role != Role::User).flat_map(|message| &message.parts)
     }
 
-    /// What could not be read of the response, and was left out.
+    /// The unreadable parts of the response, which were skipped.
     #[must_use]
     pub fn problems(&self) -> &[headwater_protocol::Error] {
         self.reader.problems()
@@ -348,19 +350,19 @@ impl DialectChat {
         Ok(())
     }
 
-    /// Applies an answer to the conversation, which the next request sends.
+    /// Applies an answer to the conversation, for the next request.
     fn apply_answer(&mut self, event: Event) {
         let messages = self.state().messages().to_vec();
-        // A run that has ended takes no events, so the messages begin another state.
+        // An ended run takes no events, so the messages go into a new state.
         let mut state = RunState::with_rules(rules(self.dialect)).with_messages(messages);
-        // The call is there, so the event fits.
+        // The call exists, so the event applies.
         let _ = state.apply(&Record::new(0, event));
         self.reader.set_state(state);
         self.has_answers = true;
     }
 
-    /// The next update; `None` at the end of the response. Answers that were given before are sent first, once nothing
-    /// else is waited for.
+    /// The next update; `None` at the end of the response. Pending answers are sent first, once nothing else
+    /// is waited for.
     ///
     /// # Errors
     /// If the server refuses, if its response is not a stream of the dialect, or if it was cut and cannot be continued.
@@ -386,7 +388,7 @@ impl DialectChat {
                 }
                 if !self.jobs.0.is_empty() {
                     if let Some((call, output)) = ready!(self.jobs.0.poll_next_unpin(cx)) {
-                        // The call is there: it was found in the same state.
+                        // Cannot fail: the call was found in the same state.
                         let _ = self.add_tool_output(&call, output);
                     }
                     continue;
@@ -408,7 +410,8 @@ impl DialectChat {
         }
     }
 
-    /// An event arrived. One of a replay is no progress, or a server that stalls at the same place would be asked for ever.
+    /// Counts an event. Events of a replay are no progress, or a server that stalls at the same place would
+    /// be retried forever.
     fn note_event(&mut self) {
         self.events += 1;
         if self.events > self.most_events {
@@ -494,7 +497,7 @@ impl DialectChat {
             ConnectionEvent::Ended(error) => {
                 self.lost(error.unwrap_or_else(|| cut("the response ended before it was complete")))
             }
-            // What was never answered was perhaps never read: it is not sent twice.
+            // A request without a response may not have been read: it is not sent twice.
             ConnectionEvent::Refused(error) if self.resume.is_some() && error.is_retryable() => {
                 self.lost(error)
             }
@@ -536,7 +539,7 @@ impl DialectChat {
         is_replayed.then(|| ResumeRequest { request: accept_events(Request::get_url(url)), replays: true })
     }
 
-    /// Executes the tools that the response waits for, as far as they are there.
+    /// Executes the requested tools, as far as they are registered.
     fn execute_tools(&mut self) {
         for pending in self.pending() {
             if let PendingRequest::ClientTool { call, name, input } = pending

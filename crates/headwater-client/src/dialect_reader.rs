@@ -1,4 +1,4 @@
-//! Reads the response of a server that speaks a dialect, from bytes to updates. No I/O.
+//! Reads the response of a server of a dialect, from bytes to updates. No I/O.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct DialectReader {
     reader: &'static dyn Reader,
-    /// The conversation before the response, which a replay begins from.
+    /// The conversation before the response, from which a replay starts.
     history: Vec<Message>,
     state: RunState,
     decoder: Decoder,
@@ -31,7 +31,7 @@ pub(crate) struct DialectReader {
     max_event: usize,
     max_bytes: usize,
     read_bytes: usize,
-    /// Whether the end was seen: of the run, or the marker of the AI SDK.
+    /// Whether the end was read: of the run, or the marker of the AI SDK.
     ended: bool,
 }
 
@@ -72,13 +72,13 @@ impl DialectReader {
         self.cursor.as_deref()
     }
 
-    /// A connection begins that continues the one before it.
+    /// Starts a connection that continues the previous one.
     pub(crate) fn continued(&mut self) {
         self.frames = None;
         self.first.clear();
     }
 
-    /// A connection begins that has the whole response again.
+    /// Starts a connection that repeats the whole response.
     pub(crate) fn restarted(&mut self) {
         self.continued();
         self.pending.clear();
@@ -126,7 +126,7 @@ impl DialectReader {
         failure.map_or(Ok(()), Err)
     }
 
-    /// The body ended. Gives whether the response is complete.
+    /// Handles the end of the body. Returns whether the response is complete.
     pub(crate) fn finish(&mut self) -> Result<bool> {
         let mut decoded = DecodeOutput::default();
         if let Some(frames) = &mut self.frames {

@@ -1,7 +1,7 @@
-//! The documents that the server responds with.
+//! The documents in responses of the server.
 //!
-//! Times are UTC in ISO 8601, so they sort as text; [`headwater_protocol::parse_rfc3339`] gives milliseconds. Fields that a
-//! later server adds are ignored.
+//! Times are UTC in ISO 8601, so they sort as text; [`headwater_protocol::parse_rfc3339`] returns
+//! milliseconds. Unknown fields of a later server are ignored.
 
 use headwater_protocol::{Interrupt, Message, RunStatus, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
@@ -36,15 +36,15 @@ documents! {
         pub model: Option<String>,
         /// The tokens of its models.
         pub usage: Usage,
-        /// What its models cost, in the currency of the server's price list, if all of them have a price.
+        /// Cost of its models, in the currency of the server's price list, if all of them have a price.
         pub cost: Option<f64>,
-        /// The beginning of what the person wrote, where the agent shows it in lists.
+        /// The beginning of the input, if the agent shows it in lists.
         pub input: Option<String>,
         /// The principal that it belongs to.
         pub owner: Option<String>,
         /// The session that it is a turn of.
         pub session: Option<String>,
-        /// When it began.
+        /// Start time.
         pub created_at: String,
         /// When its status changed last.
         pub updated_at: String,
@@ -60,29 +60,29 @@ documents! {
     pub struct RunPage {
         /// The runs.
         pub runs: Vec<RunSummary>,
-        /// Where the next page begins.
+        /// The cursor of the next page.
         pub next: Option<String>,
         /// Runs in between that cannot be read.
         pub unreadable: Vec<String>,
     }
 
-    /// A run, and what it waits for.
+    /// A run, with its open requests.
     pub struct RunDetails {
         /// The run.
         pub run: RunSummary,
-        /// What it waits for.
+        /// Its open requests.
         pub waits_for: Vec<OpenInterrupt>,
     }
 
     /// Whether there was something to stop.
     pub struct StopResult {
-        /// False if the run had ended, or ended by itself at the same moment.
+        /// False if the run had ended already, or ended before the stop took effect.
         pub stopped: bool,
     }
 
     /// A question, an approval or a call of a client tool that waits for an answer.
     pub struct OpenInterrupt {
-        /// Its id, which an answer names.
+        /// The id to use in an answer.
         pub request: String,
         /// The run that waits.
         pub run: String,
@@ -92,13 +92,13 @@ documents! {
         pub owner: Option<String>,
         /// The node that asks.
         pub node: String,
-        /// When it was asked.
+        /// When the question was asked.
         pub asked_at: String,
         /// When it stops waiting.
         pub expires_at: String,
         /// Goes with the answer.
         pub token: Option<String>,
-        /// What waits.
+        /// The kind of request.
         pub kind: OpenInterruptKind,
         /// The question, of kind `Question`.
         pub interrupt: Option<Interrupt>,
@@ -108,11 +108,11 @@ documents! {
         pub input: Option<Value>,
     }
 
-    /// A page of what waits.
+    /// A page of open requests.
     pub struct InterruptPage {
-        /// What waits.
+        /// The open requests.
         pub interrupts: Vec<OpenInterrupt>,
-        /// Where the next page begins.
+        /// The cursor of the next page.
         pub next: Option<String>,
         /// Interrupts in between that cannot be read.
         pub unreadable: Vec<String>,
@@ -122,21 +122,21 @@ documents! {
     pub struct SessionSummary {
         /// Id of the session.
         pub id: String,
-        /// The label that its owner gave it, otherwise that of its first turn.
+        /// The label set by its owner, otherwise that of its first turn.
         pub label: Option<String>,
         /// Whether lists leave it out.
         pub archived: bool,
         /// The principal that it belongs to.
         pub owner: Option<String>,
-        /// When it began.
+        /// Creation time.
         pub created_at: String,
         /// When it changed last.
         pub updated_at: String,
-        /// How many turns it has.
+        /// The number of turns.
         pub turns: u64,
         /// The newest checkpoint.
         pub checkpoint: Option<String>,
-        /// Where it was forked.
+        /// The origin of a fork.
         pub forked_from: Option<ForkOrigin>,
         /// The newest run.
         pub last_run: Option<String>,
@@ -144,15 +144,15 @@ documents! {
         pub active_run: Option<String>,
         /// The run that waits for an answer.
         pub waiting_run: Option<String>,
-        /// How many messages wait for their turn.
+        /// The number of queued messages.
         pub queued: usize,
     }
 
-    /// Where a session was forked.
+    /// The origin of a fork.
     pub struct ForkOrigin {
         /// The session that was forked.
         pub session: String,
-        /// The checkpoint at which it was.
+        /// The checkpoint that was forked.
         pub checkpoint: String,
     }
 
@@ -160,7 +160,7 @@ documents! {
     pub struct SessionPage {
         /// The sessions.
         pub sessions: Vec<SessionSummary>,
-        /// Where the next page begins.
+        /// The cursor of the next page.
         pub next: Option<String>,
         /// Sessions in between that cannot be read. They can be deleted.
         pub unreadable: Vec<String>,
@@ -170,7 +170,7 @@ documents! {
     pub struct MessagePage {
         /// The messages.
         pub messages: Vec<Message>,
-        /// Where the page of older messages ends.
+        /// The cursor of the page of older messages.
         pub before: Option<u64>,
     }
 
@@ -178,7 +178,7 @@ documents! {
     pub struct Checkpoint {
         /// Id of the checkpoint.
         pub id: String,
-        /// The session in which it was made.
+        /// The session that created it.
         pub session: String,
         /// The number of the turn, from 1.
         pub turn: u64,
@@ -194,7 +194,7 @@ documents! {
         pub status: RunStatus,
         /// The workflow of the run, with its version.
         pub workflow: String,
-        /// The visits of nodes that were under way.
+        /// The node visits that were in progress.
         pub position: Vec<String>,
         /// The requests that the run waited for.
         pub requests: Vec<String>,
@@ -204,11 +204,11 @@ documents! {
     pub struct CheckpointPage {
         /// The checkpoints.
         pub checkpoints: Vec<Checkpoint>,
-        /// Where the page of older checkpoints ends.
+        /// The cursor of the page of older checkpoints.
         pub before: Option<u64>,
     }
 
-    /// A checkpoint, and the session as it was there.
+    /// A checkpoint, and the session in that state.
     pub struct CheckpointDetails {
         /// The checkpoint.
         pub checkpoint: Checkpoint,
@@ -216,11 +216,11 @@ documents! {
         pub messages: Vec<Message>,
         /// The structured objects, by the id of their stream.
         pub structured: Value,
-        /// The state of the workflow, where the agent makes it visible.
+        /// The state of the workflow, if the agent makes it visible.
         pub workflow_state: Map<String, Value>,
     }
 
-    /// What a rollback or undo made invalid.
+    /// The data invalidated by a rollback or undo.
     pub struct RollbackResult {
         /// The structured streams that are no longer valid.
         pub streams: Vec<String>,
@@ -264,9 +264,9 @@ documents! {
     pub struct AgentSummary {
         /// Its name.
         pub name: String,
-        /// What it does, for people.
+        /// A description for people.
         pub description: Option<String>,
-        /// Messages to begin a conversation with.
+        /// Suggested first messages.
         pub suggestions: Vec<String>,
         /// Whether its runs may wait for an answer, an approval or a client tool.
         pub asks: bool,
@@ -288,7 +288,7 @@ documents! {
         pub agent: String,
         /// `provider:model`.
         pub model: String,
-        /// The names that the agent has for it.
+        /// The agent's names for it.
         pub aliases: Vec<String>,
         /// Whether the server has the key that it needs.
         pub key: KeyPresence,
@@ -300,7 +300,7 @@ documents! {
         pub last_failure_at: Option<String>,
         /// The code of that failure; operators only.
         pub last_error: Option<String>,
-        /// How many calls have failed since it last answered.
+        /// Number of failures since the last success.
         pub failures: u32,
     }
 
@@ -319,7 +319,7 @@ documents! {
     }
 }
 
-/// What waits for an answer.
+/// The kind of an open request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenInterruptKind {

@@ -1,4 +1,4 @@
-//! What goes wrong between the client and a server.
+//! Errors between the client and a server.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -57,9 +57,10 @@ impl Error {
         error
     }
 
-    /// The error that a response without a success status stands for.
+    /// The error for a response without a success status.
     ///
-    /// Its body is the server's `{error, code}`, or whatever a proxy on the way wrote, which is of no use to people.
+    /// Its body is the server's `{error, code}`, or the text of a proxy on the way, which does not help
+    /// people.
     pub(crate) fn of_response(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
         #[derive(Deserialize)]
         struct Refusal {
@@ -74,7 +75,7 @@ impl Error {
         let mut error = Self::new(code.unwrap_or_else(|| format!("http.{status}")), message);
         error.0.status = Some(status);
         error.0.retryable = status == 408 || status == 429 || status >= 500;
-        // Headwater gives seconds. A date, which a proxy may give, is left to the usual delays.
+        // Headwater sends seconds. A date, which a proxy may send, is ignored in favour of the usual delays.
         error.0.retry_after = retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
         error
     }
@@ -92,7 +93,7 @@ impl Error {
         out
     }
 
-    /// An error that shows that the response is not one of a Headwater server.
+    /// An error for a response that does not come from a Headwater server.
     pub(crate) fn unexpected(detail: impl fmt::Display) -> Self {
         Self::new("http.invalid", format!("unexpected response ({detail}): check the URL"))
     }
@@ -121,7 +122,7 @@ impl Error {
         self.0.retryable
     }
 
-    /// How long the server asked to wait.
+    /// The pause requested by the server.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after

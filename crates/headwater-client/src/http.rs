@@ -25,14 +25,14 @@ pub(crate) type ByteStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> +
 #[cfg(target_arch = "wasm32")]
 pub(crate) type ByteStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>>>>;
 
-/// Network failures after which a request that counts once is sent again.
+/// Number of network failures after which an idempotent request is sent again.
 const RETRIES: u32 = 3;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     base: Arc<str>,
     headers: HeaderMap,
-    /// An invalid header, which the next request reports.
+    /// An invalid header, reported by the next request.
     invalid_header: Option<Arc<str>>,
     client: std::result::Result<reqwest::Client, Arc<str>>,
     pub(crate) options: Arc<Options>,
@@ -66,7 +66,7 @@ impl Request {
         Self { method: Method::POST, body: Some(body), ..Self::get(path) }
     }
 
-    /// A request that says all with its path.
+    /// A `POST` request with an empty object as its body.
     pub(crate) fn post_empty(path: impl Into<String>) -> Self {
         Self { method: Method::POST, body: Some("{}".to_owned()), ..Self::get(path) }
     }
@@ -163,8 +163,8 @@ impl Http {
         serde_json::from_slice(&body).map_err(Error::unexpected)
     }
 
-    /// The JSON of a response to a request that counts once, however often it is sent. It is sent again if the network
-    /// fails, and if the server is overloaded and says when to return.
+    /// The JSON of a response to a request that counts once, however often it is sent. It is sent again if
+    /// the network fails, or if the server is overloaded and sends a retry time.
     pub(crate) async fn json_once<T: DeserializeOwned>(&self, request: &Request) -> Result<T> {
         let body = self.repeat(request).await?;
         serde_json::from_slice(&body).map_err(Error::unexpected)

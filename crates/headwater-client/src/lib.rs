@@ -2,8 +2,8 @@
 //!
 //! - [`Client`] is a server: [`send`](Client::send) starts a run, and lists, sessions and questions are its methods.
 //! - [`RunHandle`] is a run: follow, stop, answer. [`SessionHandle`] is a conversation.
-//! - [`RunStream`] yields each event of a run once, keeps its [`RunState`](headwater_protocol::RunState), and reconnects by
-//!   itself.
+//! - [`RunStream`] yields each event of a run once, keeps its [`RunState`](headwater_protocol::RunState), and
+//!   reconnects automatically.
 //!
 //! ```no_run
 //! use headwater_client::Client;
@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! [`Client::dialect`] reads servers of others that speak a dialect: [`DialectChat`].
+//! [`Client::dialect`] reads other servers of a dialect: [`DialectChat`].
 //!
 //! It runs on tokio. For wasm32 it has the browser's `fetch` and timers, which no test builds yet.
 

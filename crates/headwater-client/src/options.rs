@@ -15,11 +15,12 @@ use crate::platform;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long a request may take that is not a stream: 30 seconds.
+    /// Time limit of a request without a stream: 30 seconds.
     pub request_timeout: Duration,
-    /// How long a stream may be silent before it counts as cut: 45 seconds. The server sends a heartbeat every 15.
+    /// How long a stream may be silent before it counts as cut: 45 seconds. The server sends a heartbeat
+    /// every 15.
     pub stall_timeout: Duration,
-    /// How long a cut stream is reconnected without anything new in between: 2 minutes. Then it fails with `stream.lost`.
+    /// How long a cut stream reconnects without new data: 2 minutes. Then it fails with `stream.lost`.
     pub give_up_after: Duration,
     /// The wait before the first attempt to reconnect: a quarter of a second. It doubles with each further one, and half
     /// of it is random, so that clients of a restarted server do not return all at once.
@@ -28,7 +29,7 @@ pub struct Options {
     pub longest_delay: Duration,
     /// The largest event that is accepted: 8 MiB. A larger one is `stream.too-large`.
     pub max_event_bytes: usize,
-    /// The largest response that is accepted, and how many bytes a stream may have in total: 256 MiB.
+    /// Maximum bytes of a response, or of a stream in total: 256 MiB.
     pub max_response_bytes: usize,
 }
 

@@ -1,9 +1,9 @@
-//! What a run waits for.
+//! The open requests of a run.
 
 use headwater_protocol::{Interrupt, Part, RunState, RunStatus, ToolState};
 use serde_json::Value;
 
-/// Something that a run waits for, as its state shows it.
+/// An open request of a run, from its state.
 ///
 /// ```
 /// use headwater_client::PendingRequest;
@@ -21,7 +21,7 @@ pub enum PendingRequest {
     Question(Box<Interrupt>),
     /// A tool call that a person must approve.
     Approval {
-        /// Id of the request, which the answer names.
+        /// Id of the request, to use in an answer.
         request: String,
         /// Id of the call.
         call: String,
@@ -42,7 +42,7 @@ pub enum PendingRequest {
 }
 
 impl PendingRequest {
-    /// What the run of this state waits for, in the order in which its message shows it.
+    /// The open requests of the run in this state, in the order of its message.
     #[must_use]
     pub fn list(state: &RunState) -> Vec<Self> {
         let run = state.run();
@@ -65,7 +65,7 @@ impl PendingRequest {
         open
     }
 
-    /// Id of the request, which an answer names. The state does not show that of a client tool.
+    /// Id of the request, to use in an answer. The state does not contain that of a client tool.
     #[must_use]
     pub fn request(&self) -> Option<&str> {
         match self {

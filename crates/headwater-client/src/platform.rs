@@ -2,20 +2,20 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-/// A boxed future. It is `Send` except on wasm32, where nothing of the browser is.
+/// A boxed future. It is `Send` except on wasm32, where browser types are not.
 #[cfg(not(target_arch = "wasm32"))]
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// A boxed future. It is `Send` except on wasm32, where nothing of the browser is.
+/// A boxed future. It is `Send` except on wasm32, where browser types are not.
 #[cfg(target_arch = "wasm32")]
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// `Send`, except on wasm32, where it is nothing.
+/// `Send`, except on wasm32, where it requires nothing.
 #[cfg(not(target_arch = "wasm32"))]
 pub trait MaybeSend: Send {}
 #[cfg(not(target_arch = "wasm32"))]
 impl<T: Send> MaybeSend for T {}
 
-/// `Send`, except on wasm32, where it is nothing.
+/// `Send`, except on wasm32, where it requires nothing.
 #[cfg(target_arch = "wasm32")]
 pub trait MaybeSend {}
 #[cfg(target_arch = "wasm32")]

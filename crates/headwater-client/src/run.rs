@@ -35,10 +35,10 @@ impl Client {
         RunHandle::new(self.clone(), id.into())
     }
 
-    /// Answers a request by its id alone, and gives the run that continues.
+    /// Answers a request by its id alone, and returns the resumed run.
     ///
     /// # Errors
-    /// If nothing waits for it, or if the answer does not fit.
+    /// If no run waits for it, or if the answer is invalid.
     pub async fn answer(&self, request: &str, answer: &Answer) -> Result<RunHandle> {
         #[derive(serde::Deserialize)]
         struct AnswerReply {
@@ -78,7 +78,7 @@ impl RunHandle {
         self.session.as_deref()
     }
 
-    /// Whether the run waits behind others of its session. A stream of it begins when the run does.
+    /// Whether the run is queued behind others of its session. Its stream starts when the run does.
     #[must_use]
     pub fn is_queued(&self) -> bool {
         self.is_queued
@@ -94,7 +94,7 @@ impl RunHandle {
         &self.client
     }
 
-    /// The run as it is, and what it waits for.
+    /// The current run, with its open requests.
     ///
     /// # Errors
     /// If there is no such run, or the server cannot be reached.
@@ -102,7 +102,7 @@ impl RunHandle {
         self.client.http.json(&Request::get(path(["runs", self.id.as_str()]))).await
     }
 
-    /// Stops the run, and waits a few seconds for its end. What it wrote so far is kept.
+    /// Stops the run, and waits a few seconds for its end. Its output so far is kept.
     ///
     /// # Errors
     /// If there is no such run, or the server cannot be reached.
@@ -157,7 +157,7 @@ impl RunHandle {
     /// # Errors
     /// If nothing waits for the call.
     pub async fn answer_call(&self, call: &str, answer: &Answer) -> Result<()> {
-        // The stream names the call, an answer the request.
+        // The stream contains the call id, an answer needs the request id.
         let details = self.show().await?;
         let is_call = |tool: &headwater_protocol::ToolCall| tool.call == *call;
         let waiting = details.waits_for.iter().find(|open| open.tool.as_ref().is_some_and(is_call));

@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RunReader {
     state: RunState,
-    /// The messages that a fresh state begins with.
+    /// The messages of a fresh state.
     history: Vec<Message>,
     cursor: String,
     frames: SseReader,
@@ -59,7 +59,7 @@ impl Default for RunReader {
 }
 
 impl RunReader {
-    /// A reader at the beginning of a run.
+    /// A reader at the start of a run.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limits(8 << 20, 256 << 20)
@@ -134,7 +134,7 @@ impl RunReader {
         self.frames.retry().map(std::time::Duration::from_millis)
     }
 
-    /// A connection begins: what the one before it left of an event is dropped.
+    /// Starts a connection: drops an incomplete event of the previous one.
     pub fn connected(&mut self) {
         self.frames = SseReader::new().with_limit(self.max_event);
         self.in_replay = false;
@@ -179,7 +179,7 @@ impl RunReader {
         failure.map_or(Ok(()), Err)
     }
 
-    /// The next update, which is then part of the state.
+    /// The next update, which is part of the state after this call.
     pub fn next_update(&mut self) -> Option<Update> {
         let replay = self.pending.front()?.replay;
         if replay && !self.in_replay {
@@ -219,8 +219,8 @@ pub(crate) fn too_large(error: headwater_protocol::FramingError) -> Error {
     Error::new("stream.too-large", format!("{error} (`max_event_bytes`)"))
 }
 
-/// Whether bytes are the beginning of an event stream; false while that is not known. The content type may lie, the first
-/// bytes do not.
+/// Whether bytes start an event stream; false while that is unknown. The content type may be wrong, the first
+/// bytes are not.
 pub(crate) fn check_start(bytes: &[u8]) -> Result<bool> {
     /// A stream that is not recognised by then is not an event stream.
     const LONGEST_START: usize = 1024;

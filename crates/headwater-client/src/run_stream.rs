@@ -59,11 +59,11 @@ pub struct RunStream {
     executed: HashSet<String>,
     jobs: Jobs,
     ends_at_wait: bool,
-    /// The queue of the session is being looked at.
+    /// The pending check of the session's queue.
     queue_check: Option<QueueCheck>,
     is_queued: bool,
     missing: u32,
-    /// What ends the stream, once the updates before it were yielded.
+    /// The error that ends the stream, once the updates before it were yielded.
     failure: Option<Error>,
     is_done: bool,
 }
@@ -86,7 +86,7 @@ impl std::fmt::Debug for QueueCheck {
     }
 }
 
-/// Calls of client tools under way, up to the answer.
+/// Calls of client tools in progress, until they are answered.
 #[derive(Default)]
 struct Jobs(FuturesUnordered<BoxFuture<Result<()>>>);
 
@@ -116,14 +116,14 @@ impl RunStream {
         }
     }
 
-    /// Begins with the current state, in the fewest events, instead of the first event.
+    /// Starts with the current state, in the fewest events, instead of the first event.
     #[must_use]
     pub fn from_now(mut self) -> Self {
         self.reader.begin_now();
         self
     }
 
-    /// Begins after this cursor of an earlier stream.
+    /// Starts after this cursor of an earlier stream.
     #[must_use]
     pub fn after(mut self, cursor: &str) -> Self {
         self.reader.begin_after(cursor);
@@ -171,7 +171,7 @@ impl RunStream {
         messages.filter(|message| message.role == Role::Assistant).map(Message::plain_text).collect()
     }
 
-    /// What the run waits for.
+    /// The open requests of the run.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingRequest> {
         PendingRequest::list(self.state())
@@ -199,7 +199,7 @@ impl RunStream {
         self.connection.progress();
     }
 
-    /// Reads to the end, and gives the final state.
+    /// Reads to the end, and returns the final state.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -314,7 +314,7 @@ impl RunStream {
         }
     }
 
-    /// Executes the tools that the run waits for. Gives whether it waits for something else.
+    /// Executes the tools requested by the run. Returns whether it waits for anything else.
     fn execute_tools(&mut self) -> bool {
         let mut left = false;
         for pending in self.pending() {

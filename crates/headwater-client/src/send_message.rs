@@ -35,7 +35,7 @@ struct SendBody {
     context: Option<Value>,
 }
 
-/// A message that is about to be sent. Awaiting it gives the run that answers it.
+/// A message to send. Awaiting it returns the run that answers it.
 ///
 /// It is sent again if the network fails, with the same `Idempotency-Key`, so that it counts once.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl SendMessage {
         self
     }
 
-    /// An object in which the client describes itself.
+    /// Sets the context, an object in which the client describes itself.
     pub fn context(mut self, context: impl Into<Value>) -> Self {
         self.body.context = Some(context.into());
         self

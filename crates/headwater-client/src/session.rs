@@ -69,7 +69,7 @@ impl SessionHandle {
         self.client.http.json(&Request::get(self.path([]))).await
     }
 
-    /// The run to follow: the one that is active or waits for an answer.
+    /// The run to follow: active, or waiting for an answer.
     ///
     /// # Errors
     /// As [`show`](Self::show).
@@ -78,7 +78,7 @@ impl SessionHandle {
         Ok(session.active_run.or(session.waiting_run).map(|run| self.client.run(run)))
     }
 
-    /// All messages, with those of the run that is active.
+    /// All messages, including those of the active run.
     ///
     /// # Errors
     /// As [`show`](Self::show).
@@ -90,7 +90,7 @@ impl SessionHandle {
         Ok(pages.into_iter().rev().flat_map(|page| page.messages).collect())
     }
 
-    /// A page of messages, oldest first: the newest page, or the one before that of a `before`.
+    /// A page of messages, oldest first: the newest page, or the one that ends at `before`.
     ///
     /// # Errors
     /// As [`show`](Self::show).
@@ -99,7 +99,7 @@ impl SessionHandle {
         self.client.http.json(&Request::get(self.path(["messages"]) + &query)).await
     }
 
-    /// Stops the active run, and gives its id.
+    /// Stops the active run, and returns its id.
     ///
     /// # Errors
     /// As [`show`](Self::show).
@@ -159,7 +159,7 @@ impl SessionHandle {
         self.client.http.json(&Request::get(self.path(["checkpoints"]) + &query)).await
     }
 
-    /// A checkpoint, and the session as it was there.
+    /// A checkpoint, and the session in that state.
     ///
     /// # Errors
     /// If there is no such checkpoint.
@@ -167,7 +167,7 @@ impl SessionHandle {
         self.client.http.json(&Request::get(self.path(["checkpoints", at]))).await
     }
 
-    /// Goes back to the end of a turn. Later turns are removed.
+    /// Rolls back to the end of a turn. Later turns are removed.
     ///
     /// # Errors
     /// If there is no such turn, or a run is active.
@@ -213,7 +213,7 @@ impl SessionHandle {
         self.turn(self.path(["checkpoints", at, "edit"]), &json!({ "text": text })).await
     }
 
-    /// The turns that were done in place of one another, in the order in which they were made.
+    /// The alternatives of a turn, in the order of creation.
     ///
     /// # Errors
     /// If there is no such turn.
@@ -243,7 +243,7 @@ impl SessionHandle {
         Ok(reply.queue)
     }
 
-    /// Gives a queued message another text; `run` is the run that will answer it.
+    /// Replaces the text of a queued message; `run` is the run that will answer it.
     ///
     /// # Errors
     /// `queue.begun` if its turn has begun.
@@ -252,7 +252,7 @@ impl SessionHandle {
         self.client.http.json_once(&request).await
     }
 
-    /// Removes a queued message: its run never begins.
+    /// Removes a queued message: its run never starts.
     ///
     /// # Errors
     /// `queue.begun` if its turn has begun.

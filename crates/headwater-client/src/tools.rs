@@ -40,7 +40,8 @@ impl ToolSet {
         Self::default()
     }
 
-    /// Adds a tool. It gets the input of the call; its error is the error of the call, which the model sees.
+    /// Adds a tool. It receives the input of the call; its error becomes the error of the call, which the
+    /// model receives.
     #[must_use]
     #[cfg(not(target_arch = "wasm32"))]
     pub fn add<F, R, E>(mut self, name: impl Into<String>, function: F) -> Self
@@ -53,7 +54,8 @@ impl ToolSet {
         self
     }
 
-    /// Adds a tool. It gets the input of the call; its error is the error of the call, which the model sees.
+    /// Adds a tool. It receives the input of the call; its error becomes the error of the call, which the
+    /// model receives.
     #[must_use]
     #[cfg(target_arch = "wasm32")]
     pub fn add<F, R, E>(mut self, name: impl Into<String>, function: F) -> Self

@@ -1,4 +1,4 @@
-//! What a stream of a run yields.
+//! The updates of a run's stream.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::Error;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Update {
-    /// A record of the run, which is already part of the state.
+    /// A record of the run, already applied to the state.
     Event(Box<EventUpdate>),
     /// The state was dropped; records that rebuild it follow.
     Reset,
@@ -29,16 +29,16 @@ impl Update {
     }
 }
 
-/// A record of the run, and what it changed.
+/// A record of the run, and its change.
 #[derive(Debug)]
 pub struct EventUpdate {
     /// The record.
     pub record: Record,
-    /// What of the state is different now.
+    /// The changed part of the state.
     pub change: Change,
-    /// Whether it rebuilds a state that was there before: nothing new happened.
+    /// Whether it rebuilds an earlier state: nothing new happened.
     pub replay: bool,
-    /// Why the record could not be applied, if it could not. The stream goes on.
+    /// Why the record could not be applied, if so. The stream continues.
     pub problem: Option<headwater_protocol::Error>,
 }
 
@@ -52,7 +52,7 @@ pub enum Change {
     Message(usize),
     /// Any message.
     Messages,
-    /// The structured object of this stream, and the part that shows it.
+    /// The structured object of this stream, and its part.
     Structured(String),
     /// The state that is shared with the page.
     Shared,
@@ -61,7 +61,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What this record changed in the state that it was applied to.
+    /// The change that this record made to the state.
     pub(crate) fn of(record: &Record, state: &RunState) -> Self {
         match &record.event {
             Event::RunStarted(_)
@@ -108,7 +108,7 @@ fn message_of(event: &Event, record: &Record, state: &RunState) -> Option<usize>
 pub enum ConnectionStatus {
     /// Events arrive.
     Open,
-    /// The run is in the queue of its session and has not begun.
+    /// The run is queued in its session and has not started.
     Queued,
     /// The connection was lost and is made again after `retry_in`.
     Lost {

@@ -1,4 +1,4 @@
-//! The bytes of a response, for what is not read as events.
+//! The raw bytes of a response that is not read as events.
 
 use std::{fmt, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 /// The body of a response as it arrives. It is not reconnected: a cut is an error.
 pub struct WireStream {
     bytes: ByteStream,
-    /// How long it may be silent. Headwater sends heartbeats; a stream of others may be silent for as long as it likes.
+    /// Maximum silence. Headwater sends heartbeats; other streams may be silent without a limit.
     stall: Option<Duration>,
 }
 
@@ -28,7 +28,8 @@ impl WireStream {
     /// The next bytes; `None` at the end.
     ///
     /// # Errors
-    /// If the connection is lost, or silent for [`stall_timeout`](crate::Options::stall_timeout) where that is a fault.
+    /// If the connection is lost, or silent for [`stall_timeout`](crate::Options::stall_timeout), if that
+    /// applies.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let next = self.bytes.next();
         let next = match self.stall {
@@ -40,7 +41,7 @@ impl WireStream {
 }
 
 impl Client {
-    /// The response of the client's own URL, which may be that of any stream.
+    /// The response of the client's own URL, which may be any stream.
     ///
     /// # Errors
     /// If the server refuses or cannot be reached.

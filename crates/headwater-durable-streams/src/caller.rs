@@ -1,4 +1,4 @@
-//! The caller of a request, and the URL by which it reaches the server.
+//! The caller of a request, and the public URL of the server.
 
 use axum::{Extension, http::HeaderMap};
 
@@ -11,7 +11,7 @@ pub(crate) fn owner_of(owner: Option<Extension<StreamOwner>>) -> String {
     owner.map(|Extension(StreamOwner(owner))| owner).unwrap_or_default()
 }
 
-/// The URL by which clients reach this server, from the request.
+/// The public URL of this server, from the request.
 pub(crate) fn base_url(headers: &HeaderMap) -> String {
     let named = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let scheme = named("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");

@@ -1,4 +1,4 @@
-//! Wall-clock times, which the protocol uses for expiry and cursors.
+//! Wall-clock times for expiry and cursors of the protocol.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -25,7 +25,7 @@ use headers::StreamReply;
 /// The longest path of a stream.
 const PATH: usize = 1_024;
 
-/// The routes of streams and subscriptions, for callers whose [`StreamOwner`] is known.
+/// The routes of streams and subscriptions, for callers with a [`StreamOwner`].
 pub fn router(streams: &DurableStreams) -> Router {
     let stream = put(create::create).post(append::append).get(read).head(inspect).delete(remove);
     Router::new()
@@ -77,7 +77,7 @@ fn stream_path(uri: &Uri) -> Result<String, StreamError> {
     Ok(path.to_owned())
 }
 
-/// `HEAD`: what the stream is, and where it ends.
+/// `HEAD`: the metadata of the stream, and its end.
 async fn inspect(State(streams): State<DurableStreams>, id: StreamId) -> Result<Response, StreamError> {
     streams.ensure_background();
     let engine = &streams.0;

@@ -1,10 +1,11 @@
-//! The [Durable Streams](https://durablestreams.com) protocol over a Headwater store: append-only streams at URLs that
-//! are created with `PUT`, appended to with `POST`, read by offset with `GET`, followed by long-poll or SSE, forked, and
-//! expired. Every append is one record of a journal, together with what deduplication needs, so a stream survives the
-//! process and is shared by all processes that share the store.
+//! The [Durable Streams](https://durablestreams.com) protocol over a Headwater store: append-only streams at
+//! URLs that are created with `PUT`, appended to with `POST`, read by offset with `GET`, followed by
+//! long-poll or SSE, forked, and expired. Every append is one record of a journal, together with its
+//! deduplication data, so a stream survives the process and is shared by all processes that share the store.
 //!
-//! [`DurableStreams`] is the engine and [`router`] its routes below `/v1/stream/`. The request extension [`StreamOwner`] says
-//! whose streams a request is about; `headwater-server` sets it to the authenticated principal.
+//! [`DurableStreams`] is the engine and [`router`] its routes below `/v1/stream/`. The request extension
+//! [`StreamOwner`] is the owner of the streams in a request; `headwater-server` sets it to the authenticated
+//! principal.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -15,8 +16,8 @@
 //! let app: axum::Router = router(&streams);
 //! ```
 //!
-//! [`serve`] has what another kind of stream needs to be read under the same protocol: the parameters of a read, the
-//! headers, and SSE.
+//! [`serve`] has the building blocks for other kinds of streams under the same protocol: the parameters of a
+//! read, the headers, and SSE.
 
 mod caller;
 mod clock;
@@ -29,5 +30,5 @@ pub use error::StreamError;
 pub use http::{REQUEST_HEADERS, RESPONSE_HEADERS, open_router, router, serve};
 pub use streams::{DurableStreams, StreamOptions};
 
-/// The path below which streams live.
+/// The path of the streams.
 pub const MOUNT: &str = "/v1/stream/";

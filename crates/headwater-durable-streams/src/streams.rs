@@ -1,4 +1,4 @@
-//! Streams in a store: what they are, and the operations on them.
+//! Streams in a store: their settings, and the operations on them.
 
 mod catalog;
 mod content;
@@ -74,7 +74,7 @@ pub(crate) struct StreamEngine {
     pub(crate) options: StreamOptions,
     pub(crate) subscriptions: Subscriptions,
     writers: StreamWriters,
-    /// How many streams each owner has, counted when the owner first creates one.
+    /// Number of streams of each owner, counted when the owner first creates one.
     counts: Mutex<HashMap<String, usize>>,
     closing: watch::Sender<bool>,
     background: OnceLock<()>,

@@ -1,6 +1,6 @@
 //! An agent: workflows with their models and tools, and the store that keeps its runs.
 //!
-//! [`Agent`] composes the layers: journals, questions, runs and sessions. Its methods only pass calls on to them.
+//! [`Agent`] composes the layers: journals, questions, runs and sessions. Its methods delegate to them.
 
 mod build;
 mod models;
@@ -23,7 +23,7 @@ pub use run_index::RunIndex;
 
 use crate::{Result, WhenBusy, Workflow, environment::Environment, run::Runs, session::Sessions};
 
-/// An agent. Cheap to clone; all clones are one.
+/// An agent. Cheap to clone; clones share state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,85 +52,86 @@ pub struct Agent {
     sessions: Arc<Sessions>,
 }
 
-/// What people read about an agent.
+/// Descriptions for people.
 #[derive(Debug)]
 struct AgentCard {
     description: Option<String>,
     suggestions: Vec<String>,
 }
 
-/// A tool of an agent, as it is listed.
+/// A tool in the list of an agent's tools.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AgentTool<'a> {
-    /// Its name, description and schema, as a model gets them.
+    /// Its name, description and schema, as sent to a model.
     pub spec: &'a ToolSpec,
-    /// Who executes it.
+    /// Where it is executed.
     pub executor: Executor,
-    /// Whether a person may have to agree to a call.
+    /// Whether calls may need a person's approval.
     pub may_need_approval: bool,
 }
 
 impl Agent {
-    /// Begins an agent.
+    /// A builder for an agent.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
 
-    /// What happens to a message that arrives while a run of its session is active, if the agent sets it.
+    /// The policy for messages that arrive while a run of their session is active, if the agent sets one.
     #[must_use]
     pub fn when_busy(&self) -> Option<WhenBusy> {
         self.sessions.options.when_busy
     }
 
-    /// Its name among the agents that share a store.
+    /// Its name, unique among the agents that share a store.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.env().agent
     }
 
-    /// What it does, for people.
+    /// A description for people.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.card.description.as_deref()
     }
 
-    /// Messages to begin a conversation with.
+    /// Suggested first messages.
     #[must_use]
     pub fn suggestions(&self) -> &[String] {
         &self.card.suggestions
     }
 
-    /// The tools that its nodes can take by name. A node may have others of its own.
+    /// The tools that nodes can use by name. A node may have further ones.
     pub fn tools(&self) -> impl Iterator<Item = AgentTool<'_>> {
         self.runs.services.tools.iter().map(|tool| AgentTool {
             spec: tool.spec(),
             executor: tool.executor(),
-            // A rule that cannot read its input wants approval, so this is so for all tools that may.
+            // An approval rule that cannot read its input requires approval, so this covers every tool with a
+            // rule.
             may_need_approval: tool.approval(&Value::Null) == Approval::Needed,
         })
     }
 
-    /// The model that answers in a workflow, where it is known before the workflow asks one: the one that the workflow
-    /// names, or the agent's only model.
+    /// The model that answers in a workflow, if it is known before a call: the workflow's model, or the
+    /// agent's only one.
     #[must_use]
     pub fn model_of(&self, workflow: &Workflow) -> Option<String> {
         self.runs.answering_model(workflow)
     }
 
-    /// Whether a run may ask its page for something.
+    /// Whether a run may wait for input from its page.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.env().options.asks
     }
 
-    /// The store that keeps its runs.
+    /// The store of its runs.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.env().store
     }
 
-    /// How long a process that died keeps its runs from being taken over.
+    /// The lease duration: how long a dead process blocks others from taking its runs over.
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.env().options.lease
@@ -141,13 +142,13 @@ impl Agent {
         self.runs.workflows.all_newest()
     }
 
-    /// The workflow of runs that name none.
+    /// The workflow of runs that do not name one.
     #[must_use]
     pub fn default_workflow(&self) -> Option<&str> {
         self.runs.workflows.default_id()
     }
 
-    /// How long a run that has ended is kept.
+    /// How long an ended run is kept.
     #[must_use]
     pub fn keeps(&self) -> Duration {
         self.env().options.keep
@@ -159,7 +160,7 @@ impl Agent {
         self.runs.workflows.all_versions()
     }
 
-    /// What signs its tokens and cursors.
+    /// The secret that signs its tokens and cursors.
     ///
     /// # Errors
     /// When the store cannot be read or written.

@@ -1,23 +1,23 @@
-//! Reading our own records: what was written can be read back, however deeply it is nested.
+//! Decoding stored data: everything written can be read back, however deeply it is nested.
 //!
-//! serde_json refuses JSON that is nested deeper than 128 levels, also where it wrote it itself. A value within the limit
-//! of the edge can be deeper than that once it is part of a record, and a record that cannot be read again blocks
-//! its run for ever. So everything that comes from the store is decoded here.
+//! serde_json refuses JSON nested deeper than 128 levels, even its own output. A value within the limit for
+//! requests can be deeper than that once it is part of a record, and an unreadable record blocks its run
+//! forever. So everything that comes from the store is decoded here.
 
 use serde::de::{Deserialize, Error as _};
 
 use crate::limits;
 
-/// The deepest nesting that is decoded. Far above what the edge lets in (64) plus what records add around it, and low
-/// enough for the stack of a worker thread.
+/// The deepest nesting that is decoded. Far above the limit for requests (64) plus the levels that records
+/// add, and low enough for the stack of a worker thread.
 const MAX_DEPTH: usize = 512;
 
-/// Decodes a record, head, checkpoint or other value of ours.
+/// Decodes a stored record, head, checkpoint or other value.
 ///
 /// # Errors
-/// When the bytes are no JSON of that form, or are nested deeper than anything that we write.
+/// When the bytes are not JSON of that form, or are nested deeper than any value that this crate writes.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::Result<T> {
-    // Decoding recurses: what lies in the store decides how far, so it is measured first.
+    // Decoding recurses to the depth of the stored data, so the depth is measured first.
     if limits::nested(MAX_DEPTH).check(bytes).is_err() {
         return Err(serde_json::Error::custom(format!("nested deeper than {MAX_DEPTH} levels")));
     }
@@ -28,7 +28,7 @@ pub(crate) fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::
     Ok(value)
 }
 
-/// The bytes that something has as JSON. Nothing is kept of it.
+/// The size of a value as JSON, without building the text.
 pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
     struct Counter(usize);
     impl std::io::Write for Counter {
@@ -42,7 +42,7 @@ pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // What cannot be written as JSON is refused when it is to be written.
+    // A value that cannot be written as JSON is refused when it is written.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }
@@ -64,7 +64,7 @@ mod tests {
         assert!(serde_json::from_str::<Value>(&text).is_err(), "the case is one that serde_json refuses");
         let value: Value = decode(text.as_bytes()).unwrap();
         assert_eq!(value.to_string(), text);
-        // Tagged enums keep what they read before they know their type, which takes more of the stack.
+        // Tagged enums buffer their content before they know their type, which uses more stack.
         let event = format!("{{\"type\":\"data\",\"name\":\"n\",\"data\":{text}}}");
         decode::<Event>(event.as_bytes()).unwrap();
     }

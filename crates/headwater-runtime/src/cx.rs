@@ -1,4 +1,4 @@
-//! The context that node code gets: the hooks, and what the run knows.
+//! The context of node code: its hooks, and the data of the run.
 
 use std::{future::Future, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     node::NodeVisit,
 };
 
-/// A node's hold on its run: the hooks. Cheap to clone.
+/// The context of a node: its hooks and its run. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Cx {
     pub(crate) node: Arc<NodeVisit>,
@@ -28,7 +28,7 @@ impl Cx {
         Self { node }
     }
 
-    /// The id of the run, for logs and for keys in other systems: it is the same when the node runs again.
+    /// The id of the run, for logs and for keys in other systems: it stays the same when the node runs again.
     #[must_use]
     pub fn run(&self) -> &RunId {
         &self.node.run.id
@@ -40,13 +40,13 @@ impl Cx {
         self.node.run.spec.session.as_ref()
     }
 
-    /// What the person wrote.
+    /// The text of the run's input.
     #[must_use]
     pub fn input(&self) -> &str {
         &self.node.input.raw
     }
 
-    /// What the nodes before this one gave.
+    /// The merged data of the previous nodes.
     #[must_use]
     pub fn data(&self) -> &Map<String, Value> {
         &self.node.input.data
@@ -58,7 +58,7 @@ impl Cx {
         self.node.run.messages()
     }
 
-    /// The message of the person as the page has it, with its files.
+    /// The input message as the page sent it, with its files.
     #[must_use]
     pub fn user_message(&self) -> Message {
         let spec = &self.node.run.spec;
@@ -71,7 +71,7 @@ impl Cx {
         }
     }
 
-    /// Whose run it is.
+    /// The owner of the run.
     #[must_use]
     pub fn owner(&self) -> Option<&str> {
         self.node.run.spec.owner.as_deref()
@@ -83,10 +83,10 @@ impl Cx {
         &self.node.run.spec.client_tools
     }
 
-    /// The conversation before this run, in the form of a model's prompt: `cx.reason(model).messages(cx.conversation()?)`.
+    /// The conversation before this run, as a model prompt: `cx.reason(model).messages(cx.conversation()?)`.
     ///
     /// # Errors
-    /// When it has something that models do not take.
+    /// When it contains parts that models do not accept.
     pub fn conversation(&self) -> Result<Vec<ModelMessage>> {
         let options = PromptOptions::ignoring_incomplete_tool_calls();
         to_model_messages(self.messages(), &options).map_err(|error| {
@@ -94,7 +94,7 @@ impl Cx {
         })
     }
 
-    /// A model of the agent, by its name there or as `provider:model`.
+    /// A model of the agent, by its alias or as `provider:model`.
     ///
     /// # Errors
     /// When the agent has no such model.
@@ -102,12 +102,12 @@ impl Cx {
         self.node.run.services.models.get(name).map(ModelRef::Model)
     }
 
-    /// Asks a model.
+    /// Calls a model.
     pub fn reason(&self, model: impl Into<ModelRef>) -> ReasonHook {
         ReasonHook::new(self.node.clone(), model.into())
     }
 
-    /// Asks a person, and waits for as long as it takes: the run is parked meanwhile.
+    /// Asks a person, and waits as long as necessary: the run is parked in the meantime.
     ///
     /// ```no_run
     /// # use headwater_runtime::{Choice, Cx, Next, NodeResult};
@@ -121,12 +121,12 @@ impl Cx {
         InterruptHook::new(self.node.clone(), question)
     }
 
-    /// Shows the answer of another server, which errors and readers know by this name: [`RelayHook`].
+    /// Relays the answer of another server, which has this name in errors and for readers: [`RelayHook`].
     pub fn relay(&self, source: impl Into<String>) -> RelayHook {
         RelayHook::new(self.node.clone(), source.into())
     }
 
-    /// Asks a person whether a tool call of another server may be made. Readers must have seen the call.
+    /// Asks a person to approve a tool call of another server. Readers must have received the call.
     ///
     /// # Errors
     /// When the question cannot be stored.
@@ -138,8 +138,8 @@ impl Cx {
         approve(self.node.clone(), tool, input)
     }
 
-    /// Waits for the output of a tool call of another server that the page makes, or the error that it failed with.
-    /// Readers must have seen the call.
+    /// Waits for the page to execute a tool call of another server, and returns its output or error. Readers
+    /// must have received the call.
     ///
     /// # Errors
     /// When the request cannot be stored.
@@ -154,16 +154,16 @@ impl Cx {
     /// State of this node, for its next visit in this run.
     ///
     /// # Errors
-    /// When what is there is of another type, or `initial` does not serialise.
+    /// When the stored value is of another type, or `initial` does not serialise.
     pub fn node_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<StateHook<T>> {
         StateHook::of_node(self.node.clone(), key, initial)
     }
 
-    /// State that all nodes of the run share, also those of the workflows that follow. What a node writes is seen by the
-    /// nodes that are entered after it was left; of parallel branches the one that is left last wins.
+    /// State shared by all nodes of the run, also of following workflows. Writes of a node are visible to
+    /// nodes entered after it was left; of parallel branches the one left last wins.
     ///
     /// # Errors
-    /// When what is there is of another type, or `initial` does not serialise.
+    /// When the stored value is of another type, or `initial` does not serialise.
     pub fn workflow_state<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -172,9 +172,9 @@ impl Cx {
         StateHook::of_workflow(self.node.clone(), key, initial)
     }
 
-    /// The state that the agent shares with its page: at first what the page sent along, or `initial` where that is nothing. The
-    /// page is shown the whole once and then what changes, where its protocol has state (`STATE_SNAPSHOT` and `STATE_DELTA` of
-    /// AG-UI). Do not trust what the page sent.
+    /// State shared between agent and page, initially the state sent by the page, or `initial` without one.
+    /// The page gets the whole state once and then the changes, if its protocol supports state
+    /// (`STATE_SNAPSHOT` and `STATE_DELTA` of AG-UI). Do not trust the page's state.
     ///
     /// ```no_run
     /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -186,12 +186,13 @@ impl Cx {
     /// ```
     ///
     /// # Errors
-    /// When what is there is too large, or `initial` does not serialise.
+    /// When the stored value is too large, or `initial` does not serialise.
     pub fn shared_state<T: Serialize + DeserializeOwned>(&self, initial: T) -> Result<StateHook<T>> {
         StateHook::of_shared(self.node.clone(), initial)
     }
 
-    /// What the route approved for this run: never sent to a reader, and the same when the run is resumed.
+    /// The context that the route approved for this run: never sent to a reader, and unchanged when the run
+    /// resumes.
     ///
     /// # Errors
     /// When it is not of that type.
@@ -201,19 +202,20 @@ impl Cx {
         })
     }
 
-    /// What the client said about itself. Do not trust it.
+    /// The context that the client sent about itself. Do not trust it.
     #[must_use]
     pub fn client_context(&self) -> &Map<String, Value> {
         self.node.run.client_context()
     }
 
-    /// Shows an object that grows: [`StructuredHook`].
+    /// Emits an object that grows: [`StructuredHook`].
     #[must_use]
     pub fn structured(&self, data_type: impl Into<String>) -> StructuredHook {
         StructuredHook::new(self.node.clone(), data_type.into())
     }
 
-    /// Does something with an effect outside, once: what it gave is kept and returned when the node is run again.
+    /// Does work with an external effect once: its result is recorded, and returned when the node is run
+    /// again.
     ///
     /// ```no_run
     /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -225,13 +227,13 @@ impl Cx {
     /// ```
     ///
     /// # Errors
-    /// What the work failed with; it is kept too, until the node is retried.
+    /// The error of the work, which is recorded too, until the node is retried.
     pub fn step<T, Fut>(&self, id: &str, work: impl FnOnce() -> Fut) -> impl Future<Output = Result<T>>
     where
         T: Serialize + DeserializeOwned,
         Fut: Future<Output = std::result::Result<T, crate::NodeError>>,
     {
-        // The key is fixed here, not when the future is polled.
+        // The hook key is fixed here, not when the future is polled.
         let key = self.node.key("step", Some(id));
         async move {
             let key = key?;
@@ -240,7 +242,7 @@ impl Cx {
         }
     }
 
-    /// Shows something: [`Emit`].
+    /// Emits events to readers: [`Emit`].
     #[must_use]
     pub fn emit(&self) -> Emit<'_> {
         Emit::new(&self.node)
@@ -258,11 +260,11 @@ impl Cx {
     /// A random number from 0 up to 1, the same when the node is run again.
     ///
     /// # Errors
-    /// When the journal cannot be written, or the system gives no random bytes.
+    /// When the journal cannot be written, or the system has no random bytes.
     pub fn random(&self) -> Result<f64> {
         let key = self.node.key("random", None)?;
         self.node.once_now(&key.text, key.kind, || {
-            // The 53 bits that a float can hold.
+            // A float holds 53 random bits.
             Ok((random_bits()? >> 11) as f64 / (1_u64 << 53) as f64)
         })
     }
@@ -270,19 +272,19 @@ impl Cx {
     /// A fresh identifier, the same when the node is run again.
     ///
     /// # Errors
-    /// When the journal cannot be written, or the system gives no random bytes.
+    /// When the journal cannot be written, or the system has no random bytes.
     pub fn id(&self) -> Result<String> {
         let key = self.node.key("id", None)?;
         self.node.once_now(&key.text, key.kind, || crate::id::fresh_id("id"))
     }
 
-    /// What the run has used so far.
+    /// The run's usage so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.node.run.journal.usage()
     }
 
-    /// Tells when the run is stopped, for work of one's own that takes long.
+    /// A token that is cancelled when the run is stopped, for long-running work of the node.
     #[must_use]
     pub fn cancelled(&self) -> headwater_tools::Cancel {
         self.node.run.cancel.signal()

@@ -1,4 +1,4 @@
-//! What every layer of an agent uses: the store, the clock, the names of the agent and of this process.
+//! Shared by every layer of an agent: the store, the clock, the names of the agent and of this process.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use tokio::sync::OnceCell;
 
 use crate::{AgentOptions, Result, keys::OwnerTag, skip::SkipList};
 
-/// What every layer of an agent uses.
+/// Shared services of every layer of an agent.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// The name of the agent among those that share the store.
+    /// The name of the agent, unique in the store.
     pub(crate) agent: String,
-    /// The name of this process among those that share the store.
+    /// The name of this process, unique in the store.
     pub(crate) process: String,
     pub(crate) store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// Read from the store when it is first needed.
+    /// Read from the store on first use.
     secret: OnceCell<Secret>,
     pub(crate) options: AgentOptions,
     pub(crate) skipped: SkipList,
@@ -44,12 +44,12 @@ impl Environment {
         self.clock.now().0
     }
 
-    /// Signs tokens and cursors.
+    /// The secret that signs tokens and cursors.
     pub(crate) async fn secret(&self) -> Result<&Secret> {
         Ok(self.secret.get_or_try_init(|| Secret::of(&*self.store)).await?)
     }
 
-    /// An owner among those of this agent.
+    /// The key part of an owner, for this agent.
     pub(crate) fn owner_tag(&self, owner: Option<&str>) -> OwnerTag {
         OwnerTag::of_agent(&self.agent, owner)
     }

@@ -1,4 +1,4 @@
-//! What node code calls on its context.
+//! The hooks that node code calls on its context.
 
 mod call_wait;
 mod emit;

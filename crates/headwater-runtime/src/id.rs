@@ -24,8 +24,8 @@ pub(crate) fn fresh_run() -> Result<RunId> {
     fresh_id("run").map(Into::into)
 }
 
-/// An id that the same content of the same run always has. It sorts by the time in the id of the run; a run whose id
-/// was chosen by its client has none, and counts as the oldest.
+/// An id derived from content of a run, equal for equal content. It sorts by the time in the id of the run; a
+/// run id chosen by its client has no time, and counts as the oldest.
 pub(crate) fn derived_id(prefix: &str, run: &RunId, content: &[u8; 10]) -> String {
     write(prefix, time_of(run.as_str()).unwrap_or(0), content)
 }

@@ -1,4 +1,4 @@
-//! The typed journal of one run: events that readers see, and effects that only replay needs, in one sequence.
+//! The typed journal of one run: events for readers and effects for replay, in one sequence.
 
 mod effect;
 mod entry;

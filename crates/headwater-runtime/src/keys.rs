@@ -1,7 +1,7 @@
 //! Builds every store key of the runtime.
 //!
-//! Ids are encoded and ended by [`headwater_store::key`], so that what a client calls its session, run or request is
-//! never a prefix of what another client chose. Owners are hashed: they are names of any length.
+//! Ids are encoded and terminated by [`headwater_store::key`], so that no client's session, run or request id
+//! is a prefix of another client's. Owners are hashed, since their names may have any length.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub(crate) const TREE_SWEEPS: &str = "session-sweep/";
 pub(crate) const NOTICES: &str = "run-notice/";
 pub(crate) const HANDOVERS: &str = "handover/";
 
-/// The wish to stop a run, among what is sent to it. No encoded id contains a `!`.
+/// The stop request in a run's inbox. No encoded id contains a `!`.
 const STOP: &str = "!stop/";
-/// The beginning of a session, where a checkpoint would stand. No encoded id contains a `*`.
+/// The start of a session, in place of a checkpoint. No encoded id contains a `*`.
 const BEGINNING: &str = "*/";
 
 /// An owner as a part of a key.
@@ -30,22 +30,22 @@ const BEGINNING: &str = "*/";
 pub(crate) struct OwnerTag(String);
 
 impl OwnerTag {
-    /// An owner, whatever the agent.
+    /// An owner, across agents.
     pub(crate) fn new(owner: Option<&str>) -> Self {
         Self::hash(None, owner)
     }
 
-    /// An owner among those of one agent.
+    /// An owner, for one agent.
     pub(crate) fn of_agent(agent: &str, owner: Option<&str>) -> Self {
         Self::hash(Some(agent), owner)
     }
 
-    /// All owners, whatever the agent. No hash is as short.
+    /// All owners, across agents. Shorter than any hash.
     pub(crate) fn everyone() -> Self {
         Self("all".to_owned())
     }
 
-    /// All owners among those of one agent.
+    /// All owners, for one agent.
     pub(crate) fn everyone_of_agent(agent: &str) -> Self {
         Self(format!("all-{}", Self::hash(Some(agent), None).0))
     }
@@ -63,7 +63,7 @@ impl OwnerTag {
     }
 }
 
-/// A session, by its owner and its name: two owners may use the same name.
+/// A session by owner and id: two owners may use the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SessionKey {
     owner: OwnerTag,
@@ -79,7 +79,7 @@ impl SessionKey {
         [&self.owner.0, self.id.as_str()]
     }
 
-    /// The session that the last parts of a key name.
+    /// The session in the last parts of a key.
     fn read(parts: Vec<String>) -> Option<Self> {
         let [owner, id] = <[String; 2]>::try_from(parts).ok()?;
         Some(Self { owner: OwnerTag(owner), id: id.into() })
@@ -105,7 +105,7 @@ pub(crate) fn listed_run(owner: &OwnerTag, created: u64, run: &RunId) -> String 
     join("run-of", &[&owner.0, &newest_first(created), run.as_str()])
 }
 
-/// The runs of an owner that are active, in any process.
+/// The active runs of an owner, in all processes.
 pub(crate) fn active_runs(owner: &OwnerTag) -> String {
     join("active-run", &[&owner.0])
 }
@@ -119,18 +119,18 @@ pub(crate) fn notice(run: &RunId, status: &str, number: u64) -> String {
     join("run-notice", &[run.as_str(), status, &number.to_string()])
 }
 
-/// What a notice is called outside of the store.
+/// The public id of a notice.
 pub(crate) fn read_notice(key: &str) -> Option<String> {
     let [run, status, number] = <[String; 3]>::try_from(split(NOTICES, key)?).ok()?;
     Some(format!("{run}.{status}.{number}"))
 }
 
-/// Notes that a process has handed its runs over.
+/// Written when a process has handed its runs over.
 pub(crate) fn handover(process: &str) -> String {
     join("handover", &[process])
 }
 
-/// When a run or session of a list was begun, and its name.
+/// Start time and id of a listed run or session.
 pub(crate) fn read_listed(prefix: &str, key: &str) -> Option<(u64, String)> {
     let [time, id] = <[String; 2]>::try_from(split(prefix, key)?).ok()?;
     Some((u64::MAX - time.parse::<u64>().ok()?, id))
@@ -141,7 +141,7 @@ fn newest_first(time: u64) -> String {
     format!("{:020}", u64::MAX - time)
 }
 
-/// What was sent to a run.
+/// The inbox of a run.
 pub(crate) fn inbox(run: &RunId) -> String {
     join("inbox", &[run.as_str()])
 }
@@ -150,12 +150,12 @@ pub(crate) fn answer(run: &RunId, request: &RequestId) -> String {
     join("inbox", &[run.as_str(), request.as_str()])
 }
 
-/// The wish to stop a run: it comes before any answer.
+/// The stop request of a run, which sorts before any answer.
 pub(crate) fn stop(run: &RunId) -> String {
     inbox(run) + STOP
 }
 
-/// What was sent to a run: the request that it answers; none is the wish to stop it.
+/// Parses an inbox key: the run, and the answered request. `None`: a stop request.
 pub(crate) fn read_inbox(key: &str) -> Option<(RunId, Option<RequestId>)> {
     if let Some(run) = key.strip_suffix(STOP) {
         let [run] = <[String; 1]>::try_from(split(INBOX, run)?).ok()?;
@@ -165,7 +165,7 @@ pub(crate) fn read_inbox(key: &str) -> Option<(RunId, Option<RequestId>)> {
     Some((run.into(), Some(request.into())))
 }
 
-/// A waiting run, ordered by the time at which it must be looked at.
+/// A waiting run, ordered by the time limit of its wait.
 pub(crate) fn waiting(until: u64, run: &RunId) -> String {
     join("waiting", &[&format!("{until:020}"), run.as_str()])
 }
@@ -201,20 +201,20 @@ pub(crate) fn listed_session(owner: &OwnerTag, created: u64, session: &SessionId
     join("session-of", &[&owner.0, &newest_first(created), session.as_str()])
 }
 
-/// A session in the list of all owners, who may use the same name.
+/// A session in the list of all owners, which may contain the same id several times.
 pub(crate) fn listed_session_of_everyone(agent: &str, created: u64, session: &SessionKey) -> String {
     let [owner, id] = session.parts();
     join("session-of", &[&OwnerTag::everyone_of_agent(agent).0, &newest_first(created), owner, id])
 }
 
-/// When a session of the list of all owners was begun, and which it is.
+/// Start time and key of a session in the list of all owners.
 pub(crate) fn read_listed_of_everyone(prefix: &str, key: &str) -> Option<(u64, SessionKey)> {
     let [time, owner, id] = <[String; 3]>::try_from(split(prefix, key)?).ok()?;
     let session = SessionKey { owner: OwnerTag(owner), id: id.into() };
     Some((u64::MAX - time.parse::<u64>().ok()?, session))
 }
 
-/// A session whose turns wait.
+/// A session with queued turns.
 pub(crate) fn session_queue(session: &SessionKey) -> String {
     join("session-queue", &session.parts())
 }
@@ -237,7 +237,7 @@ pub(crate) fn read_session_in_tree(tree: &str, key: &str) -> Option<SessionKey> 
     SessionKey::read(split(&sessions_in_tree(tree), key)?)
 }
 
-/// The runs of a session that belong to no checkpoint.
+/// The runs of a session without a checkpoint.
 pub(crate) fn session_copies(session: &SessionKey) -> String {
     join("session-copy", &session.parts())
 }
@@ -247,7 +247,7 @@ pub(crate) fn session_copy(session: &SessionKey, run: &RunId) -> String {
     join("session-copy", &[owner, id, run.as_str()])
 }
 
-/// The turns of a session by the keys of the requests that asked for them.
+/// The turns of a session by the keys of their requests.
 pub(crate) fn session_requests(session: &SessionKey) -> String {
     join("session-request", &session.parts())
 }
@@ -257,12 +257,12 @@ pub(crate) fn session_request(session: &SessionKey, key: &str) -> String {
     join("session-request", &[owner, id, key])
 }
 
-/// All branches that a session has left.
+/// All abandoned branches of a session.
 pub(crate) fn branches(session: &SessionKey) -> String {
     join("branch", &session.parts())
 }
 
-/// The branches that a session has left at a checkpoint, or at its beginning.
+/// The branches abandoned at a checkpoint, or at the start of the session.
 pub(crate) fn branches_at(session: &SessionKey, parent: Option<&CheckpointId>) -> String {
     let [owner, id] = session.parts();
     match parent {
@@ -276,7 +276,7 @@ pub(crate) fn branch(session: &SessionKey, parent: Option<&CheckpointId>, child:
     branches_at(session, parent) + child.strip_prefix('/').unwrap_or(&child)
 }
 
-/// Where a branch was left, and its first checkpoint.
+/// Parses a branch key: the checkpoint before the branch, and its first checkpoint.
 pub(crate) fn read_branch(session: &SessionKey, key: &str) -> Option<(Option<CheckpointId>, CheckpointId)> {
     let beginning = branches_at(session, None);
     if key.starts_with(&beginning) {
@@ -288,7 +288,7 @@ pub(crate) fn read_branch(session: &SessionKey, key: &str) -> Option<(Option<Che
     Some((Some(parent.into()), child.into()))
 }
 
-/// A checkpoint's name begins with that of its tree and a dot, so that those of a tree can be listed.
+/// A checkpoint's id starts with that of its tree and a dot, so that the checkpoints of a tree can be listed.
 fn of_tree(kind: &str, tree: &str) -> String {
     let mut prefix = join(kind, &[tree]);
     prefix.pop();
@@ -322,13 +322,13 @@ pub(crate) fn checkpoint_piece(id: &CheckpointId, piece: usize) -> String {
     join("checkpoint-piece", &[id.as_str(), &format!("{piece:06}")])
 }
 
-/// The turns of a tree by the messages that began them.
+/// The turns of a tree by the messages that started them.
 pub(crate) fn message_turns_in_tree(tree: &str) -> String {
     join("message-turn", &[tree])
 }
 
-/// The checkpoints of the turns that a message began: several where a turn was repeated. Pages choose the ids of messages,
-/// of any length, so they are hashed.
+/// The checkpoints of the turns started by a message: several if a turn was repeated. Pages choose message
+/// ids of any length, so they are hashed.
 pub(crate) fn message_turns(tree: &str, message: &MessageId) -> String {
     let short: Vec<u8> = Sha256::digest(message.as_str()).iter().copied().take(18).collect();
     join("message-turn", &[tree, &URL_SAFE_NO_PAD.encode(short)])
@@ -359,7 +359,7 @@ pub(crate) fn summary_claim(at: &CheckpointId) -> String {
     join("summary-claim", &[at.as_str()])
 }
 
-/// A tree that has something to let go.
+/// A tree scheduled for garbage collection.
 pub(crate) fn tree_sweep(tree: &str) -> String {
     join("session-sweep", &[tree])
 }
@@ -375,7 +375,7 @@ mod tests {
 
     use super::*;
 
-    /// Names that clients may choose, with what keys are made of.
+    /// Names that clients may choose, with the special characters of keys.
     fn name() -> impl Strategy<Value = String> {
         let piece =
             select(vec!["a", "b", "/", "//", "-", ".", "*", "!stop", "%", "%2F", "=", "_", "é", "\0", ""]);
@@ -386,7 +386,7 @@ mod tests {
         proptest::option::of(name())
     }
 
-    /// Every key that belongs to a session, with the prefixes by which they are removed.
+    /// Every key of a session, with the prefixes that remove them.
     fn of_session(owner: Option<&str>, id: &str) -> Vec<String> {
         let session = SessionKey::new(owner, &id.into());
         let point = CheckpointId::from("cp_1.x");
@@ -408,7 +408,7 @@ mod tests {
         ]
     }
 
-    /// Every key that belongs to one id, and no other.
+    /// Every key of one id, and of no other.
     fn of_id(id: &str) -> Vec<String> {
         let (run, request, point) = (RunId::from(id), RequestId::from(id), CheckpointId::from(id));
         vec![

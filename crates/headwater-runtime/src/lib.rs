@@ -1,8 +1,8 @@
-//! Runs agents: workflows of plain async functions, whose every effect is kept in a journal.
+//! Runs agents: workflows of plain async functions, whose effects are recorded in a journal.
 //!
-//! Node code calls hooks on its [`Cx`]: it asks models, calls tools, asks people, keeps small state and shows things.
-//! What a hook gave is written down before it is returned; so a node that is run again, after a crash or an answer,
-//! starts from the top and gets the same from each hook, without anything being done twice.
+//! Node code calls hooks on its [`Cx`] to call models and tools, ask people, keep small state and emit
+//! output. The result of a hook is recorded before it is returned; so a node that is run again, after a crash
+//! or an answer, starts from the top and gets the same results from its hooks, without repeating any work.
 //!
 //! See [`Agent`] for the shortest program.
 

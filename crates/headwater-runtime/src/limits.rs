@@ -1,4 +1,4 @@
-//! Limits on values that come from outside, and on values that are stored.
+//! Limits on external input and on stored values.
 
 use headwater_json::{InputLimits, LimitError};
 use headwater_protocol::StructuredOp;
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::{Error, Result, error::ErrorKind};
 
-/// Limits on what models, tools, people and imported documents give.
+/// Limits on data from models, tools, people and imported documents.
 pub(crate) fn input() -> InputLimits {
     InputLimits::default()
 }
 
-/// Limits on depth and number of values, where the bytes are limited elsewhere.
+/// Limits on depth and number of values, if the bytes are limited elsewhere.
 pub(crate) fn shape() -> InputLimits {
     let mut limits = input();
     (limits.string, limits.text) = (usize::MAX, usize::MAX);
     limits
 }
 
-/// Limits on what node code gives. Only the depth is limited: how much it may be is a matter of the store.
+/// Limits on data from node code. Only the depth is limited; the store limits the size.
 pub(crate) fn kept() -> InputLimits {
     nested(input().depth)
 }
@@ -33,12 +33,13 @@ pub(crate) fn record() -> InputLimits {
     nested(input().depth + 32)
 }
 
-/// Limits on the document of a session: values of the allowed depth, and all that an export puts around them.
+/// Limits on the document of a session: values of the allowed depth, and the levels that an export adds
+/// around them.
 pub(crate) fn document() -> InputLimits {
     nested(input().depth + 16)
 }
 
-/// No limit but that of the depth.
+/// A limit on the depth only.
 pub(crate) fn nested(depth: usize) -> InputLimits {
     let mut limits = input();
     limits.depth = depth;
@@ -47,7 +48,7 @@ pub(crate) fn nested(depth: usize) -> InputLimits {
     limits
 }
 
-/// Refuses an update of a structured object after which it would be nested too deeply: each step of the path is a level.
+/// Refuses an update that would nest a structured object too deeply: each step of the path is a level.
 pub(crate) fn check_update(op: &StructuredOp) -> Result<()> {
     let levels = op.path().map_or(0, |path| path.split('.').count());
     let limits = nested(input().depth.saturating_sub(levels));
@@ -69,12 +70,12 @@ pub(crate) fn check_update(op: &StructuredOp) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a value that exceeds limits; the error names what it is and where it is too large.
+/// Refuses a value that exceeds limits; the error names the value and the place.
 pub(crate) fn check(limits: &InputLimits, what: &str, value: &Value) -> Result<()> {
     limits.check_value(value).map_err(|exceeded| refused(what, &exceeded))
 }
 
-/// The same for JSON that is not parsed.
+/// The same for unparsed JSON.
 pub(crate) fn check_text(limits: &InputLimits, what: &str, json: &[u8]) -> Result<()> {
     limits.check(json).map_err(|exceeded| refused(what, &exceeded))
 }

@@ -1,4 +1,4 @@
-//! Which model is meant.
+//! Model references of an agent.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,13 +9,13 @@ use headwater_models::{Model, Models, scripted::ScriptedModel};
 
 use crate::{Error, Result, error::ErrorKind, model_health::ModelHealthLog};
 
-/// The models of an agent, and the names that it gives them.
+/// The models of an agent, and its names for them.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelCatalog {
     models: Models,
     /// The agent's own names for models of `models`.
     aliases: HashMap<String, String>,
-    /// How their calls went.
+    /// Health of their calls.
     pub(crate) health: Arc<ModelHealthLog>,
 }
 
@@ -24,24 +24,24 @@ impl ModelCatalog {
         Self { models, aliases, health }
     }
 
-    /// The names of the agent's models: its own, and those of models that were called.
+    /// The names of the agent's models: aliases, and models that were called.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let own = self.aliases.keys().cloned().chain(self.models.names().map(str::to_owned));
         own.chain(self.health.names()).collect()
     }
 
-    /// The name as `provider:model` that a name stands for, whether the model can be called or not.
+    /// The full `provider:model` name for an alias, whether or not the model can be called.
     pub(crate) fn full_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }
 
-    /// A model, by its name in the agent or as `provider:model`.
+    /// A model, by alias or as `provider:model`.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<dyn Model>> {
         let name = self.aliases.get(name).map_or(name, String::as_str);
         self.models.get(name).map_err(|error| Error::new(ErrorKind::UnknownModel, error.to_string()))
     }
 
-    /// The only model of the agent, whatever it is called; `None` if there are several.
+    /// The only model of the agent; `None` if there are several.
     pub(crate) fn only(&self) -> Option<String> {
         let names = self.models.names().chain(self.aliases.keys().map(String::as_str));
         let mut models = names.filter_map(|name| Some(self.get(name).ok()?.name().to_owned()));
@@ -59,12 +59,12 @@ impl ModelCatalog {
     }
 }
 
-/// A model, or the name of one: its name in the agent, or `provider:model`.
+/// A model, or the name of one: an alias of the agent, or `provider:model`.
 #[derive(Debug, Clone)]
 pub enum ModelRef {
-    /// By its name.
+    /// A name.
     Name(String),
-    /// Itself.
+    /// A model object.
     Model(Arc<dyn Model>),
 }
 

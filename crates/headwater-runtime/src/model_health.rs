@@ -1,25 +1,25 @@
-//! How the calls of an agent's models went lately, in this process.
+//! Recent health of an agent's model calls, in this process.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
 };
 
-/// How the calls of models went, by their names as `provider:model`.
+/// Health of model calls, by `provider:model`.
 #[derive(Debug, Default)]
 pub(crate) struct ModelHealthLog(Mutex<BTreeMap<String, ModelCalls>>);
 
-/// How the calls of one model went in this process.
+/// Health of one model's calls in this process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ModelCalls {
-    /// When it last answered, in milliseconds since 1970.
+    /// Time of the last success, in milliseconds since 1970.
     pub last_success: Option<u64>,
-    /// When a call last failed.
+    /// Time of the last failure.
     pub last_failure: Option<u64>,
-    /// The code of that failure.
+    /// The code of the last failure.
     pub last_error: Option<String>,
-    /// How many calls have failed since it last answered.
+    /// Number of failures since the last success.
     pub failures: u32,
 }
 

@@ -1,6 +1,6 @@
-//! One visit of a node: what its hooks share, and what they look up in the journal or record there.
+//! One visit of a node: the state shared by its hooks, and their journal lookups and records.
 //!
-//! Nothing here knows workflows: the run layer decides which node is visited, and when.
+//! Nothing here depends on workflows: the run layer decides which node is visited, and when.
 
 mod active_run;
 mod divergence;

@@ -1,44 +1,47 @@
-//! How an agent treats its runs.
+//! Options of an agent's runs.
 
 use std::time::Duration;
 
 use crate::PriceList;
 
-/// How an agent treats its runs.
+/// Options of an agent's runs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AgentOptions {
     /// How long a run may wait for an answer: 7 days.
     pub max_wait: Duration,
-    /// How long a run that has ended is kept: 7 days.
+    /// How long an ended run is kept: 7 days.
     pub keep: Duration,
-    /// Whether a [notice](crate::RunNotice) is written when a run ends or begins to wait: no. A server with webhooks takes them.
+    /// Whether a [notice](crate::RunNotice) is written when a run ends or starts to wait: no. Servers with
+    /// webhooks need it.
     pub notices: bool,
-    /// What models cost, for the costs in [summaries](crate::RunSummary::cost_nanos).
+    /// Prices of models, for the costs in [summaries](crate::RunSummary::cost_nanos).
     pub prices: PriceList,
-    /// How much data and state a run may have: 256 KiB.
+    /// Maximum size of a run's data and state: 256 KiB.
     pub max_state_bytes: usize,
-    /// How often one workflow may hand over to another in a run: 32.
+    /// Maximum number of handovers between workflows in a run: 32.
     pub max_transitions: u32,
-    /// Whether a hook that is called with something else than the journal says stops the run, instead of a warning.
+    /// Whether a hook input that differs from the journal stops the run, instead of a warning.
     pub strict_replay: bool,
-    /// How long a process that died keeps its runs from being taken over: 30 s. A lease is renewed three times as often.
+    /// Lease duration: how long a dead process blocks others from taking its runs over. 30 s; renewed every
+    /// third of it.
     pub lease: Duration,
-    /// How long a run whose workflow file has changed is left to processes that still have the file it began with, before it
-    /// fails with `workflow.changed`: not at all. Set it where several processes share the store and are upgraded one after
-    /// another. A run of a workflow with a `version` of its own waits as long as it takes.
+    /// How long a run whose workflow file has changed is left to processes that still have the original file,
+    /// before it fails with `workflow.changed`: not at all. Set it if several processes share the store and
+    /// are upgraded one after another. A run of a workflow with an explicit `version` waits without a limit.
     pub version_wait: Duration,
-    /// The bytes that a run may have in its journal: 128 MiB. A run that would have more fails with `run.too-large`.
+    /// Maximum bytes of a run's journal: 128 MiB. A run that exceeds it fails with `run.too-large`.
     pub max_run_bytes: u64,
-    /// The bytes that one answer of a model may have, with its reasoning and the inputs of its tool calls: 4 MiB. A run
-    /// whose model says more fails with `model.output-too-large`.
+    /// Maximum bytes of one model answer, with its reasoning and the inputs of its tool calls: 4 MiB. A run
+    /// that exceeds it fails with `model.output-too-large`.
     pub max_answer_bytes: usize,
-    /// The bytes that one tool call may give, as JSON: 4 MiB. A call that gives more fails, and the model gets that error.
+    /// Maximum bytes of one tool call's output, as JSON: 4 MiB. A call that exceeds it fails, and the model
+    /// gets that error.
     pub max_tool_output_bytes: usize,
-    /// How often a run may be taken over in a row without getting any further: 10. Then it fails with `run.abandoned`.
+    /// Maximum number of consecutive takeovers without progress: 10. Then the run fails with `run.abandoned`.
     pub max_takeovers: u32,
-    /// Whether a run may ask its page for something, an answer, an approval or what a tool of the page gives: yes. Some pages
-    /// are shown what the server's tools do only at the end of such a run.
+    /// Whether a run may wait for its page: an answer, an approval or the output of a page tool. Default:
+    /// yes. Some pages receive the server's tool calls only at the end of such a run.
     pub asks: bool,
 }
 

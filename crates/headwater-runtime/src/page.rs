@@ -5,7 +5,7 @@ use headwater_store::Secret;
 
 use crate::{Error, Result, error::ErrorKind};
 
-/// The bytes of the signature, which come first.
+/// Size of the signature, which comes first.
 const TAG: usize = 16;
 
 /// Encodes the cursor of the entry with this time and name.
@@ -16,7 +16,7 @@ pub fn seal_page(secret: &Secret, list: &str, owner: Option<&str>, time: u64, na
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The place that a `next` names, if it was given out for this list of this owner.
+/// Decodes a `next` cursor, if it was issued for this list of this owner.
 ///
 /// # Errors
 /// [`ErrorKind::Input`] when it was not.

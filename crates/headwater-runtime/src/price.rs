@@ -1,25 +1,25 @@
-//! What models cost.
+//! Prices of models.
 
 use std::collections::BTreeMap;
 
 use headwater_protocol::Usage;
 use serde::{Deserialize, Serialize};
 
-/// What a model costs per million tokens, in whichever currency the operator counts.
+/// Price of a model per million tokens, in any currency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// A million tokens of input.
+    /// Input tokens.
     pub input: f64,
-    /// A million tokens of output, with those of reasoning.
+    /// Output tokens, including reasoning.
     pub output: f64,
-    /// A million tokens of input that the provider had in its cache; otherwise as `input`.
+    /// Input tokens from the provider's cache; the default is the price of input.
     #[serde(default)]
     pub cached_input: Option<f64>,
 }
 
 impl Price {
-    /// What a usage costs, in billionths of the currency.
+    /// The cost of a usage, in billionths of the currency.
     #[must_use]
     pub fn cost_nanos(&self, usage: &Usage) -> u64 {
         let input = usage.input_tokens.unwrap_or(0);
@@ -27,7 +27,7 @@ impl Price {
         let cost = tokens(input - cached) * self.input
             + tokens(cached) * self.cached_input.unwrap_or(self.input)
             + tokens(usage.output_tokens.unwrap_or(0)) * self.output;
-        // A price per million tokens is one in millionths per token.
+        // A price per million tokens equals millionths per token.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
         let nanos = (cost * 1_000.0).round() as u64;
         nanos
@@ -39,7 +39,7 @@ fn tokens(count: u64) -> f64 {
     count as f64
 }
 
-/// The prices of models, by their names as `provider:model`.
+/// The prices of models, by `provider:model`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PriceList(BTreeMap<String, Price>);
 
@@ -62,7 +62,8 @@ impl PriceList {
         self.0.get(model).copied()
     }
 
-    /// What models used all together, in billionths of the currency; none where one of them has no price, or none was used.
+    /// The total cost of several models, in billionths of the currency; `None` if one of them has no price,
+    /// or none was used.
     pub(crate) fn cost_nanos(&self, used: &BTreeMap<String, Usage>) -> Option<u64> {
         let used = used.iter().filter(|(_, usage)| **usage != Usage::default());
         let costs = used.map(|(model, usage)| Some(self.get(model)?.cost_nanos(usage)));

@@ -1,7 +1,8 @@
-//! Questions: what runs wait for. They are stored beside the journals, so that they can be listed, and answered by their
-//! request alone.
+//! Questions: the requests that runs wait for. They are stored beside the journals, so that they can be
+//! listed, and answered by request id alone.
 //!
-//! [`Questions`] writes, lists, answers and closes them. The driver of a run takes answers from the run's inbox.
+//! [`Questions`] stores, lists, answers and closes them. The driver of a run reads answers from the run's
+//! inbox.
 
 mod answer;
 mod check;
@@ -43,34 +44,35 @@ impl Questions {
     }
 }
 
-/// Something that a run waits for: an answer of a person, a decision about a tool call, or the output of a tool of the page.
+/// A request that a run waits for: an answer of a person, a decision about a tool call, or the output of a
+/// page tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct OpenQuestion {
-    /// The request: what an answer names.
+    /// The id of the request, which an answer refers to.
     pub request: RequestId,
-    /// The run that waits.
+    /// The waiting run.
     pub run: RunId,
-    /// Whose run it is.
+    /// The owner of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The session of the run; none if the run stands alone.
+    /// The session of the run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The node that asks.
     pub node: String,
     /// When it was asked, in milliseconds since 1970.
     pub asked: u64,
-    /// When it is given up.
+    /// When it expires.
     pub expires: u64,
     pub(crate) wait: Wait,
     /// The epoch of the driver that asked.
     pub(crate) epoch: u64,
-    /// Why it cannot be answered any more.
+    /// Why it can no longer be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) closed: Option<CloseReason>,
-    /// The answer that was taken.
+    /// The accepted answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) taken: Option<AcceptedAnswer>,
 }
@@ -80,7 +82,7 @@ impl OpenQuestion {
         self.closed.is_none() && self.expires > now
     }
 
-    /// The question to a person, if it is one.
+    /// The question to a person, if the request is one.
     #[must_use]
     pub fn interrupt(&self) -> Option<&Interrupt> {
         match &self.wait.kind {
@@ -89,7 +91,7 @@ impl OpenQuestion {
         }
     }
 
-    /// The tool call that a person must decide about, with its exact input, if it is one.
+    /// The tool call that needs a person's decision, with its exact input, if the request is one.
     #[must_use]
     pub fn approval(&self) -> Option<(&ToolCall, &Value)> {
         match &self.wait.kind {
@@ -98,7 +100,7 @@ impl OpenQuestion {
         }
     }
 
-    /// The tool call whose output the page is to give, with its exact input, if it is one.
+    /// The tool call that the page executes, with its exact input, if the request is one.
     #[must_use]
     pub fn client_tool(&self) -> Option<(&ToolCall, &Value)> {
         match &self.wait.kind {
@@ -107,7 +109,7 @@ impl OpenQuestion {
         }
     }
 
-    /// The token that lets one answer it.
+    /// The token that authorizes an answer.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         match &self.wait.kind {

@@ -1,7 +1,7 @@
-//! Runs a recorded run again with today's code, answered from its journal, and says where the two first differ.
+//! Replays a recorded run with the current code, using its journal, and reports the first difference.
 //!
-//! Nothing happens outside: no model, tool or person is asked, and the run's journal is only read. What nodes write goes to
-//! a store in memory that is thrown away.
+//! Nothing happens outside: no model, tool or person is called, and the run's journal is only read. Writes of
+//! nodes go to a temporary store in memory.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,32 +19,32 @@ use crate::{
     run::{NodeOutcome, Walk, WalkEnd, Workflows, execute, show},
 };
 
-/// What a replay found.
+/// Report of a replay.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// The run that was replayed. Replaying writes nothing to its journal.
+    /// The replayed run. Its journal is not changed.
     pub run: RunId,
-    /// How many visits of nodes were run again.
+    /// Number of node visits run again.
     pub visits: usize,
-    /// How many hooks were answered from the journal.
+    /// Number of hooks answered from the journal.
     pub hooks: usize,
-    /// Where today's code first does something else than the journal says.
+    /// The first difference between the current code and the journal.
     pub divergence: Option<Divergence>,
 }
 
 impl ReplayReport {
-    /// Whether today's code does what the journal says.
+    /// Whether the current code matches the journal.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.divergence.is_none()
     }
 }
 
-/// Runs a recorded run again with the workflows that the agent has today, and says where the two first differ.
+/// Replays a recorded run with the agent's current workflows, and reports the first difference.
 ///
-/// The newest version of a workflow is taken, whatever version the run began with. A run that waits, was stopped or was
-/// cut is followed as far as its journal goes.
+/// The newest version of a workflow is used, whatever version the run started with. A run that waits, was
+/// stopped or was cut is followed to the end of its journal.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,8 +69,8 @@ impl ReplayReport {
 /// ```
 ///
 /// # Errors
-/// When there is no such run, when it belongs to another agent, when the agent has not all of its workflows, or when the
-/// store fails.
+/// When there is no such run, it belongs to another agent, the agent lacks one of its workflows, or the store
+/// fails.
 pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<ReplayReport> {
     let run = run.into();
     let recorded = agent.run(run.clone()).recorded().await?;
@@ -98,7 +98,7 @@ pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<ReplayReport
     let rehearsal = Rehearsal::new(&recorded);
     let lease = store.claim(&run.as_str().into(), &env.process, env.options.lease).await?;
     let hooks = fold.hooks.len();
-    // The replay writes to a journal of its own.
+    // The replay writes to its own journal.
     (fold.bytes, fold.tail_bytes) = (0, 0);
     let journal = Journal::new(store, lease, fold, u64::MAX);
     let prior = agent.runs.prior_messages(&spec).await?;
@@ -113,14 +113,14 @@ struct Replay {
     run: Arc<ActiveRun>,
     workflows: Workflows,
     walk: Walk,
-    /// The visits that were run and not left.
+    /// The visits that have started and not finished.
     open: HashMap<Visit, (Arc<NodeVisit>, NodeOutcome)>,
     visits: usize,
 }
 
 impl Replay {
-    /// Walks as the journal says, and runs every node on the way. The order is the journal's, so that each node sees the
-    /// state that it saw then.
+    /// Follows the recorded steps, and runs every node on the way. The order is the journal's, so that each
+    /// node gets the recorded state.
     async fn follow(&mut self, recorded: Vec<WalkStep>, end: Option<Event>) -> Result<Option<Divergence>> {
         for walked in recorded {
             let divergence = match walked {
@@ -164,7 +164,7 @@ impl Replay {
         Ok(self.noted())
     }
 
-    /// Goes on with the workflow of the next visit, as the one before handed over to it.
+    /// Continues with the workflow of the next visit, after the transition of the previous one.
     fn transit(&mut self, next: &Visit) -> Result<Option<Divergence>> {
         let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
         let recorded = Some(Value::from(id));
@@ -189,7 +189,7 @@ impl Replay {
         self.run.rehearsal.as_ref().and_then(Rehearsal::noted)
     }
 
-    /// Compares what a visit left behind, then and now.
+    /// Compares the recorded exit of a visit with the new one.
     fn leave(&mut self, then: &NodeExit) -> Result<Option<Divergence>> {
         let Some((node, executed)) = self.open.remove(&then.visit) else {
             return Ok(None);
@@ -200,7 +200,7 @@ impl Replay {
         };
         let now = match executed {
             NodeOutcome::Left(next) => {
-                // What it emits when it is left is compared on the way.
+                // Events emitted on leaving are compared on the way.
                 if let Err(error) = show(&node, &next, &self.workflows) {
                     return Ok(self.noted().or_else(|| gave(json!({ "failed": error.info() }))));
                 }
@@ -223,7 +223,7 @@ impl Replay {
         Ok(None)
     }
 
-    /// Compares how the run ended.
+    /// Compares the end of the run.
     fn end(&mut self, end: Option<&Event>) -> Option<Divergence> {
         let key = self.run.id.to_string();
         let differs = |recorded: &Event, asked: Value| {
@@ -235,7 +235,7 @@ impl Replay {
             _ => None,
         });
         match (end, failed) {
-            // The journal goes on, or was cut: it says nothing of an end.
+            // The journal continues, or was cut: there is no end to compare.
             (None | Some(Event::RunCancelled { .. }), None) => None,
             (None | Some(Event::RunCancelled { .. }), Some(error)) => {
                 let asked = serde_json::to_value(error.info()).ok();
@@ -246,7 +246,7 @@ impl Replay {
             {
                 None
             }
-            // The runtime itself ended it; no node has a part in that.
+            // The runtime itself ended it, not a node.
             (Some(Event::RunFailed(then)), None) if is_own(then.code.as_deref()) => None,
             (Some(end @ Event::RunFailed(_)), Some(now)) => differs(end, json!({ "failed": now.info() })),
             (Some(end @ Event::RunFailed(_)), None) => {
@@ -271,7 +271,7 @@ impl Replay {
     }
 }
 
-/// What a visit left behind, without what only counts calls.
+/// The exit of a visit, without fields that only count calls.
 fn left_as_json(left: &NodeExit) -> Value {
     let error = left.error.as_ref().map(Error::info);
     let mut shown = json!({ "next": left.next });
@@ -287,7 +287,7 @@ fn left_as_json(left: &NodeExit) -> Value {
     shown
 }
 
-/// Whether a run failed by a limit or a time of the runtime's own.
+/// Whether a run failed by a limit or a timeout of the runtime.
 fn is_own(code: Option<&str>) -> bool {
     let code = code.unwrap_or_default();
     code == ErrorKind::Limit.code()

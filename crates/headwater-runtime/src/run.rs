@@ -1,6 +1,7 @@
-//! Runs: beginning, driving, answering, stopping, resuming and recovering them.
+//! Runs: starting, driving, answering, stopping, resuming and recovering them.
 //!
-//! [`Runs`] is the layer between the journals and the sessions. It knows of sessions only what [`TurnHost`] says.
+//! [`Runs`] is the layer between the journals and the sessions. It accesses sessions only through
+//! [`TurnHost`].
 
 mod answer;
 mod awaits;
@@ -71,7 +72,8 @@ pub(crate) struct Runs {
     pub(crate) workflows: Workflows,
     pub(crate) services: Arc<NodeServices>,
     pub(crate) registry: RunRegistry,
-    /// Weak, since the session layer holds this. Every caller holds the session layer too, and so does the task of a run.
+    /// Weak, since the session layer holds this. Every caller holds the session layer too, and so does the
+    /// task of a run.
     turns: Weak<dyn TurnHost>,
 }
 
@@ -95,7 +97,7 @@ impl Runs {
         }
     }
 
-    /// A run by its name. Nothing is looked up yet.
+    /// A handle of a run by id. Does not check that it exists.
     pub(crate) fn handle(self: &Arc<Self>, run: impl Into<RunId>) -> Run {
         Run::new(run.into(), self.clone())
     }
@@ -112,7 +114,7 @@ impl Runs {
         self.turns.upgrade().ok_or_else(|| Error::new(ErrorKind::Busy, "the agent was dropped"))
     }
 
-    /// The event by which readers learn which checkpoint the turn of a run will leave; `None` if the run is not a turn.
+    /// The event that announces the checkpoint of a run's turn to readers; `None` if the run is not a turn.
     async fn checkpoint_event(&self, run: &ActiveRun) -> Result<Option<Event>> {
         let Some(session) = run.spec.session_key() else { return Ok(None) };
         match self.registry.turn_of(&run.id) {

@@ -1,8 +1,8 @@
-//! Sessions: conversations of turns, with a checkpoint after each, to go back to and to branch from.
+//! Sessions: conversations of turns, with a checkpoint after each, for rollback and branching.
 //!
-//! A session is one value, its head, which points into a tree of checkpoints that never change. Every change is a
-//! compare-and-set of the head; what remains to be done after it is written there too, and done when the session is next
-//! reconciled: by whatever changes it, by the driver of its run, or by recovery. Reading changes nothing.
+//! A session is one value, its head, which points into a tree of immutable checkpoints. Every change is a
+//! compare-and-set of the head. Follow-up work is recorded there too, and done when the session is next
+//! reconciled: by its next change, by the driver of its run, or by recovery. Reading changes nothing.
 
 mod ancestry;
 mod begin_turn;
@@ -98,14 +98,14 @@ impl Sessions {
         }
     }
 
-    /// A session by its name, for its owner. Nothing is looked up yet.
+    /// A handle of an owner's session by id. Does not check that it exists.
     pub(crate) fn session(self: &Arc<Self>, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
         let id = id.into();
         let key = SessionKey::new(owner, &id);
         Session { key, id, sessions: self.clone(), owner: owner.map(str::to_owned) }
     }
 
-    /// A session by the name that its page gave it, begun if it does not exist.
+    /// Opens a session by the id that its page chose, and creates it if necessary.
     pub(crate) async fn open(
         self: &Arc<Self>,
         id: impl Into<SessionId>,
@@ -123,24 +123,24 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The session in which a checkpoint was made.
+    /// The session that created a checkpoint.
     pub(crate) async fn session_of_checkpoint(&self, id: &CheckpointId) -> Result<SessionId> {
         Ok(self.tree.node(id).await?.checkpoint.session.clone())
     }
 
-    /// Refuses a name for a new session that is invalid, or that its owner uses already.
+    /// Refuses an id for a new session that is invalid or already used by its owner.
     async fn check_free(&self, session: &SessionKey) -> Result<()> {
         check_name(&session.id)?;
         match self.env.store.get(&keys::session(session)).await {
             Ok(None) => Ok(()),
-            // A damaged one uses the name as well.
+            // A damaged session uses the id as well.
             Err(error) if *error.kind() != headwater_store::ErrorKind::Corrupt => Err(error.into()),
             _ => Err(session_exists(&session.id)),
         }
     }
 }
 
-/// A conversation. Holding it costs nothing.
+/// Handle of a conversation. Cheap to keep.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -176,33 +176,34 @@ pub struct Session {
     owner: Option<String>,
 }
 
-/// What is known about a session.
+/// Details of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// The id that `Agent::session` takes.
+    /// Its id, the argument of `Agent::session`.
     pub id: SessionId,
-    /// Whose it is.
+    /// The owner of the session.
     pub owner: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created: u64,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: u64,
     /// The session and the checkpoint that it was forked from.
     pub forked: Option<(SessionId, CheckpointId)>,
-    /// Where it stands; none at the beginning.
+    /// The current checkpoint; `None` in a new session.
     pub checkpoint: Option<CheckpointId>,
     /// The number of turns so far.
     pub turns: u64,
-    /// The run that is being driven for the newest turn, by any process. It may also be about to end.
+    /// The active run of the newest turn, in any process. It may be about to end.
     pub going: Option<RunId>,
     /// The run that waits for an answer.
     pub waiting: Option<RunId>,
-    /// How many messages wait for their turn.
+    /// Number of queued messages.
     pub queued: usize,
-    /// What people call it: the label that its owner gave it, else that of its first turn. It has at most 80 characters.
+    /// The label set by its owner, else that of its first turn, with at most 80 characters.
     pub label: Option<String>,
-    /// Whether it is archived: [`Agent::sessions`](crate::Agent::sessions) leaves it out, and all else works as before.
+    /// Whether it is archived: [`Agent::sessions`](crate::Agent::sessions) leaves it out, and everything else
+    /// works as before.
     pub archived: bool,
     /// The newest run: the active one, else the one that waits, else that of the newest checkpoint.
     pub last_run: Option<RunId>,
@@ -217,7 +218,7 @@ impl Session {
         &self.id
     }
 
-    /// What is known about it.
+    /// The details of the session.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
@@ -225,14 +226,14 @@ impl Session {
         Ok(self.view().await?.info())
     }
 
-    /// Wakes when the session changes or is deleted, in this process or another. Begin to watch before you read
-    /// [`Session::info`], so that no change is missed in between.
+    /// Wakes when the session changes or is deleted, in this process or another. Start watching before you
+    /// read [`Session::info`], so that no change is missed in between.
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.sessions.env.store.watch(&keys::session(&self.key))
     }
 
-    /// The checkpoints on the way to where the session stands, newest first, before a turn: those that are kept.
+    /// The stored checkpoints of the selected branch, newest first, before a turn.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -251,7 +252,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Where a run began that goes on now, and the message that it answers, if it is one that answers a message.
+    /// The checkpoint before an active run, and the message that it answers, if it answers one.
     pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
         let head = self.load().await?.head;
         let going = head.active.filter(|active| active.run == *run);
@@ -270,7 +271,7 @@ impl Session {
         Ok(self.sessions.tree.reach(&head, id).await?.0.checkpoint.clone())
     }
 
-    /// What a turn was given.
+    /// The input of a turn.
     ///
     /// # Errors
     /// As [`Session::checkpoint`].
@@ -285,8 +286,8 @@ impl Session {
         })
     }
 
-    /// What was said up to a checkpoint, or to where the session stands: the last turns, or those before a turn. A page
-    /// has whole messages, so it may have more turns than asked for.
+    /// The messages up to a checkpoint, or of the selected branch: the last turns, or those before a turn. A
+    /// page has whole messages, so it may have more turns than requested.
     ///
     /// # Errors
     /// As [`Session::checkpoint`].
@@ -300,7 +301,7 @@ impl Session {
         self.sessions.tree.history(from, turns).await
     }
 
-    /// All that the session holds at a checkpoint, or where it stands.
+    /// The complete content of the session at a checkpoint, or at the current one.
     ///
     /// # Errors
     /// As [`Session::checkpoint`].
@@ -325,7 +326,7 @@ impl Session {
         }
     }
 
-    /// The head as it is. Nothing is written: what a process that died left to be done is done by [`Session::reconcile`].
+    /// The current head. Writes nothing: work left by a dead process is done by [`Session::reconcile`].
     pub(super) async fn load(&self) -> Result<VersionedHead> {
         let sessions = &self.sessions;
         let load = async || {
@@ -334,7 +335,7 @@ impl Session {
         };
         let loaded = load().await?;
         let Some(active) = &loaded.head.active else { return Ok(loaded) };
-        // Readers of the run may have seen the end of the turn, and expect to find it here.
+        // Readers of the run may have received the end of the turn, and expect to find it here.
         if sessions.runs.registry.is_settling(&active.run) {
             sessions.runs.registry.wait_until_settled(&active.run).await;
             return load().await;
@@ -351,12 +352,11 @@ impl Session {
         load().await
     }
 
-    /// Brings the session up to date: does what a change of its head left to be done, ends a turn whose run has ended, and
-    /// begins the next one. That is done by the driver of a run and by recovery too; here it is done by whatever is about to
-    /// change the session.
+    /// Reconciles the session: does pending chores, ends a turn whose run has ended, and starts the next one.
+    /// Drivers of runs and recovery do that too; here it precedes a change of the session.
     ///
     /// # Errors
-    /// As [`Session::info`], and why a turn cannot begin.
+    /// As [`Session::info`], and when a turn cannot start.
     async fn reconcile(&self) -> Result<VersionedHead> {
         self.reconcile_from(None).await
     }

@@ -1,4 +1,4 @@
-//! What recovery leaves alone because it cannot be read or driven, so that everything else is looked after.
+//! Entries that recovery skips because they cannot be read or driven, so that it can process the others.
 
 use std::{
     collections::HashMap,
@@ -10,19 +10,19 @@ use tokio::time::Instant;
 
 use crate::{Error, telemetry};
 
-/// How long something that failed is left alone: trying costs reading it.
+/// How long a failed entry is skipped, since every retry reads it.
 const PAUSE: Duration = Duration::from_secs(60);
-/// How long after a failure of the whole store, which says nothing about the entry itself.
+/// How long after a failure of the whole store, which is unrelated to the entry.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// How many of them are remembered. Beyond that they are tried and reported again.
+/// Maximum number of remembered entries. Further ones are retried and reported again.
 const MOST: usize = 10_000;
 
-/// The runs, sessions and questions that could not be read or driven. Each is left alone for a while and logged once for
-/// each reason.
+/// The runs, sessions and questions that could not be read or driven. Each is skipped for a while, and logged
+/// once for each reason.
 #[derive(Debug)]
 pub(crate) struct SkipList {
     agent: String,
-    /// By name: why, and until when it is left alone.
+    /// By name: the reason, and the end of the pause.
     entries: Mutex<HashMap<String, (String, Instant)>>,
 }
 
@@ -35,19 +35,19 @@ impl SkipList {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why something is left alone for now.
+    /// The reason why an entry is skipped for now.
     pub(crate) fn reason(&self, what: &str, name: &str) -> Option<String> {
         let entries = self.entries();
         let (why, until) = entries.get(&format!("{what} {name}"))?;
         (*until > Instant::now()).then(|| why.clone())
     }
 
-    /// How many things are left alone for now, at most.
+    /// Maximum number of entries skipped for now.
     pub(crate) fn len(&self) -> usize {
         self.entries().len()
     }
 
-    /// Leaves something alone for a while, and logs why: once for each reason.
+    /// Skips an entry for a while, and logs the reason once.
     pub(crate) fn skip(&self, what: &str, name: &str, error: &Error) {
         if self.is_news(format!("{what} {name}"), error) {
             telemetry::skipped(&self.agent, name, error, &format!("recovery skips a {what}"));
@@ -61,7 +61,7 @@ impl SkipList {
         }
     }
 
-    /// Remembers why something failed. Returns whether the reason is new.
+    /// Records a failure. Returns whether the reason is new.
     fn is_news(&self, what: String, error: &Error) -> bool {
         let why = error.to_string();
         let mut entries = self.entries();

@@ -1,7 +1,8 @@
-//! What an operator sees of a process: spans of runs, nodes, model calls and tool calls, log lines and metrics.
+//! Telemetry: spans of runs, nodes, model calls and tool calls, log lines and metrics.
 //!
-//! The names are stable and listed in `docs/operations.md`. Fields follow OpenTelemetry's conventions for generative AI.
-//! Nothing that a person or a model said is in them. Without a subscriber and a recorder all of this costs next to nothing.
+//! The names are stable and listed in `docs/operations.md`. Fields follow OpenTelemetry's conventions for
+//! generative AI. They contain no text of a person or a model. Without a subscriber and a recorder the cost
+//! is negligible.
 
 mod model;
 
@@ -17,20 +18,21 @@ pub(crate) use model::ModelCall;
 
 use crate::Error;
 
-/// The run that a span or a log line is about.
+/// Labels of the run in a span or a log line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunLabels<'a> {
     pub(crate) id: &'a RunId,
     pub(crate) agent: &'a str,
     pub(crate) workflow: &'a str,
     pub(crate) session: Option<&'a SessionId>,
-    /// The HTTP request that began it.
+    /// The HTTP request that started it.
     pub(crate) request: Option<&'a str>,
 }
 
-/// The span of a run, for as long as this process drives it. A resumed run has a new one.
+/// The span of a run while this process drives it. A resumed run has a new one.
 ///
-/// It outlives the request that began it, so it is no part of that request's span, which would stay open with it.
+/// It outlives the starting request, so it is not a child of that request's span, which would stay open with
+/// it.
 pub(crate) fn run_span(run: RunLabels<'_>, resumed: bool) -> Span {
     let span = info_span!(
         parent: None,
@@ -52,8 +54,8 @@ pub(crate) fn run_span(run: RunLabels<'_>, resumed: bool) -> Span {
     span
 }
 
-/// Puts a span into the trace of what goes on here, as its child. Only an exporter of traces can be told so: to `tracing`
-/// itself a child keeps its parent open.
+/// Links a span as a child of the current trace, for trace exporters only: in `tracing` itself a child keeps
+/// its parent open.
 #[cfg(feature = "otel")]
 fn is_in_trace(span: &Span) -> bool {
     use tracing_opentelemetry::OpenTelemetrySpanExt as _;
@@ -76,13 +78,13 @@ pub(crate) fn node_span(node: &str, visit: &str) -> Span {
     )
 }
 
-/// Notes in the span of what failed why it did: the code, which is one of a few, and never the message.
+/// Records the error code in the failed span: one of a few codes, and never the message.
 pub(crate) fn failed(span: &Span, code: &str) {
     span.record("error.type", code);
     span.record("otel.status_code", "ERROR");
 }
 
-/// Counts a run that goes on here for as long as it lives.
+/// Counts an active run until dropped.
 #[derive(Debug)]
 pub(crate) struct Going(String);
 
@@ -99,14 +101,14 @@ impl Drop for Going {
     }
 }
 
-/// A run was started or resumed.
+/// Logs that a run was started or resumed.
 pub(crate) fn run_started(run: RunLabels<'_>, again: bool) {
     let (name, what) = match again {
         true => ("headwater_runs_resumed_total", "run resumed"),
         false => ("headwater_runs_started_total", "run started"),
     };
     counter!(name, "agent" => run.agent.to_owned()).increment(1);
-    // Without the span, whose fields would be written once more.
+    // Without the span, whose fields would be repeated.
     tracing::info!(
         target: "headwater::run",
         parent: None,
@@ -118,12 +120,12 @@ pub(crate) fn run_started(run: RunLabels<'_>, again: bool) {
     );
 }
 
-/// How a run ended, or that it waits.
+/// The end of a run, or its wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunEnd<'a> {
     pub(crate) status: RunStatus,
     pub(crate) error: Option<&'a ErrorInfo>,
-    /// Why it failed, with the text that readers do not get.
+    /// The cause of its failure, with the text hidden from readers.
     pub(crate) failure: Option<&'a Error>,
     pub(crate) usage: &'a Usage,
 }
@@ -158,7 +160,8 @@ pub(crate) fn run_settled(run: RunLabels<'_>, end: &RunEnd<'_>, took: Duration) 
         RunStatus::Failed => {
             failed(&Span::current(), code.unwrap_or("_OTHER"));
             let request = run.request;
-            // Readers get the code and the request. A text that may quote a person or a model is for the debug level.
+            // Readers get the code and the request. A text that may quote a person or a model is for the
+            // debug level.
             let text = failure.filter(|error| !error.may_quote()).map(Error::message);
             tracing::warn!(
                 target: "headwater::run",
@@ -188,7 +191,7 @@ pub(crate) fn run_settled(run: RunLabels<'_>, end: &RunEnd<'_>, took: Duration) 
     counter!("headwater_runs_ended_total", "agent" => agent.to_owned(), "outcome" => outcome).increment(1);
 }
 
-/// Logs why a node failed, where the run goes on.
+/// Logs why a node failed, if the run continues.
 pub(crate) fn node_failed(run: RunLabels<'_>, node: &str, error: &Error) {
     let (run, request, code) = (run.id, run.request, error.code());
     if error.may_quote() {
@@ -199,7 +202,7 @@ pub(crate) fn node_failed(run: RunLabels<'_>, node: &str, error: &Error) {
     }
 }
 
-/// Logs why something in the store is left alone. What cannot be read may be quoted in the error.
+/// Logs why a stored entry is skipped. The error may quote unreadable data.
 pub(crate) fn skipped(agent: &str, name: &str, error: &Error, what: &str) {
     let code = error.code();
     if error.may_quote() {
@@ -210,7 +213,7 @@ pub(crate) fn skipped(agent: &str, name: &str, error: &Error, what: &str) {
     }
 }
 
-/// Logs why an attempt to ask a model failed. A provider's text may repeat the prompt.
+/// Logs why a model call failed. A provider's text may repeat the prompt.
 pub(crate) fn model_failed(run: RunLabels<'_>, model: &str, error: &ModelError) {
     let (run, request) = (run.id, run.request);
     let (code, status) = (error.kind().code(), error.http_status());
@@ -219,7 +222,7 @@ pub(crate) fn model_failed(run: RunLabels<'_>, model: &str, error: &ModelError) 
     tracing::debug!(%run, request, model, code, error = ?error.to_string(), "a model failed");
 }
 
-/// Logs why a call of a tool failed. What the tool itself reports may repeat its input.
+/// Logs why a tool call failed. The tool's own error may repeat its input.
 pub(crate) fn tool_failed(run: RunLabels<'_>, tool: &str, error: &ToolError) {
     let (run, request) = (run.id, run.request);
     let code = error.code().unwrap_or("tool.failed");
@@ -231,18 +234,18 @@ pub(crate) fn tool_failed(run: RunLabels<'_>, tool: &str, error: &ToolError) {
     }
 }
 
-/// Sets the number of runs of an agent that wait for an answer.
+/// Sets the number of waiting runs of an agent.
 pub(crate) fn runs_waiting(agent: &str, runs: usize) {
     #[expect(clippy::cast_precision_loss, reason = "no agent has that many runs")]
     gauge!("headwater_runs_waiting", "agent" => agent.to_owned()).set(runs as f64);
 }
 
-/// A run could not be driven on, because its journal could not be written.
+/// Counts a run that stopped because its journal could not be written.
 pub(crate) fn store_failed(error: &Error) {
     counter!("headwater_store_errors_total", "code" => error.code().to_owned()).increment(1);
 }
 
-/// The span of one call of a tool.
+/// The span of a tool call.
 pub(crate) fn tool_span(agent: &str, tool: &str, call: &str) -> Span {
     info_span!(
         "tool",
@@ -257,7 +260,7 @@ pub(crate) fn tool_span(agent: &str, tool: &str, call: &str) -> Span {
     )
 }
 
-/// A call of a tool has come to its end.
+/// Counts a completed tool call.
 pub(crate) fn tool_called(tool: &str, outcome: &'static str) {
     counter!("headwater_tool_calls_total", "tool" => tool.to_owned(), "outcome" => outcome).increment(1);
 }

@@ -1,4 +1,4 @@
-//! Adding up what models used.
+//! Adding up token usage.
 
 use headwater_protocol::Usage;
 
@@ -9,7 +9,7 @@ pub(crate) fn add(total: &mut Usage, more: &Usage) {
             *total = Some(total.unwrap_or(0).saturating_add(more));
         }
     };
-    // A model that gives no total still counts in it.
+    // A usage without a total still counts towards it.
     let whole = |usage: &Usage| {
         usage.total_tokens.or_else(|| match (usage.input_tokens, usage.output_tokens) {
             (None, None) => None,

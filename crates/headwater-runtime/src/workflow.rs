@@ -170,7 +170,7 @@ impl Workflow {
         WorkflowBuilder::new(id.into())
     }
 
-    /// The name that the journal of a run keeps: a workflow that is renamed cannot resume its earlier runs.
+    /// The id in the journals of its runs: a renamed workflow cannot resume its earlier runs.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id

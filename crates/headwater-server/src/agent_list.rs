@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{ApiError, Server, agents::ServedAgent};
 
-/// The agents of the server, in the order in which a page lists them.
+/// The agents of the server, in the order of the list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AgentList", deny_unknown_fields)]
 pub(crate) struct AgentList {
@@ -30,7 +30,7 @@ struct AgentDocument {
     name: String,
     /// A description for people.
     description: Option<String>,
-    /// Messages to begin a conversation with.
+    /// Suggested first messages.
     suggestions: Vec<String>,
     /// Whether its runs may ask the page for an answer, an approval or the output of a client tool.
     asks: bool,
@@ -67,7 +67,7 @@ struct WorkflowDocument {
     version: String,
     /// A description for people.
     description: Option<String>,
-    /// The model that answers, where it is known before a run.
+    /// The model that answers, if it is known before a run.
     model: Option<String>,
     /// The nearest to the start first.
     nodes: Vec<NodeDocument>,
@@ -92,7 +92,7 @@ struct EdgeDocument {
     from: Option<String>,
     /// The node that it leads to; null is the end.
     to: Option<String>,
-    /// The condition on which it is followed.
+    /// The condition of the edge.
     when: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl ToolDocument {
     }
 }
 
-/// The node names, ordered by distance from the start. Nodes that only a failure leads to come last.
+/// The node names, ordered by distance from the start. Nodes reached only after a failure come last.
 fn walk(workflow: &Workflow) -> Vec<&str> {
     let mut order = Vec::new();
     let mut seen = HashSet::new();

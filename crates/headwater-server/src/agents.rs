@@ -10,7 +10,7 @@ use headwater_runtime::{Agent, ErrorKind, RunSummary};
 
 use crate::{ApiError, ClientPolicy, Visibility};
 
-/// The agents that a server has, by name. Cheap to clone; all clones are one.
+/// The agents of a server, by name. Cheap to clone; clones share state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,13 +37,13 @@ struct AgentTable {
     /// Retired agents: they accept no new turns but still have runs.
     retired: BTreeMap<String, ServedAgent>,
     default: Option<String>,
-    /// The names in the order in which they were added, which is the order of lists.
+    /// The names in the order of addition, which is the order of lists.
     order: Vec<String>,
     /// The client policies that differ from the default.
     policies: BTreeMap<String, Arc<ClientPolicy>>,
 }
 
-/// An agent, and what its readers see of it.
+/// An agent with its visibility and policy.
 #[derive(Debug, Clone)]
 pub(crate) struct ServedAgent {
     pub(crate) name: String,
@@ -53,7 +53,7 @@ pub(crate) struct ServedAgent {
 }
 
 impl ServedAgent {
-    /// Messages as readers of the agent see them.
+    /// Messages with hidden parts removed.
     pub(crate) fn shown(&self, messages: Vec<Message>) -> Vec<Message> {
         self.visibility.messages(messages)
     }
@@ -66,15 +66,15 @@ impl Agents {
         Self::default()
     }
 
-    /// Adds an agent with the usual [`Visibility`]: readers see everything but the texts of errors. The first agent is the
-    /// default.
+    /// Adds an agent with the default [`Visibility`]: everything is visible except error texts. The first
+    /// agent is the default.
     #[must_use]
     pub fn add(self, name: impl Into<String>, agent: Agent) -> Self {
         self.set(name, agent, Visibility::default());
         self
     }
 
-    /// Adds an agent, and sets what its readers see.
+    /// Adds an agent with the given visibility.
     #[must_use]
     pub fn add_with(self, name: impl Into<String>, agent: Agent, visibility: Visibility) -> Self {
         self.set(name, agent, visibility);
@@ -107,14 +107,14 @@ impl Agents {
         named.agents.insert(name.clone(), ServedAgent { name, agent, visibility, client });
     }
 
-    /// Sets what clients of an agent may decide; without it the [default](ClientPolicy::default) applies.
+    /// Sets the settings that clients of an agent may choose; the default is [`ClientPolicy::default`].
     #[must_use]
     pub fn trusting(self, name: &str, policy: ClientPolicy) -> Self {
         self.set_client_policy(name, policy);
         self
     }
 
-    /// Sets what clients of an agent may decide.
+    /// Sets the settings that clients of an agent may choose.
     pub fn set_client_policy(&self, name: &str, policy: ClientPolicy) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let policy = Arc::new(policy);
@@ -145,7 +145,7 @@ impl Agents {
         }
     }
 
-    /// Sets the default agent, for requests that name none. Without it the first agent is the default. Unknown names
+    /// Sets the default agent, for requests that name none; otherwise it is the first agent. Unknown names
     /// are ignored.
     pub fn set_default(&self, name: &str) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -160,19 +160,19 @@ impl Agents {
         self.0.read().unwrap_or_else(PoisonError::into_inner).default.clone()
     }
 
-    /// The names, in the order in which they were added.
+    /// The names, in the order of addition.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.named().into_iter().map(|served| served.name).collect()
     }
 
-    /// The agents, in the order of their names, and those that were [retired](Self::retire).
+    /// The agents ordered by name, including [retired](Self::retire) ones.
     #[must_use]
     pub fn all(&self) -> Vec<Agent> {
         self.served().into_iter().map(|served| served.agent).collect()
     }
 
-    /// The agents that requests can name, in the order in which they were added.
+    /// The agents available to requests, in the order of addition.
     pub(crate) fn named(&self) -> Vec<ServedAgent> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         named.order.iter().filter_map(|name| named.agents.get(name)).cloned().collect()
@@ -209,8 +209,8 @@ impl Agents {
         ApiError::not_found("agent.unknown", message).known(known)
     }
 
-    /// The summary of a run as its readers may see it, under this server's name for the agent. Clients know the agent
-    /// by no other name.
+    /// The summary of a run without hidden fields, under this server's name for the agent. Clients know the
+    /// agent by no other name.
     pub(crate) fn visible(&self, mut summary: RunSummary) -> RunSummary {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = named.agents.values().chain(named.retired.values());

@@ -112,7 +112,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
     routes
 }
 
-/// Adds a path of a dialect's chat route that the configuration names.
+/// Adds a configured path of a dialect's chat route.
 fn configured_path(
     routes: Routes,
     dialect: &'static dyn Dialect,
@@ -130,7 +130,7 @@ fn configured_path(
         async move { chat::ask(state, principal, dialect, agent.as_deref(), request).await }
     };
     let [own, below] = [0, 1].map(|at| dialect.routes().get(at).unwrap_or(&DialectRoute::CHAT).operations);
-    // What its other routes change and delete is served below this path too.
+    // Operations of its other routes are served below this path too.
     let below = dialect.routes().iter().fold(below, |below, route| Operations {
         change: below.change.or(route.operations.change),
         remove: below.remove.or(route.operations.remove),

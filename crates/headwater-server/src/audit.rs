@@ -1,10 +1,10 @@
-//! The audit log: a line for each access of an operator to what belongs to another principal.
+//! The audit log: a line for each access of an operator to data of another principal.
 
 use axum::{extract::MatchedPath, http::request::Parts};
 
 use crate::{Principal, auth::RequestLine, telemetry};
 
-/// The header by which an operator names the owner in whose name a request is sent.
+/// The header with the owner on whose behalf an operator sends a request.
 pub(crate) const OWNER: &str = "x-headwater-owner";
 
 /// The accessed object. Without either it is a list.

@@ -34,18 +34,18 @@ pub struct Principal {
     role: PrincipalRole,
 }
 
-/// What a principal may do.
+/// The permissions of a principal.
 #[derive(Clone, Default)]
 enum PrincipalRole {
     #[default]
     User,
-    /// Sees and controls what belongs to others. The request that it sent, for the audit log.
+    /// Has access to data of all principals. Holds the operator's request, for the audit log.
     Operator(Option<Arc<RequestLine>>),
     /// The owner of something, in whose name an operator acts.
     ActedFor { operator: Arc<str>, request: Option<Arc<RequestLine>> },
 }
 
-/// A request as the audit log names it.
+/// A request in the audit log.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLine {
     pub(crate) method: String,
@@ -66,8 +66,8 @@ impl Principal {
         self
     }
 
-    /// Makes it an operator, who sees and controls the runs, sessions and questions of all principals. Each access to what
-    /// belongs to another principal is logged with the target `headwater::audit`.
+    /// Makes it an operator, with access to the runs, sessions and questions of all principals. Each access
+    /// to data of another principal is logged with the target `headwater::audit`.
     #[must_use]
     pub fn operator(mut self) -> Self {
         self.role = PrincipalRole::Operator(None);
@@ -89,7 +89,7 @@ impl Principal {
         }
     }
 
-    /// Notes the request of an operator, for the audit log.
+    /// Adds the operator's request, for the audit log.
     pub(crate) fn with_request(mut self, line: RequestLine) -> Self {
         if let PrincipalRole::Operator(request) = &mut self.role {
             *request = Some(Arc::new(line));
@@ -110,8 +110,8 @@ impl Principal {
         self.is_operator() || owner == Some(self.id())
     }
 
-    /// The principal in whose name the caller acts on something of this owner: an operator acts for the owner. What has no
-    /// owner was begun by the application itself.
+    /// The principal on whose behalf the caller acts for data of this owner: an operator acts for the owner.
+    /// Data without an owner was created by the application itself.
     pub(crate) fn acting_for(&self, owner: Option<&str>) -> Self {
         match (&self.role, owner) {
             (PrincipalRole::Operator(request), Some(owner)) if *owner != *self.id => {
@@ -130,7 +130,7 @@ impl Principal {
         self
     }
 
-    /// The owner under which runs and sessions are stored. Changing it hides earlier ones from the caller.
+    /// The owner of stored runs and sessions. Changing it hides earlier ones from the caller.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -161,7 +161,7 @@ impl Hash for Principal {
     }
 }
 
-/// Without the claims, which are not for logs.
+/// Without the claims, which must not be logged.
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Principal").field(&self.id).finish()
@@ -203,8 +203,9 @@ pub trait Authenticator: fmt::Debug + Send + Sync {
     /// [`unauthorized`] when the request has no valid credentials.
     fn authenticate<'a>(&'a self, request: &'a Parts) -> AuthFuture<'a>;
 
-    /// Whether a request needs nothing to be let in. Then only this machine may be named as the host, unless
-    /// [`Options::host`](crate::Options::host) names others: a web page elsewhere could drive the server otherwise.
+    /// Whether requests need no authentication. Then only this machine is accepted as the host, unless
+    /// [`Options::host`](crate::Options::host) adds others: otherwise a web page elsewhere could control the
+    /// server.
     fn is_open(&self) -> bool {
         false
     }

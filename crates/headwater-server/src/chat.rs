@@ -1,6 +1,6 @@
-//! The dialects' own routes: a request in the words of its client, answered in the same words.
+//! The dialects' own routes: requests and responses in the client's protocol.
 //!
-//! `request` reads it, `turn` finds or begins the run that answers it, `respond` follows that run.
+//! `request` reads it, `turn` finds or starts the run that answers it, `respond` streams that run.
 
 mod aliases;
 mod answers;
@@ -46,13 +46,13 @@ pub(crate) async fn by_route(
         let message = format!("the dialect `{}` has no route `{}`", dialect.name(), route.path);
         return Err(ApiError::not_found("route.unknown", message));
     }
-    // The same path belongs to an agent of the name `chat`, if there is one.
+    // An agent named `chat` takes precedence on this path.
     let named = path.rest.is_some_and(|rest| rest == "chat" || rest.starts_with("chat/"));
     let chat = || Some("chat").filter(|name| named && state.agents().find(Some(name)).is_ok());
     ask(state.clone(), principal, dialect, path.agent.as_deref().or_else(chat), request).await
 }
 
-/// Answers a request of a dialect's client. The agent is the one that the path names, or else the one that the request names.
+/// Answers a request of a dialect's client. The agent is taken from the path, or else from the request.
 pub(crate) async fn ask(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
@@ -62,17 +62,18 @@ pub(crate) async fn ask(
 ) -> Result<Response, ApiError> {
     dialect::check_served(server.options(), dialect)?;
     let context = request::read(server, principal, dialect, agent, request).await?;
-    // Before anything is begun that could not be followed then.
+    // Before anything is started that could not be streamed then.
     let permit = || match context.streams_answers() {
         true => context.server.may_read(&context.principal).map(Some),
         false => Ok(None),
     };
-    // Boxed where it is large: the stack of a thread must hold all futures that are polled within each other.
+    // Large futures are boxed, since a thread's stack must hold all futures that are polled within each
+    // other.
     match &context.chat.action {
         Action::Chat | Action::Answer | Action::Regenerate => {
             let permit = permit()?;
             match Box::pin(turn::place(&context)).await {
-                // Its client shows nothing of an error that is not in a stream.
+                // Its client displays errors only if they are in a stream.
                 Err(error) if error.code() == "approval.undecided" => Ok(respond::failed(&context, &error)),
                 attachment => Box::pin(respond::respond(&context, attachment?, permit)).await,
             }

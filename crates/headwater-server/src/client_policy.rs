@@ -1,4 +1,4 @@
-//! What clients may decide.
+//! Settings that clients may choose.
 
 use headwater_protocol::{Message, Part, Role};
 use headwater_runtime::Agent;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::ApiError;
 
-/// The field of a file part that names a file in an account with a provider.
+/// The field of a file part that refers to a file in an account with a provider.
 const REFERENCE: &str = "providerReference";
 
-/// What the clients of an agent may decide. Everything that a client sends can be forged by the person who uses the
-/// page. The default accepts what a chat page needs, and nothing that speaks for the operator.
+/// Settings that the clients of an agent may choose. Everything that a client sends can be forged by the user
+/// of the page. The default accepts the needs of a chat page, and nothing that acts for the operator.
 ///
-/// Results of tools, and approvals, that the server did not ask for are never accepted.
+/// Tool results and approvals that the server did not request are never accepted.
 ///
 /// ```
 /// use headwater_server::ClientPolicy;
@@ -27,13 +27,13 @@ pub struct ClientPolicy {
     /// Whether `system` and `developer` messages of clients reach the model, as system messages. Otherwise they are
     /// dropped.
     pub system: bool,
-    /// Whether a conversation that the server does not know is begun with the text that the page has of it, whether a page
-    /// may bring along messages that its session does not have, and whether a session may be imported. Otherwise the
-    /// session's own messages count: a page may go back to an earlier one, and a page that shows others is refused.
+    /// Whether an unknown conversation starts with the text sent by the page, whether a page may add messages
+    /// unknown to its session, and whether a session may be imported. Otherwise the session's own messages
+    /// count: a page may go back to an earlier one, and a page that shows others is refused.
     pub seed: bool,
     /// The workflows that a client may name beside the default one; `*` is any.
     pub workflows: Vec<String>,
-    /// Whether a client may give `data` to the first node.
+    /// Whether a client may pass `data` to the first node.
     pub data: bool,
 }
 
@@ -54,7 +54,7 @@ impl ClientPolicy {
     pub(crate) fn admit(&self, messages: &mut Vec<Message>) {
         messages.retain(|message| self.system || !is_instruction(message));
         for message in messages.iter_mut().filter(|message| message.role == Role::Developer) {
-            // What one provider calls developer, the others call system.
+            // One provider's "developer" role is the "system" role of the others.
             message.role = Role::System;
         }
     }
@@ -116,7 +116,7 @@ impl ClientPolicy {
         Err(ApiError::not_found("workflow.unknown", message))
     }
 
-    /// Refuses data, unless clients may give it.
+    /// Refuses data, unless clients may pass it.
     pub(crate) fn check_data(&self, given: bool) -> Result<(), ApiError> {
         if given && !self.data {
             let message =
@@ -131,20 +131,20 @@ fn is_instruction(message: &Message) -> bool {
     matches!(message.role, Role::System | Role::Developer)
 }
 
-/// Whether a part is something that was written. Calls of tools with their results, approvals and thoughts are what a
-/// server has done, and a page cannot vouch for it.
+/// Whether a part is user content. Tool calls with their results, approvals and reasoning come from a server,
+/// and a page cannot vouch for them.
 fn written(part: &Part, role: Role) -> bool {
     match part {
         Part::Text(_) | Part::Data(_) | Part::SourceUrl(_) | Part::SourceDocument(_) => true,
         Part::File(file) => !file.reasoning,
-        // A reference names a file in the operator's account with a provider: a page cannot have a right to it.
+        // A reference means a file in the operator's account with a provider, to which a page has no right.
         Part::Other { value } => role == Role::User && value.get(REFERENCE).is_none(),
         _ => false,
     }
 }
 
-/// The message with the parts that were written, and without what only a provider or the operator may say about it. Other
-/// parts are not copied: a page decides how many values they have.
+/// The message with user content only, and without metadata reserved for providers and the operator. Other
+/// parts are not copied, since a page decides how many values they have.
 fn written_message(message: &Message) -> Message {
     let written = message.parts.iter().filter(|part| written(part, message.role)).cloned();
     let parts = written.map(|mut part| {

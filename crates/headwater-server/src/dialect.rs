@@ -1,4 +1,4 @@
-//! Finds the dialect, profile and framing that a request names.
+//! Finds the dialect, profile and framing of a request.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use headwater_dialects::{Dialect, Profile};
@@ -49,7 +49,7 @@ pub(crate) fn profile(dialect: &'static dyn Dialect, name: &str) -> Result<&'sta
     })
 }
 
-/// The framing that a client wants: by name, or by `Accept`, or the default of its dialect.
+/// The framing of the response: by name, or by `Accept`, or the default of its dialect.
 pub(crate) fn framing(
     dialect: &'static dyn Dialect,
     profile: &Profile,

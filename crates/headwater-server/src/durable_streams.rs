@@ -1,4 +1,5 @@
-//! The Durable Streams protocol: the runs of a server as streams, and the streams of its callers where the options have them.
+//! The Durable Streams protocol: the runs of a server as streams, and the callers' own streams if the options
+//! enable them.
 
 mod run_stream;
 
@@ -16,7 +17,7 @@ use headwater_durable_streams::{MOUNT, StreamOwner};
 
 use crate::{ApiError, Principal, Server};
 
-/// The routes for callers that are known.
+/// The routes for authenticated callers.
 pub(crate) fn guarded_routes(server: &Server) -> Router<Server> {
     let mut streams = Router::new();
     if let Some(durable) = &server.options().durable_streams {
@@ -42,7 +43,7 @@ pub(crate) fn takes_any_content(uri: &Uri) -> bool {
     stream.is_some_and(|path| !path.starts_with("__ds/"))
 }
 
-/// Says whose streams are meant, and counts a live read as an open stream of the caller.
+/// Sets the owner of the streams, and counts a live read as an open stream of the caller.
 async fn admit_reader(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,

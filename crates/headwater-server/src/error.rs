@@ -19,7 +19,8 @@ use serde::Serialize;
 
 /// An error response: a status, a code for machines, and a message for people.
 ///
-/// The body is `{"error": message, "code": code}`, with `known` where it lists what exists, which is also where the vendors' clients look.
+/// The body is `{"error": message, "code": code}`, with `known` for a list of existing names, where the
+/// vendors' clients expect them too.
 ///
 /// ```
 /// use axum::http::StatusCode;
@@ -37,7 +38,7 @@ pub struct ApiError {
     known: Vec<String>,
 }
 
-/// An error: what went wrong, where, and what to do.
+/// An error: the cause, the place, and what to do.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error", deny_unknown_fields)]
 pub(crate) struct ErrorDocument {
@@ -45,7 +46,7 @@ pub(crate) struct ErrorDocument {
     error: String,
     /// A stable code for machines; `docs/http.md` lists them.
     code: String,
-    /// What exists, where the request named something that does not.
+    /// The existing names, if the request used an unknown one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     known: Vec<String>,
 }
@@ -63,7 +64,7 @@ impl ApiError {
         self
     }
 
-    /// Lists what exists, for an error about something that does not.
+    /// Adds the existing names to an error about an unknown one.
     #[must_use]
     pub fn known<S: Into<String>>(mut self, known: impl IntoIterator<Item = S>) -> Self {
         self.known = known.into_iter().map(Into::into).collect();
@@ -126,7 +127,7 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)
     }
 
-    /// A failure of the store, by its code. What passes by itself, or when the store is opened anew, is 503.
+    /// A store failure, by its code. A failure that passes, or that reopening the store fixes, is 503.
     fn of_store(code: &str, error: &dyn std::error::Error) -> Self {
         let (code, seconds) = match code {
             "store.stopped" | "store.no-space" => ("store.stopped", 5),
@@ -165,7 +166,7 @@ impl ApiError {
         self.status
     }
 
-    /// For people, and may change. It names no secret, because callers get it.
+    /// The message for people, which may change. It contains no secrets, because callers receive it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -188,7 +189,7 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         tracing::Span::current().record("headwater.code", &self.code);
-        // Kept with the response: the dialect of its route may have a form of its own for it.
+        // Kept with the response: the dialect of its route may have its own format for it.
         let kept = Arc::new(self.clone());
         let body = Json(ErrorDocument { error: self.message, code: self.code, known: self.known });
         let mut response = (self.status, body).into_response();
@@ -224,7 +225,7 @@ impl From<headwater_runtime::Error> for ApiError {
             | ErrorKind::UnknownSession
             | ErrorKind::UnknownCheckpoint
             | ErrorKind::UnknownRequest
-            // To whom it does not belong it does not exist.
+            // For other principals it does not exist.
             | ErrorKind::Foreign => S::NOT_FOUND,
             ErrorKind::Token => S::FORBIDDEN,
             ErrorKind::Exists

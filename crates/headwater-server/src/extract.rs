@@ -1,4 +1,4 @@
-//! Parts of a request as handlers take them: what cannot be read gets the same form of error everywhere.
+//! Request parts for handlers: parse errors have the same form everywhere.
 
 use axum::{
     body::Body,
@@ -76,7 +76,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
 
 impl<T> HandlerInput for PathParams<T> {}
 
-/// `Last-Event-ID`: where the reader was.
+/// `Last-Event-ID`: the position of the reader.
 pub(crate) struct LastEventId(pub(crate) Option<String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
@@ -178,7 +178,7 @@ impl<T: JsonSchema> HandlerInput for RepeatableBody<T> {
     }
 }
 
-/// The bytes of a body, which was read within the limits before the route was found.
+/// The bytes of a body, which was read within the limits before routing.
 pub(crate) async fn whole(body: Body) -> Result<bytes::Bytes, ApiError> {
     let read = axum::body::to_bytes(body, usize::MAX).await;
     read.map_err(|error| ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
@@ -192,12 +192,12 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
 }
 
-/// Where a page of a list begins, and how long it is.
+/// Start and length of a page of a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Paging {
     /// The `next` of the page before.
     pub(crate) after: Option<String>,
-    /// How many: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     pub(crate) limit: Option<usize>,
 }
 
@@ -207,7 +207,7 @@ impl Paging {
     }
 }
 
-/// How many entries a page has.
+/// The number of entries in a page.
 pub(crate) fn page_size(limit: Option<usize>) -> usize {
     limit.unwrap_or(50).clamp(1, 500)
 }

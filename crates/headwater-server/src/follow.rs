@@ -24,7 +24,7 @@ use headwater_store::{Cursor, CursorFault, Place, ReadLimit};
 
 use crate::ApiError;
 
-/// The most that is encoded for a reader at once; the rest stays in the store. One record may be larger.
+/// Maximum amount encoded for a reader at once; the rest stays in the store. A single record may be larger.
 const PAGE: ReadLimit = ReadLimit { records: 256, bytes: 32 << 10 };
 
 /// When a stream ends.
@@ -36,10 +36,10 @@ pub(crate) enum StreamEnd {
     AtEnd,
 }
 
-/// Where a reader begins.
+/// Where a reader starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReadFrom {
-    /// At the beginning of the run.
+    /// At the start of the run.
     Start,
     /// After an earlier response, which ended because the run waited.
     Response(u64),
@@ -51,25 +51,25 @@ pub(crate) enum ReadFrom {
         /// The frames of it that were read.
         frame: u32,
     },
-    /// After this record: the reader saw later deltas that were lost in a crash.
+    /// After this record: the reader received later deltas that were lost in a crash.
     Lost(u64),
     /// After a record that another server has sent to its readers but not yet written.
     Ahead(Cursor),
     /// After the frame of this number.
     Sequence {
-        /// The last record of the responses before it, as in [`ReadFrom::Response`]; 0 for the first.
+        /// The last record of the previous responses, as in [`ReadFrom::Response`]; 0 for the first.
         since: u64,
         number: u64,
     },
 }
 
 impl ReadFrom {
-    /// Where a response begins that is sent in the same frames to every reader.
+    /// Where a response starts that has the same frames for every reader.
     pub(crate) fn response(since: u64) -> Self {
         if since == 0 { Self::Start } else { Self::Response(since) }
     }
 
-    /// The last record of the responses before it; 0 for the first.
+    /// The last record of the previous responses; 0 for the first.
     pub(crate) fn since(&self) -> u64 {
         match *self {
             Self::Response(since) | Self::Sequence { since, .. } => since,
@@ -77,9 +77,9 @@ impl ReadFrom {
         }
     }
 
-    /// The position of a reader that sends a cursor, in the response that begins after `since`. The run must be driven
-    /// before this is called: otherwise records that a dead process sent but did not store would be taken for future
-    /// ones.
+    /// The position of a reader that sends a cursor, in the response that starts after `since`. Requires that
+    /// the run is driven: otherwise records that a dead process sent but did not store would be mistaken for
+    /// future ones.
     pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor, since: u64) -> Result<Self, ApiError> {
         run.resumed().await;
         let text = match cursor {
@@ -103,7 +103,7 @@ impl ReadFrom {
     }
 }
 
-/// Whether a cursor points at a record that is not there yet.
+/// Whether a cursor points at a record that does not exist yet.
 fn is_future(error: &headwater_store::Error) -> bool {
     matches!(error.kind(), headwater_store::ErrorKind::Cursor(CursorFault::Future))
 }
@@ -114,7 +114,7 @@ pub(crate) async fn run_of_cursor(agent: &headwater_runtime::Agent, text: &str) 
     Ok(cursor.journal.as_str().to_owned())
 }
 
-/// The reader's position is beyond the end of the journal.
+/// The error for a position beyond the end of the journal.
 pub(crate) fn from_the_future(what: u64) -> ApiError {
     let message =
         format!("no frame {what} was sent yet: reconnect with the number of a frame that you received");

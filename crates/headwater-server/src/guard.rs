@@ -1,8 +1,8 @@
 //! Checks before any route: whether the request is allowed, and who sent it.
 //!
-//! A browser lets any page send requests to any server, also to one that only this machine can reach. So a request
-//! must name a host that is meant ([`host`]), a page elsewhere must be one that is allowed ([`origin`]), and a body must
-//! say that it is JSON, which a page elsewhere cannot do without asking first.
+//! A browser lets any page send requests to any server, also to one that only this machine can reach. So a
+//! request must name an expected host ([`host`]), a page elsewhere must be allowed ([`origin`]), and a body
+//! must be declared as JSON, which a page elsewhere cannot do without a preflight request.
 
 mod body;
 mod cors;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{ApiError, Server, operation::PlainText};
 
-/// How long a store may take to answer.
+/// Timeout for a response of the store.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How the server is.
@@ -24,8 +24,8 @@ pub(crate) struct Health {
     status: &'static str,
 }
 
-/// `GET /healthz`: the process lives, and no store of it has stopped. One that has stopped is served again when it is
-/// opened anew, so a supervisor may restart the process.
+/// `GET /healthz`: the process is alive, and none of its stores has stopped. A stopped store works again
+/// after reopening, so a supervisor may restart the process.
 pub(crate) async fn alive(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
     for store in server.stores() {
         if let Some(cause) = store.stopped().now_or_never() {

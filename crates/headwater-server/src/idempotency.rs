@@ -1,4 +1,4 @@
-//! A key of a request stands for one request: the same key with another body is a mistake of its client.
+//! An idempotency key identifies one request: the same key with another body is an error of the client.
 
 use axum::http::{HeaderMap, StatusCode};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -41,7 +41,7 @@ pub(crate) async fn check(
     }
 }
 
-/// The key by which a request is known again.
+/// The idempotency key of a request.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let key = headers.get("idempotency-key")?.to_str().ok().filter(|key| !key.is_empty())?;
     Some(format!("key:{key}"))

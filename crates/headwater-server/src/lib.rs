@@ -1,4 +1,4 @@
-//! Serves agents over HTTP, to the chat UIs that are there already: an axum router to mount anywhere.
+//! Serves agents over HTTP to existing chat UIs: an axum router to mount anywhere.
 //!
 //! ```no_run
 //! # async fn serve(agent: headwater_runtime::Agent) -> std::io::Result<()> {
@@ -9,8 +9,9 @@
 //! # }
 //! ```
 //!
-//! A request goes one way: `router` finds the route, `guard` authenticates the caller, `chat` reads the request in its
-//! dialect and finds or begins the run that answers it, and `follow` writes that run's journal in the same dialect.
+//! Path of a request: `router` finds the route, `guard` authenticates the caller, `chat` reads the request in
+//! its dialect and finds or starts the run that answers it, and `follow` streams that run's journal in the
+//! same dialect.
 
 mod agent_list;
 mod agents;

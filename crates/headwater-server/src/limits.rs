@@ -1,9 +1,9 @@
-//! How much one principal may have at once, and how long a run may take.
+//! Limits for one principal, and on the duration of a run.
 //!
-//! Active runs are counted, not started ones: the agents know which runs they drive in this process,
-//! for whom and since when. So a run that waits or has ended counts no longer, one that was answered or taken over after
-//! a crash does, and nothing that could be forgotten has to be given back. Where several servers share a store, each has a
-//! share of a principal's limit; a principal that has more at one server is counted at all of them, by an index in the store.
+//! Active runs are counted, not started ones: the agents know the runs driven in this process, with owner and
+//! start time. So a waiting or ended run no longer counts, one that was answered or taken over does, and
+//! there is no counter to release. If several servers share a store, each has a share of a principal's limit;
+//! a principal that exceeds the share at one server is counted at all of them, by an index in the store.
 
 pub(crate) mod ids;
 
@@ -19,16 +19,16 @@ use headwater_store::Store;
 
 use crate::{Agents, ApiError, Limits, Principal, background::BackgroundTask};
 
-/// After how many seconds a principal over its limit may retry.
+/// `Retry-After` in seconds for a principal over its limit.
 const RETRY: u64 = 2;
 
-/// How long a run that has ended may take to be put away.
+/// How long the cleanup of an ended run may take.
 const PUT_AWAY: Duration = Duration::from_millis(100);
 
 /// The memory of a parsed value: an object with one number in it, the most expensive pair, takes about 560 bytes.
 const VALUE_BYTES: usize = 300;
 
-/// What principals have at once.
+/// The resources in use by principals.
 #[derive(Debug, Default)]
 pub(crate) struct InUse {
     beginning: Counts,
@@ -102,13 +102,13 @@ impl Permit {
         Ok(())
     }
 
-    /// How much the principal holds of what this counts.
+    /// The principal's current use of this resource.
     fn held(&self) -> usize {
         let held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         held.get(&self.principal).copied().unwrap_or(0)
     }
 
-    /// Until when the principal is known, by a token that expires.
+    /// The expiry of the principal's token, if any.
     pub(crate) fn expiry(&self) -> Option<SystemTime> {
         self.principal.expiry()
     }
@@ -126,7 +126,7 @@ impl Drop for Permit {
     }
 }
 
-/// Which limit of bytes is reached.
+/// The byte limit that was reached.
 enum BodyBudgetError {
     ByPrincipal,
     ByAll,
@@ -160,7 +160,7 @@ impl InUse {
         principal: &Principal,
         servers: usize,
     ) -> Result<(Permit, bool), ApiError> {
-        // Mostly there are fewer runs of all together than one may have.
+        // Usually all runs together are fewer than the limit of one principal.
         let driven = agents.all().iter().map(headwater_runtime::Agent::driving).sum();
         if driven >= limits.active_runs {
             let message = "the server has as many runs as it may have: send the request again";
@@ -194,8 +194,8 @@ impl InUse {
         })
     }
 
-    /// Lets a principal send a body of so many bytes, if not too many are being read. The permit is held until the
-    /// request is answered.
+    /// Admits a body of this size, unless too many bytes are being read. The permit is held until the request
+    /// is answered.
     pub(crate) fn body(
         &self,
         limits: &Limits,
@@ -210,15 +210,15 @@ impl InUse {
         permit.grow(values.saturating_mul(VALUE_BYTES), limits).map_err(ApiError::from)
     }
 
-    /// Begins to look after the time that runs take, once.
+    /// Starts the task that enforces the time limit of runs, once.
     pub(crate) fn watch_time(&self, agents: &Agents, limits: &Limits) {
         let Some(limit) = limits.run_time else { return };
         self.run_time_watch.ensure_started(|| stop_late(agents.clone(), limit));
     }
 }
 
-/// Refuses a run if too many of its principal are active at all servers together. Runs that other servers are beginning at
-/// this moment do not count yet.
+/// Refuses a run if too many of its principal are active at all servers together. Runs being started by other
+/// servers at the same time do not count yet.
 pub(crate) async fn check_everywhere(
     agents: &Agents,
     limits: &Limits,

@@ -1,9 +1,9 @@
-//! Which servers share a store.
+//! The servers that share a store.
 //!
-//! Each server has a value in the stores of its agents. How many there are decides how many runs of a principal a server may
-//! begin without asking the store: with three servers and a limit of six, two each. The value lasts long and is written
-//! rarely, so a server that does nothing writes next to nothing. A dead server is counted for up to an hour, which
-//! makes the others ask the store more often and allows nothing that is not allowed.
+//! Each server has a value in the stores of its agents. Their number decides how many runs of a principal a
+//! server may start without a store lookup: with three servers and a limit of six, two each. The value has a
+//! long lifetime and is written rarely, so an idle server writes almost nothing. A dead server is counted for
+//! up to an hour, which causes more store lookups on the others and allows nothing beyond the limit.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use std::{
 use headwater_store::{Expect, Store, key::join};
 use tokio::time::Instant;
 
-/// How long a server counts without renewing, and how often it renews.
+/// Lifetime of a server's entry, and its renewal interval.
 const COUNTED: Duration = Duration::from_secs(60 * 60);
 const RENEWED: Duration = Duration::from_secs(20 * 60);
 
@@ -32,7 +32,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// How many servers there are, this one among them.
+    /// The number of servers, including this one.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed).max(1)
     }

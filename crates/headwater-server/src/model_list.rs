@@ -23,7 +23,7 @@ struct ModelDocument {
     agent: String,
     /// `provider:model`.
     model: String,
-    /// The names that the agent has for it.
+    /// The agent's names for it.
     aliases: Vec<String>,
     /// Whether the server has the key that it needs.
     key: KeyDocument,
@@ -34,7 +34,7 @@ struct ModelDocument {
     last_failure_at: Option<Timestamp>,
     /// The code of that failure; `docs/models.md` lists them. Operators only.
     last_error: Option<String>,
-    /// How many calls have failed since it last answered.
+    /// Number of failures since the last success.
     failures: u32,
 }
 

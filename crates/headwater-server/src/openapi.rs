@@ -74,7 +74,8 @@ fn build(server: &Server, routes: Vec<ListedRoute>) -> Value {
     sketch.responses.subschema_for::<ErrorDocument>();
     let mut schemas = sketch.definitions();
     if let Some(code) = schemas.get_mut("Error").and_then(|error| error.pointer_mut("/properties/code")) {
-        // What each code means stands here once. A server's own context function may add further ones.
+        // The meaning of each code is documented here once. A server's own context function may add further
+        // codes.
         let known = CODES.iter().map(|(_, code, meaning)| json!({ "const": code, "description": meaning }));
         set(code, "anyOf", known.chain([json!({ "type": "string" })]).collect());
     }

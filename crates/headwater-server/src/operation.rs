@@ -38,7 +38,7 @@ pub(crate) struct Operation {
 pub(crate) struct OperationSchema {
     /// The types of requests. A field that may be left out is not required in them.
     pub(crate) requests: SchemaGenerator,
-    /// The types of responses, in which every field that is always written is required.
+    /// The response types, in which every field that is always written is required.
     pub(crate) responses: SchemaGenerator,
     pub(crate) query: Vec<Value>,
     pub(crate) headers: Vec<Value>,
@@ -120,7 +120,7 @@ impl HandlerInput for State<Server> {}
 impl HandlerInput for Extension<Principal> {}
 impl HandlerInput for HeaderMap {}
 
-/// Something that a handler gives.
+/// The response of a handler.
 pub(crate) trait HandlerOutput {
     fn describe(sketch: &mut OperationSchema);
 }
@@ -221,7 +221,7 @@ impl HandlerOutput for SessionStream {
     }
 }
 
-/// The content of a stream. The schema is that of one event, which is how readers of such documents take it.
+/// The content of a stream. The schema describes one event, as readers of such documents expect.
 pub(crate) fn event_stream() -> Value {
     json!({
         "text/event-stream": { "schema": {

@@ -44,33 +44,33 @@ pub struct Options {
     pub paths: BTreeMap<String, Vec<ChatPath>>,
     /// The dialects that are served; `None` is all of them. The native wire always is.
     pub dialects: Option<Vec<String>>,
-    /// What may be asked for.
+    /// Limits on requests.
     pub limits: Limits,
-    /// How long a connection may be silent: 15 s.
+    /// Heartbeat interval: 15 s.
     pub heartbeat: Duration,
     /// Bytes of padding at the start of a stream, for proxies that hold back the first ones: 0.
     pub padding: usize,
-    /// How long after its end a run can still be resumed by a page: 5 minutes.
+    /// How long after its end a page can still resume a run: 5 minutes.
     pub replay: Duration,
-    /// What happens to a message that comes while its session's last one is being answered, where neither the agent nor the
-    /// request says it. Without it the answer is stopped where a client's stop button only closes the connection, and the
-    /// message waits elsewhere.
+    /// Policy for a message that arrives while its session's last one is being answered, if neither the agent
+    /// nor the request sets one. Without it, the answer is stopped if a client's stop button only closes the
+    /// connection, and otherwise the message is queued.
     pub when_busy: Option<WhenBusy>,
-    /// The text between a failed attempt and the next one, where the failed one cannot be retracted.
+    /// The text between a failed attempt and the next one, if the failed one cannot be retracted.
     pub seam: String,
     /// Whether an attempt's text is held back until the attempt has ended.
     pub hold: bool,
-    /// How often runs are recovered whose process died.
+    /// The interval for recovering runs of dead processes.
     pub recovery: Recovery,
-    /// Servers to notify when runs end or begin to wait.
+    /// Servers to notify when runs end or start to wait.
     pub webhooks: Option<Webhooks>,
-    /// Metrics, shown at `/metrics` to every client that can reach the server.
+    /// Metrics, available at `/metrics` to every client that can reach the server.
     pub metrics: Option<Metrics>,
     /// Streams of the callers' own under `/v1/stream/`. Without it only runs are served as durable streams.
     pub durable_streams: Option<DurableStreams>,
 }
 
-/// How often a server recovers the runs of its agents.
+/// The interval at which a server recovers the runs of its agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Recovery {
@@ -88,7 +88,7 @@ pub enum Recovery {
 pub struct ChatPath {
     /// The path.
     pub path: String,
-    /// The agent at this path; `None` is the default agent, or the one that the request names.
+    /// The agent at this path; `None` means the default agent, or the one named in the request.
     pub agent: Option<String>,
 }
 
@@ -108,7 +108,7 @@ pub fn check_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What may be asked for.
+/// Limits on requests.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
@@ -131,10 +131,10 @@ pub struct Limits {
     pub active_runs: usize,
     /// The streams of one principal that may be open at once: 20,000.
     pub streams: usize,
-    /// How long a run may be active until it waits or ends: unlimited. A run that takes longer is stopped, with or
-    /// without readers. The time starts anew after an answer or a takeover.
+    /// How long a run may be active until it waits or ends: unlimited. A run that exceeds it is stopped, with
+    /// or without readers. The time restarts after an answer or a takeover.
     pub run_time: Option<Duration>,
-    /// How long a body may take to arrive: 30 s.
+    /// Time limit for receiving a body: 30 s.
     pub body_time: Duration,
 }
 
@@ -156,7 +156,7 @@ impl Default for Limits {
     }
 }
 
-/// What turns a request into a run's runtime context.
+/// Maps a request to a run's runtime context.
 pub(crate) type ContextFunction = dyn Fn(Principal, Parts, Map<String, Value>) -> ContextFuture + Send + Sync;
 type ContextFuture = Pin<Box<dyn Future<Output = Result<Value, ApiError>> + Send>>;
 
@@ -194,9 +194,9 @@ impl Options {
         self
     }
 
-    /// Gives runs their `cx.runtime_context()`: what the route approves of, made from who is asking, the request, and
-    /// what the client says about itself, which is not to be trusted. Without it the context is
-    /// `{"principal": …, "claims": …}`: the principal's name, and the claims of a token.
+    /// Sets the function for `cx.runtime_context()` of runs: the approved context, made from the caller, the
+    /// request, and the client's untrusted context. Without it the context is `{"principal": …, "claims":
+    /// …}`: the principal's name, and the claims of a token.
     ///
     /// ```
     /// use headwater_server::Options;
@@ -217,7 +217,7 @@ impl Options {
         self
     }
 
-    /// Answers a dialect's requests at a further path, with the default agent or the one that the request names.
+    /// Serves a dialect at a further path, with the default agent or the one named in the request.
     #[must_use]
     pub fn path(mut self, dialect: impl Into<String>, path: impl Into<String>) -> Self {
         let path = ChatPath { path: path.into(), agent: None };
@@ -258,14 +258,14 @@ impl Options {
         self
     }
 
-    /// Sets how often runs are recovered that lost their driver or were answered without one.
+    /// Sets the interval for recovering runs that lost their driver or were answered without one.
     #[must_use]
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// Shows metrics at `/metrics`.
+    /// Serves metrics at `/metrics`.
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);
@@ -287,7 +287,7 @@ impl Options {
             || self.dialects.as_ref().is_none_or(|served| served.iter().any(|served| served == name))
     }
 
-    /// Adds a name or address by which a request may call the server; `*` is any, and needs keys.
+    /// Adds an accepted host of requests; `*` accepts any, and requires keys.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());

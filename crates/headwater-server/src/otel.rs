@@ -1,7 +1,7 @@
 //! Spans and metrics for an OpenTelemetry collector, sent by OTLP over HTTP. Behind the feature `otel`.
 //!
-//! The spans are those of the `tracing` crate that are there anyway; the metrics of generative AI are measured on them. What
-//! they are is listed in `docs/operations.md`. Nothing that a person or a model said is in either.
+//! The spans are those of the `tracing` crate; the metrics of generative AI are measured on them. Both are
+//! listed in `docs/operations.md`. They contain no text of a person or a model.
 
 mod attributes;
 mod genai_metrics;
@@ -61,10 +61,11 @@ pub struct Export {
 }
 
 impl Export {
-    /// Begins to send to the collector at this address, in the name of a service. To be called within Tokio's runtime.
+    /// Starts exporting to the collector at this address, under a service name. Must be called within Tokio's
+    /// runtime.
     ///
     /// # Errors
-    /// When the address is invalid, when there is no runtime, or when this system's TLS cannot be set up.
+    /// When the address is invalid, there is no runtime, or this system's TLS cannot be set up.
     pub fn new(endpoint: &str, service: &str) -> Result<Self, ExportError> {
         let runtime = Handle::try_current()
             .map_err(|error| ExportError::new("to export, begin within Tokio's runtime", error))?;
@@ -125,7 +126,7 @@ impl Export {
     /// When the collector did not take it: then it is lost.
     pub async fn close(self) -> Result<(), ExportError> {
         let lost = "the last spans and metrics did not reach the collector";
-        // It waits for threads of its own, which need the runtime to send.
+        // It waits for its own threads, which need the runtime to send.
         let closed = tokio::task::spawn_blocking(move || -> OTelSdkResult {
             let traces = self.traces.shutdown();
             self.metrics.shutdown()?;

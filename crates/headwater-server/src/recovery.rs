@@ -1,4 +1,4 @@
-//! Recovers runs in the background: runs that lost their driver, were answered meanwhile, or waited too long.
+//! Recovers runs in the background: runs that lost their driver, were answered, or waited too long.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -12,8 +12,8 @@ use headwater_runtime::{Agent, RecoveryReport};
 use crate::{Agents, Limits, Server, options::Recovery, server::WeakServer, webhook_delivery};
 
 impl Server {
-    /// Recovers runs once: runs whose process died are taken over, runs that were answered meanwhile are resumed, and expired
-    /// questions are closed. [`Server::router`] does so at an interval.
+    /// Recovers runs once: takes over runs whose process died, resumes answered runs, and closes expired
+    /// questions. [`Server::router`] does so at an interval.
     pub async fn recover(&self) {
         if let Err(error) = self.members().renew(&self.stores()).await {
             tracing::debug!(%error, "cannot count the servers that share the store");
@@ -70,8 +70,8 @@ fn watch_handovers(agents: &Agents) -> impl Future<Output = ()> + use<> {
     }
 }
 
-/// A pause between three quarters and five quarters of the given one, so that servers that were started together do not look
-/// at the same moment.
+/// A random pause between three quarters and five quarters of the given one, so that servers started together
+/// do not poll at the same time.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 1_000;
     pause * 3 / 4 + pause * u32::try_from(random).unwrap_or_default() / 2_000

@@ -12,7 +12,7 @@ pub fn router(agents: Agents) -> Router {
 }
 
 impl Server {
-    /// The routes, to be merged into an application: it answers for every other path itself.
+    /// The routes, to be merged into an application, which answers all other paths itself.
     ///
     /// ```no_run
     /// # fn routes(server: headwater_server::Server) -> axum::Router {
@@ -22,19 +22,21 @@ impl Server {
     /// # }
     /// ```
     ///
-    /// From here on the server recovers the runs of its agents in the background, as set by [`Options::recovery`]: as
-    /// long as these routes or the server live, and within a Tokio runtime; without one, from the first request on.
+    /// From here on the server recovers the runs of its agents in the background, as set by
+    /// [`Options::recovery`]: as long as these routes or the server live, and within a Tokio runtime; without
+    /// one, from the first request on.
     pub fn router(&self) -> Router {
         api::routes(self).into_router(self)
     }
 
-    /// The routes as an application of their own, with `more` beside them: other paths get 404 `route.unknown`. What `more` has
-    /// needs no key, and is behind the same guard as the rest. Runs are recovered as with [`Server::router`].
+    /// The routes as a complete application, with `more` beside them: other paths get 404 `route.unknown`.
+    /// Routes of `more` need no key, and are behind the same guard as the rest. Runs are recovered as with
+    /// [`Server::router`].
     pub fn application(&self, more: Router) -> Router {
         api::routes(self).into_application(self, more)
     }
 
-    /// The routes by method and path, in the order in which they are added.
+    /// The routes by method and path, in the order of addition.
     ///
     /// ```
     /// use headwater_server::{Agents, Options, Server};

@@ -108,8 +108,8 @@ impl Routes {
     /// The routes, to be merged into an application. Paths that are not among them are the application's.
     pub(crate) fn into_router(self, server: &Server) -> Router {
         let (admit, server) = (middleware::from_fn_with_state(server.clone(), guard::admit), server);
-        // Around each route only: around the router, these would answer for paths that are not here. The last one sees a
-        // request first.
+        // Added to each route: on the router, these would answer paths outside of it. The last layer receives
+        // a request first.
         self.merged(server)
             .route_layer(admit)
             .route_layer(guard::cors(server))

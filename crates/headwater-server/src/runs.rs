@@ -45,9 +45,9 @@ pub(crate) struct RunDocument {
     /// The model that answers, if it is known from the start.
     model: Option<String>,
     usage: UsageDocument,
-    /// What its models cost, in the currency of the server's price list; null where a model has no price.
+    /// Cost of its models, in the currency of the server's price list; null if a model has no price.
     cost: Option<f64>,
-    /// The beginning of what the person wrote; null where the agent does not show it.
+    /// The beginning of the input; null if the agent hides it.
     input: Option<String>,
     /// The principal that it belongs to.
     owner: Option<String>,
@@ -152,7 +152,7 @@ fn currency(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// A run of the caller, or any run where the caller is an operator.
+/// A run of the caller, or any run for an operator.
 pub(crate) async fn owned(
     server: &Server,
     principal: &Principal,
@@ -271,7 +271,7 @@ pub(crate) async fn events(
 #[schemars(deny_unknown_fields)]
 pub(crate) struct StopRunResponse {
     run: String,
-    /// False if it had ended, or ended by itself at the same moment.
+    /// False if it had ended already, or ended before the stop took effect.
     stopped: bool,
 }
 

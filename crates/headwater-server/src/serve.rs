@@ -1,5 +1,5 @@
-//! Accepting connections. `axum::serve` does as well; this takes half of its memory for a reader that waits, and closes
-//! connections whose peer neither asks for anything nor reads what it is sent.
+//! Accepting connections. Compared to `axum::serve` this takes half the memory for a waiting reader, and
+//! closes connections whose peer neither sends requests nor reads responses.
 
 mod activity;
 mod io;
@@ -25,10 +25,10 @@ use self::{
     io::Progressing,
 };
 
-/// How long to wait when no connection can be accepted, as when too many files are open.
+/// Pause when no connection can be accepted, for example with too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What HTTP/2 begins with.
+/// The first bytes of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long to wait for the rest of the preface: bytes that were peeked are ready at once.
@@ -72,30 +72,32 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// Sets how long a connection may be open without a request: 30 s. It is also the time that the head of a request may take.
+    /// Sets how long a connection may be open without a request: 30 s. It is also the time limit for the head
+    /// of a request.
     #[must_use]
     pub fn idle(mut self, idle: Duration) -> Self {
         self.idle = idle;
         self
     }
 
-    /// Sets how long a reader may take nothing of what it is sent before its connection, or its stream of HTTP/2, is closed: 60 s.
-    /// The run continues, and the reader may reconnect with its cursor.
+    /// Sets how long a reader may take no bytes before its connection, or its stream of HTTP/2, is closed: 60
+    /// s. The run continues, and the reader may reconnect with its cursor.
     #[must_use]
     pub fn stall(mut self, stall: Duration) -> Self {
         self.stall = stall;
         self
     }
 
-    /// Sets how many connections may be open at once: what the process may open as files, less an eighth for the store, models
-    /// and tools. Another one gets 503 at once.
+    /// Sets the maximum number of open connections: the process's limit of open files, less an eighth for the
+    /// store, models and tools. Further ones get 503 at once.
     #[must_use]
     pub fn most(mut self, most: NonZeroUsize) -> Self {
         self.most = Some(most);
         self
     }
 
-    /// Serves routes until `stop` comes. Then no connection is accepted, and answers that have begun may end.
+    /// Serves routes until `stop` completes. Then no connection is accepted, and started responses may
+    /// finish.
     pub async fn serve(self, listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
         // Made ready once: from here on a clone is a pointer.
         let routes = TowerToHyperService::new(routes.with_state(()));
@@ -153,7 +155,7 @@ pub async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Outp
     Connections::default().serve(listener, routes, stop).await;
 }
 
-/// How many connections fit into what the process may open, with an eighth left for everything else.
+/// The number of connections that fit into the limit of open files, with an eighth left for everything else.
 fn open_files() -> usize {
     #[cfg(unix)]
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -180,7 +182,7 @@ async fn stop(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Whether a connection begins as HTTP/2 does.
+/// Whether a connection starts with the preface of HTTP/2.
 async fn speaks_http2(stream: &TcpStream) -> std_io::Result<bool> {
     let mut begin = [0; PREFACE.len()];
     loop {
@@ -207,7 +209,7 @@ struct Connection {
 
 impl Connection {
     async fn serve(mut self) {
-        // A stream is many small pieces: each is sent at once, also where the last one was not yet confirmed.
+        // A stream has many small pieces: each is sent at once, even if the last one is not confirmed yet.
         if let Err(error) = self.stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection may hold back small pieces");
         }
@@ -232,8 +234,8 @@ impl Connection {
         let changed = stopped.clone();
         let mut stop = pin!(stop(&mut stopped));
         let mut armed = false;
-        // A stream is polled for each of its pieces, and to poll what all connections wait for takes a lock. It is polled once,
-        // to know this task, and when the server stops.
+        // A stream is polled for each of its pieces, and polling the shared stop signal takes a lock. It is
+        // polled once, to register this task, and when the server stops.
         let served = poll_fn(|cx| {
             if let Poll::Ready(served) = connection.as_mut().poll(cx) {
                 return Poll::Ready(Some(served));
@@ -266,7 +268,7 @@ impl Connection {
                 connection.as_mut().graceful_shutdown();
                 return connection.await;
             }
-            // A client that answers pings is alive, but may still want nothing.
+            // A client that answers pings is alive, but may still be idle.
             () = activity.idle(limits.idle) => {}
         }
         connection.as_mut().graceful_shutdown();

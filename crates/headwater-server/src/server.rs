@@ -1,4 +1,4 @@
-//! What all routes share.
+//! State shared by all routes.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError, Weak,
@@ -143,8 +143,9 @@ impl Server {
         }
     }
 
-    /// Begins to leave: `/readyz` is 503 from now on, and what would begin a run or open a stream gets 503 with
-    /// `Retry-After`, so that it goes to another server. Runs that are active here continue, with their readers.
+    /// Starts draining: `/readyz` is 503 from now on, and requests that would start a run or open a stream
+    /// get 503 with `Retry-After`, so that they go to another server. Runs active here continue, with their
+    /// readers.
     ///
     /// ```no_run
     /// # async fn leave(server: headwater_server::Server) {
@@ -168,8 +169,9 @@ impl Server {
         }
     }
 
-    /// Leaves: the runs that are active here are handed over to the other servers of the store, and all streams are ended as
-    /// with [`Server::let_go`], so that their readers reconnect there. Returns how many runs were handed over.
+    /// Hands the active runs over to the other servers of the store, and ends all streams as
+    /// [`Server::let_go`] does, so that their readers reconnect there. Returns the number of runs handed
+    /// over.
     pub async fn hand_over(&self) -> usize {
         self.drain();
         let mut count = 0;
@@ -186,7 +188,7 @@ impl Server {
         self.0.is_draining.load(Ordering::Relaxed) || self.0.streams.is_closing()
     }
 
-    /// Refuses what another server should do.
+    /// Refuses work while draining.
     fn check_not_leaving(&self) -> Result<(), ApiError> {
         if !self.0.is_draining.load(Ordering::Relaxed) {
             return Ok(());
@@ -210,20 +212,20 @@ impl Server {
         WeakServer(Arc::downgrade(&self.0))
     }
 
-    /// How many readers follow a run at this server.
+    /// Number of readers of a run at this server.
     #[must_use]
     pub fn readers(&self, run: &RunId) -> usize {
         self.0.streams.readers(run)
     }
 
-    /// How many bytes are buffered for readers that share a stream.
+    /// Number of bytes buffered for shared streams.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
         self.0.streams.bytes_held()
     }
 
-    /// Lets a principal begin a run. The store is asked only if the principal has more than this server's share of its
-    /// limit here.
+    /// Admits a run of a principal. The store is read only if the principal exceeds this server's share of
+    /// its limit.
     pub(crate) async fn may_begin(&self, principal: &Principal) -> Result<Permit, ApiError> {
         self.check_not_leaving()?;
         let ServerState { agents, options, in_use, members, .. } = &*self.0;
@@ -261,7 +263,7 @@ impl Server {
         client: impl FnOnce() -> Map<String, Value>,
     ) -> Result<Value, ApiError> {
         match &self.0.options.context {
-            // Parsed or copied only where a function looks at it.
+            // Parsed or copied only if a context function uses it.
             Some(context) => context(principal.clone(), parts, client()).await,
             None => {
                 let mut context = json!({ "principal": principal.id(), "claims": principal.claims() });
@@ -275,12 +277,12 @@ impl Server {
         }
     }
 
-    /// Lets a principal send a body.
+    /// Admits a body of a principal.
     pub(crate) fn may_hold(&self, principal: &Principal, bytes: usize) -> Result<Permit, ApiError> {
         self.0.in_use.body(&self.0.options.limits, principal, bytes)
     }
 
-    /// Lets a principal open a stream.
+    /// Admits a stream of a principal.
     pub(crate) fn may_read(&self, principal: &Principal) -> Result<Permit, ApiError> {
         self.check_not_leaving()?;
         self.0.in_use.stream(&self.0.options.limits, principal)

@@ -38,10 +38,10 @@ use crate::{
     telemetry,
 };
 
-/// The session of the caller that the path names.
+/// The caller's session in the path.
 pub(crate) struct OwnSession(Session, SessionInfo);
 
-/// The same, and what its readers see of it.
+/// The same, with its agent.
 pub(crate) struct ServedSession(Session, ServedAgent);
 
 impl HandlerInput for OwnSession {}
@@ -65,7 +65,7 @@ impl FromRequestParts<Server> for ServedSession {
     }
 }
 
-/// The session that a request's path names, with its agent.
+/// The session in a request's path, with its agent.
 async fn named(parts: &mut Parts, server: &Server) -> Result<(ServedAgent, Session, SessionInfo), Response> {
     let principal = Extension::<Principal>::from_request_parts(parts, server).await;
     let Extension(principal) = principal.map_err(IntoResponse::into_response)?;
@@ -92,14 +92,14 @@ async fn find_served(
     Err(ApiError::no_session())
 }
 
-/// Which sessions to list.
+/// Filter for the list of sessions.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SessionQuery {
     /// The agent; otherwise the default.
     agent: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
-    /// How many: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
     /// Whether archived sessions are listed too; otherwise they are left out.
     archived: Option<bool>,
@@ -203,16 +203,16 @@ pub(crate) async fn delete(
     Err(ApiError::no_session())
 }
 
-/// Which messages to list.
+/// Selection of messages.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct MessageQuery {
     /// The dialect to write them in; otherwise the native form.
     dialect: Option<String>,
-    /// The checkpoint up to which; otherwise the newest.
+    /// The last checkpoint to include; the newest by default.
     at: Option<String>,
     /// The `before` of the page before.
     before: Option<u64>,
-    /// How many turns: 50, at most 500.
+    /// Maximum number of turns: 50, at most 500.
     limit: Option<usize>,
 }
 
@@ -230,7 +230,7 @@ pub(crate) async fn messages(
         if at.is_none() && query.before.is_none() {
             add_unanswered(&served.agent, &info, &mut page.messages).await?;
         }
-        // A turn that began or ended while the history was read would be missing.
+        // A turn that started or ended while the history was read would be missing.
         let now = session.info().await?;
         if now == info {
             break page;
@@ -266,7 +266,7 @@ pub(crate) struct SendMessage {
     text: String,
     /// The workflow; otherwise the default of the agent.
     workflow: Option<String>,
-    /// A label of the turn, for people; otherwise the beginning of the text.
+    /// A label of the turn, for people; the default is the beginning of the text.
     label: Option<String>,
 }
 
@@ -338,12 +338,12 @@ pub(crate) async fn export(
     Ok(Json(ExportDocument(document)))
 }
 
-/// Which checkpoints to list.
+/// Selection of checkpoints.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct CheckpointQuery {
     /// The `before` of the page before.
     before: Option<u64>,
-    /// How many: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
 }
 

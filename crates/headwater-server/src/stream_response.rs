@@ -21,16 +21,16 @@ use crate::{
     telemetry,
 };
 
-/// How long a reader may look for its position before the response starts: until then an error has a
-/// status of its own.
+/// How long a reader may search for its position before the response starts: until then an error has its own
+/// status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The run that answers a request, and where its reader begins.
+/// The run that answers a request, and where its reader starts.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     pub(crate) run: Run,
     pub(crate) from: ReadFrom,
-    /// The turn, where it may still wait for the turns before it.
+    /// The turn, if it may still be queued.
     pub(crate) sent: Option<TurnHandle>,
     /// The page's own ids.
     pub(crate) names: ReaderNames,
@@ -83,8 +83,8 @@ pub(crate) async fn follow(
     Ok((headers, body).into_response())
 }
 
-/// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else
-/// that a reader needs to begin.
+/// The conversation before a run, if the dialect may have to repeat it. Reading it takes longer than
+/// everything else a reader needs to start.
 pub(crate) async fn conversation_before(
     agent: &Agent,
     profile: &Profile,

@@ -1,6 +1,7 @@
 //! Telemetry of requests: a span and metrics for each.
 //!
-//! No key, token or body is in either, and of a principal only a hash. The names are listed in `docs/operations.md`.
+//! They contain no key, token or body, and only a hash of the principal. The names are listed in
+//! `docs/operations.md`.
 
 mod prometheus;
 
@@ -22,7 +23,7 @@ use crate::Principal;
 /// The longest name of a request that is taken from its sender.
 const LONGEST: usize = 128;
 
-/// Puts a span around a request, gives it a name, and counts it.
+/// Adds a span and an id to a request, and counts it.
 pub(crate) async fn trace_request(mut request: Request, next: Next) -> Response {
     let (method, began) = (request.method().clone(), Instant::now());
     let matched = request.extensions().get::<MatchedPath>().cloned();
@@ -62,7 +63,7 @@ pub(crate) async fn trace_request(mut request: Request, next: Next) -> Response 
         span.record("otel.status_code", "ERROR");
     }
     let named = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
-    // The route and not the path, which may have names in it. A stream is not at its end here, only begun.
+    // The route instead of the path, which may contain ids. A stream has only started here, not ended.
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::debug!(
         target: "headwater::request",
@@ -83,7 +84,7 @@ pub(crate) async fn trace_request(mut request: Request, next: Next) -> Response 
     response
 }
 
-/// The name that the sender gave the request, or a fresh one.
+/// The id sent with the request, or a fresh one.
 fn request_id(request: &Request) -> Option<HeaderValue> {
     let sent = request.headers().get("x-request-id");
     let sent = sent.filter(|id| !id.is_empty() && id.len() <= LONGEST && id.to_str().is_ok());
@@ -116,7 +117,7 @@ pub(crate) fn note_principal(principal: &Principal) {
     Span::current().record("headwater.principal", short);
 }
 
-/// Notes something in the span of a request.
+/// Sets a field in the span of a request.
 pub(crate) fn note(field: &'static str, value: &str) {
     Span::current().record(field, value);
 }

@@ -1,4 +1,4 @@
-//! What readers see of an agent's runs. Every route that sends something of a run passes it through here.
+//! Visible parts of an agent's runs. Every route that sends run data filters it here.
 
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, BlockKind, ErrorEvent, ErrorInfo, Event, Executor, FileEvent,
@@ -9,8 +9,8 @@ use headwater_runtime::{READER_ERRORS, RunSummary, code_of, error_for_reader, re
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What readers see of an agent's runs beside its text, on every route: streams, conversations, checkpoints, exports.
-/// Whatever is not visible stays in the store. Sources are part of the answer.
+/// The parts of an agent's runs that readers receive beside the text, on every route: streams, conversations,
+/// checkpoints, exports. Hidden parts stay in the store. Sources are part of the answer.
 ///
 /// ```
 /// use headwater_server::Visibility;
@@ -23,16 +23,18 @@ use serde_json::Value;
 pub struct Visibility {
     /// The model's reasoning.
     pub reasoning: bool,
-    /// The inputs of tool calls. Inputs that a person must approve or the page must execute are always shown.
+    /// The inputs of tool calls. Inputs that a person must approve or the page must execute are always
+    /// visible.
     pub tool_inputs: bool,
-    /// What tools gave.
+    /// The outputs of tools.
     pub tool_outputs: bool,
     /// The texts of errors. They name files, commands and addresses and may repeat a prompt, so by default readers get the
     /// code, a fixed sentence and the request id, and the log has the text.
     pub errors: bool,
-    /// The beginning of what the person wrote, in lists of runs, where it can be searched for.
+    /// The beginning of the input, in lists of runs, where it can be searched for.
     pub input_previews: bool,
-    /// The state of workflows, in checkpoints and exports. Nodes keep there what no reader was shown.
+    /// The state of workflows, in checkpoints and exports. It may contain data that was never sent to
+    /// readers.
     pub state: bool,
 }
 
@@ -50,7 +52,7 @@ impl Default for Visibility {
 }
 
 impl Visibility {
-    /// The record as its readers see it, if they see it.
+    /// The record without hidden parts; `None` if all of it is hidden.
     pub(crate) fn filter(self, mut record: Record) -> Option<Record> {
         if record.event.block_kind() == Some(BlockKind::Reasoning) {
             return self.reasoning.then_some(record);
@@ -97,7 +99,7 @@ impl Visibility {
         messages
     }
 
-    /// Removes what readers may not see from a part, and returns whether anything is left.
+    /// Removes hidden data from a part, and returns whether anything is left.
     pub(crate) fn part(self, part: &mut Part) -> bool {
         match part {
             Part::Reasoning(_) => return self.reasoning,
@@ -139,8 +141,8 @@ impl Visibility {
         }
     }
 
-    /// What went wrong may repeat the input as well as the output. A text without a code is the tool's own, written for the
-    /// model and the person.
+    /// An error may repeat the input as well as the output. A text without a code is the tool's own, written
+    /// for the model and the person.
     fn failure(self, error: &mut String) {
         if let (false, Some(code)) = (self.errors, code_of(error)) {
             *error = masked(code);
@@ -169,7 +171,7 @@ impl Visibility {
         }
     }
 
-    /// The summary of a run as its readers see it.
+    /// The summary of a run without hidden fields.
     pub(crate) fn summary(self, mut summary: RunSummary) -> RunSummary {
         if let (false, Some(stuck)) = (self.errors, &mut summary.stuck) {
             *stuck = masked("run.stuck");

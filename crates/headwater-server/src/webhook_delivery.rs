@@ -19,11 +19,11 @@ use crate::{
     webhooks::{WebhookEvent, WebhookReply, WebhookTarget, Webhooks},
 };
 
-/// How many notices are read at once.
+/// Number of notices read at once.
 const NOTICES: usize = 1_000;
-/// How many deliveries of a target are read at once.
+/// Number of deliveries of a target read at once.
 const PAGE: usize = 200;
-/// How many requests a target gets at once.
+/// Number of concurrent requests to a target.
 const CONCURRENCY: usize = 4;
 /// A notification may get lost between processes, so the store is read again after this time.
 const POLL: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// A delivery to one target, as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Delivery {
-    /// Names the event for its receiver: the same with each attempt.
+    /// The id of the event for its receiver, equal in each attempt.
     id: String,
     run: RunSummary,
     /// When the event was noticed, in milliseconds since 1970.
@@ -50,12 +50,12 @@ struct StoredDelivery {
     delivery: Delivery,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 enum DeliveryOutcome {
     Taken,
     /// The target is fine, and does not take this one.
     Refused(String),
-    /// The target does not answer, or wants to be left alone.
+    /// The target does not respond, or asks for a pause.
     Unreachable(String, Option<Duration>),
     GivenUp(String),
 }
@@ -98,7 +98,7 @@ fn distinct_stores(agents: &Agents) -> Vec<Agent> {
 /// Turns the notices of a store into deliveries.
 async fn take_notices(server: &WeakServer, agent: &Agent) {
     loop {
-        // Watched first: a notice that is written meanwhile wakes it again.
+        // Watched first, so that a notice written in between wakes it again.
         let mut watch = agent.watch_notices();
         let Some(server) = server.upgrade().filter(|server| !server.is_leaving()) else { return };
         if let Err(error) = take_all(&server, agent).await {
@@ -277,7 +277,7 @@ async fn send(
     }
 }
 
-/// The pause after so many failures.
+/// The pause after this many failures.
 fn pause(first: Duration, failures: u32) -> Duration {
     first.saturating_mul(1 << failures.saturating_sub(1).min(20)).min(LONGEST_PAUSE)
 }

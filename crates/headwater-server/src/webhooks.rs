@@ -1,8 +1,9 @@
-//! Webhooks: runs that end or begin to wait are reported to other servers.
+//! Webhooks: notify other servers of runs that end or start to wait.
 //!
-//! The runtime writes a notice with the end or the wait of a run. `webhook_delivery` makes a delivery of it for each target, which stays
-//! in the store until the target has taken it, so that a server that dies loses none. Requests are signed as
-//! [Standard Webhooks](https://www.standardwebhooks.com) says, so that receivers can use the libraries that exist for it.
+//! The runtime writes a notice with the end or the wait of a run. `webhook_delivery` turns it into a delivery
+//! for each target, which stays in the store until the target has accepted it, so that no delivery is lost
+//! when a server dies. Requests are signed as in [Standard Webhooks](https://www.standardwebhooks.com), so
+//! that receivers can use existing libraries.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use headwater_protocol::RunStatus;
 use ring::hmac;
 
-/// What a secret begins with that is written in base64.
+/// Prefix of a secret in base64.
 const BASE64_SECRET: &str = "whsec_";
 /// The shortest secret, in bytes.
 const SHORTEST_SECRET: usize = 16;
@@ -72,12 +73,12 @@ pub struct WebhookTarget {
 }
 
 impl WebhookTarget {
-    /// A target by a name that stays the same, because its deliveries are kept by it. The secret is `whsec_` and base64, or
-    /// any text of at least 16 bytes. It gets all events of all agents, unless [`events`](Self::events) or
-    /// [`agents`](Self::agents) say otherwise.
+    /// A target with a stable name, which identifies its stored deliveries. The secret is `whsec_` and
+    /// base64, or any text of at least 16 bytes. It gets all events of all agents, unless
+    /// [`events`](Self::events) or [`agents`](Self::agents) restrict them.
     ///
     /// # Errors
-    /// What is wrong with the secret.
+    /// When the secret is invalid.
     pub fn new(name: impl Into<String>, url: impl Into<String>, secret: &str) -> Result<Self, &'static str> {
         let secret = match secret.strip_prefix(BASE64_SECRET) {
             Some(encoded) => STANDARD
@@ -141,7 +142,7 @@ impl fmt::Debug for WebhookTarget {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WebhookRequest {
-    /// Where it goes.
+    /// The URL of the target.
     pub url: String,
     /// Its headers.
     pub headers: Vec<(&'static str, String)>,
@@ -149,12 +150,12 @@ pub struct WebhookRequest {
     pub body: Bytes,
 }
 
-/// What a target answered.
+/// The response of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookReply {
     /// The status.
     pub status: u16,
-    /// How long the target wants to be left alone.
+    /// The pause requested by the target.
     pub retry_after: Option<Duration>,
 }
 
@@ -176,11 +177,11 @@ pub struct Webhooks {
     pub targets: Vec<WebhookTarget>,
     /// Sends the requests.
     pub sender: Arc<dyn WebhookSender>,
-    /// How long a request may take: 10 s.
+    /// Time limit of a request: 10 s.
     pub timeout: Duration,
-    /// The pause after a first failure, which doubles with each further one up to 10 minutes: 2 s.
+    /// The pause after the first failure, which doubles with each further one up to 10 minutes: 2 s.
     pub first_pause: Duration,
-    /// How long a delivery is tried: 3 days.
+    /// How long a delivery is retried: 3 days.
     pub give_up: Duration,
 }
 

@@ -44,7 +44,7 @@ pub struct CopyOptions {
     /// Whether the target may be an earlier copy of the source: then changes are copied and deletions
     /// repeated. Otherwise the target must be empty.
     pub update: bool,
-    /// How many journals and values are copied concurrently.
+    /// Number of journals and values copied concurrently.
     pub concurrency: usize,
     /// The clock for the remaining time to live of values.
     pub clock: Arc<dyn Clock>,
@@ -62,7 +62,7 @@ impl Default for CopyOptions {
 pub struct CopyProgress {
     /// Finished journals, including unchanged ones.
     pub journals: u64,
-    /// Journals of the source when the copy began.
+    /// Number of journals in the source when the copy started.
     pub journals_total: u64,
     /// Finished values.
     pub values: u64,
@@ -79,7 +79,7 @@ pub struct CopyCounts {
     pub unchanged: u64,
     /// Removed from the target because the source no longer has them.
     pub removed: u64,
-    /// Not the same in the target as in the source: see [`CopyReport::problems`].
+    /// Differences between source and target: see [`CopyReport::problems`].
     pub failed: u64,
 }
 

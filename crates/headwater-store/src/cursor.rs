@@ -29,18 +29,18 @@ pub struct Cursor {
     pub journal: JournalId,
     /// The epoch of the record.
     pub epoch: u64,
-    /// The last record of which something was read; 0 before the first.
+    /// The last record that was read, fully or in part; 0 before the first.
     pub seq: u64,
-    /// How many frames of that record were read; 0 for all of them.
+    /// Number of frames of that record that were read; 0 for all of them.
     pub frame: u32,
     /// The dialect's own consecutive counter.
     pub count: u64,
 }
 
-/// Where a reader continues.
+/// The position at which a reader continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// After this record, which is the one that the reader saw.
+    /// After this record, which is the one that the reader received.
     After(u64),
     /// The reader's last record was lost with the process that wrote it. It continues after this record: the
     /// next one is the first of the epoch that took over, and retracts open attempts.
@@ -48,7 +48,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The sequence after which to read.
+    /// The sequence number to read after.
     #[must_use]
     pub const fn after(self) -> u64 {
         match self {

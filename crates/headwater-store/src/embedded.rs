@@ -86,9 +86,9 @@ struct EmbeddedState {
     log: Mutex<Log>,
     /// Wakes the writer thread.
     wake: Condvar,
-    /// How many callers are gathering changes for one commit.
+    /// Number of callers that gather changes for one commit.
     gathering: AtomicUsize,
-    /// Whether the writer waits for them, and what tells it that they have gathered.
+    /// Whether the writer waits for them, and its notification when they are done.
     writer_waits: AtomicBool,
     gathered: Condvar,
     quit: AtomicBool,

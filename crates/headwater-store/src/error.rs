@@ -7,7 +7,7 @@ use crate::{Class, JournalId, Monotonic};
 /// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a store: what happened, where, and what to do.
+/// An error of a store, with cause, place and remedy.
 ///
 /// One pointer wide and cheap to clone: every caller of a failed commit gets the same error.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ pub enum ErrorKind {
     Cursor(CursorFault),
 }
 
-/// What is wrong with a cursor.
+/// The reason why a cursor is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CursorFault {
@@ -130,7 +130,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of a kind, with a message that says what happened, where, and what to do.
+    /// An error of a kind, whose message has cause, place and remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(ErrorInner { kind, message: message.into(), source: None }))
     }
@@ -213,7 +213,7 @@ impl Error {
         Self::new(ErrorKind::Trimmed { first }, message)
     }
 
-    /// The value was changed meanwhile.
+    /// The value was changed in the meantime.
     #[must_use]
     pub fn conflict(key: &str, current: Option<u64>) -> Self {
         let now =

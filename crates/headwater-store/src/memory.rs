@@ -1,6 +1,6 @@
 //! A store in memory: for tests, for demos, and for servers whose runs may end with the process.
 //!
-//! Nothing is durable, so everything may be seen at once and no receipt has to be waited for.
+//! Nothing is durable, so everything may be visible at once and receipts complete immediately.
 
 mod journal;
 mod records;
@@ -30,10 +30,10 @@ use crate::{
 /// The longest key of a value and the longest name of a journal, in bytes.
 const MAX_NAME: usize = 1_024;
 
-/// What an empty journal takes, about, beside its name: its entry in the map and the journal itself.
+/// Approximate size of an empty journal without its name: its entry in the map and the journal itself.
 const JOURNAL_COST: u64 = 320;
 
-/// What one more epoch of a journal takes.
+/// Size of a further epoch of a journal.
 const EPOCH_COST: u64 = 16;
 
 /// A sixteenth of the store is for facts and values alone: when deltas and new journals are refused, the journals that are
@@ -43,14 +43,14 @@ const RESERVE_SHARE: u64 = 16;
 /// A full store frees a sixteenth at once, so that it does not look for journals to free at every call.
 const EVICTED_SHARE: u64 = 16;
 
-/// A store without this much room is full: less than a run takes to begin and to end.
+/// A store with less room than this counts as full: a run could not start and end in it.
 const LEAST_ROOM: u64 = 16 << 10;
 
-/// The epochs of all memory stores of this process. It begins at the time of its first use, so that a cursor that an
-/// earlier process gave out names an epoch that this one never uses.
+/// The epochs of all memory stores of this process. They start at the time of first use, so that the epoch in
+/// a cursor of an earlier process is never reused by this one.
 static EPOCHS: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(SystemClock.now().0 << 20));
 
-/// How much a [`Memory`] store keeps.
+/// Limits of a [`Memory`] store.
 ///
 /// ```
 /// use headwater_store::{Memory, MemoryOptions};
@@ -59,8 +59,8 @@ static EPOCHS: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(SystemClock
 /// ```
 #[derive(Debug, Clone)]
 pub struct MemoryOptions {
-    /// All that is kept, with what it takes to keep it. When it is reached, closed journals go before their time, oldest
-    /// first.
+    /// Maximum memory in bytes, including overhead. When it is reached, closed journals are dropped early,
+    /// oldest first.
     pub max_bytes: u64,
     /// The records of one journal.
     pub max_journal_bytes: u64,
@@ -68,7 +68,7 @@ pub struct MemoryOptions {
     pub max_record_bytes: usize,
     /// One value.
     pub max_value_bytes: usize,
-    /// What tells the time.
+    /// The clock of the store.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -85,11 +85,11 @@ impl Default for MemoryOptions {
     }
 }
 
-/// A store in memory. What it holds ends with it.
+/// A store in memory. Its content is lost with it.
 ///
-/// It is bounded. When [`MemoryOptions::max_bytes`] is reached, closed journals with a lifetime go before it is over, those first
-/// that would go first. If none is left, it returns [`Full`](ErrorKind::Full), deltas and new journals a little earlier than
-/// facts and values: so a journal that is driven can still be ended.
+/// Its size is bounded. When [`MemoryOptions::max_bytes`] is reached, closed journals with a lifetime are
+/// dropped early, in order of expiry. If none is left, it returns [`Full`](ErrorKind::Full), for deltas and
+/// new journals a little earlier than for facts and values: so a driven journal can still be ended.
 pub struct Memory {
     journals: RwLock<HashMap<JournalId, Arc<Mutex<MemoryJournal>>>>,
     /// Journals that are being restored. Locked after `journals`, never before.
@@ -100,19 +100,19 @@ pub struct Memory {
     options: MemoryOptions,
 }
 
-/// The bytes in use, and how many may be.
+/// The bytes in use, and their limit.
 #[derive(Debug)]
 struct Usage {
     bytes: AtomicU64,
     max: u64,
 }
 
-/// What room is taken for.
+/// The purpose of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// What can be refused without harm to what is there.
+    /// Can be refused without harm to existing data.
     More,
-    /// What a journal that is driven needs to come to its end.
+    /// Needed to bring a driven journal to its end.
     Fact,
 }
 
@@ -145,12 +145,12 @@ impl Usage {
         Error::new(ErrorKind::Full, message)
     }
 
-    /// Takes more than may be in use, where refusing would leave a journal without a driver.
+    /// Allocates beyond the limit, where refusing would leave a journal without a driver.
     fn take_anyway(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Something that took so many bytes takes others now.
+    /// Replaces an allocation of one size by another.
     fn change(&self, before: u64, after: u64) {
         self.take_anyway(after.saturating_sub(before));
         self.give_back(before.saturating_sub(after));
@@ -201,7 +201,7 @@ impl Memory {
         Ok(act(&mut journal))
     }
 
-    /// Does something to a journal that this lease may write, after which it takes another room: mostly less.
+    /// Changes a journal under its lease, and updates its size, which usually shrinks.
     fn resizing(&self, lease: &Lease, act: impl FnOnce(&mut MemoryJournal)) -> Result<()> {
         self.driving(lease, |journal| {
             let before = journal.cost();
@@ -223,7 +223,7 @@ impl Memory {
         }
         self.discard_unfinished(id);
         if !self.used.has_room(LEAST_ROOM, Purpose::More) {
-            // It could hardly write more than that it began.
+            // There would be no room for much more than its first record.
             return Err(self.used.full());
         }
         self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64, Purpose::More)?;
@@ -307,7 +307,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Empties a journal that is no longer in the map, and tells those who wait for it. Gives the bytes.
+    /// Empties a journal that was removed from the map, and wakes its waiters. Returns the freed bytes.
     fn let_go(&self, id: &JournalId, journal: &mut MemoryJournal) -> u64 {
         let bytes = journal.cost() + id.as_str().len() as u64;
         journal.end();
@@ -315,7 +315,7 @@ impl Memory {
         bytes
     }
 
-    /// Drops closed journals until there is room for so many bytes, if that is possible.
+    /// Drops closed journals until this many bytes are free, if possible.
     fn make_room(&self, bytes: u64, purpose: Purpose) {
         if self.used.has_room(bytes, purpose) {
             return;
@@ -332,7 +332,7 @@ impl Memory {
                 break;
             }
             let mut journals = self.writing();
-            // It may have been deleted and begun anew since the look.
+            // It may have been deleted and created again since it was listed.
             let Some(journal) = journals.get(&id).cloned() else { continue };
             let mut journal = lock(&journal);
             if journal.goes().is_some() {
@@ -356,7 +356,7 @@ impl Memory {
             .collect();
         for id in over {
             let mut journals = self.writing();
-            // It may have been deleted and begun anew since the look.
+            // It may have been deleted and created again since it was listed.
             let Some(journal) = journals.get(&id).cloned() else { continue };
             let mut journal = lock(&journal);
             if journal.is_over(now) {
@@ -448,7 +448,8 @@ impl Store for Memory {
                         return Ok(tail);
                     }
                     waiter = Waiter::new(&found, &mut state);
-                    // Made before the lock is let go, so that no append falls between the look and the wait.
+                    // Created before the lock is released, so that no append falls between the check and the
+                    // wait.
                     waiter.notified()
                 };
                 woken.await;
@@ -572,7 +573,7 @@ fn check_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A panic while the lock is held can only come from a failed allocation: what is there is whole.
+/// A panic while the lock is held can only come from a failed allocation: the data is consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A store in a Postgres database, which several machines share.
+//! A store in a Postgres database, shared by several machines.
 //!
 //! See `docs/store-postgres.md` for the schema, TLS, poolers and retention.
 
@@ -21,8 +21,9 @@ use crate::{
 
 /// A store in a Postgres database.
 ///
-/// All machines that open the same database and schema share journals and values. Acknowledged writes are durable to the
-/// degree that the server's `synchronous_commit` says: with its default, a committed fact survives a power cut.
+/// All machines that open the same database and schema share journals and values. The durability of
+/// acknowledged writes depends on the server's `synchronous_commit`: with its default, a committed fact
+/// survives a power cut.
 ///
 /// ```no_run
 /// use headwater_store::{PostgresStore, remote::Options};
@@ -37,9 +38,9 @@ use crate::{
 pub struct PostgresStore(Remote<Postgres>);
 
 impl PostgresStore {
-    /// Connects, and creates or updates the schema where that is needed.
+    /// Connects, and creates or updates the schema if necessary.
     ///
-    /// The URL is the one that `psql` takes, with these parameters in addition:
+    /// The URL has the format of `psql`, with these additional parameters:
     ///
     /// | parameter | meaning | default |
     /// |---|---|---|
@@ -51,8 +52,8 @@ impl PostgresStore {
     /// At most six connections are opened. Must be called within a tokio runtime, which the store's tasks run on.
     ///
     /// # Errors
-    /// [`Rejected`](crate::ErrorKind::Rejected) when the URL, the password, the rights or the server do not fit,
-    /// [`Format`](crate::ErrorKind::Format) when a newer version wrote the schema, and
+    /// [`Rejected`](crate::ErrorKind::Rejected) when the URL, the password, the rights or the server are not
+    /// suitable, [`Format`](crate::ErrorKind::Format) when a newer version wrote the schema, and
     /// [`Unavailable`](crate::ErrorKind::Unavailable) when the server cannot be reached.
     pub async fn connect(url: &str, options: Options) -> Result<Self> {
         let url = PostgresUrl::parse(url)?;

@@ -1,4 +1,4 @@
-//! What an append returns.
+//! Receipts of appends.
 
 use std::{
     fmt,

@@ -1,6 +1,6 @@
-//! A store in Redis or Valkey, which several machines share.
+//! A store in Redis or Valkey, shared by several machines.
 //!
-//! See `docs/store-redis.md` for the keys, rights, TLS, and what Redis can lose in each setting.
+//! See `docs/store-redis.md` for the keys, rights, TLS, and the possible data loss in each setting.
 
 mod connect;
 mod engine;
@@ -21,8 +21,9 @@ use crate::{
 
 /// A store in Redis or Valkey.
 ///
-/// All machines that open the same server and prefix share journals and values. How durable an acknowledged fact is, is
-/// for the server's append-only file to say: with `appendfsync everysec`, the default, a power cut loses up to a second.
+/// All machines that open the same server and prefix share journals and values. The durability of an
+/// acknowledged fact depends on the server's append-only file: with `appendfsync everysec`, the default, a
+/// power cut loses up to a second.
 ///
 /// ```no_run
 /// use headwater_store::{RedisStore, remote::Options};
@@ -37,7 +38,7 @@ use crate::{
 pub struct RedisStore(Remote<Redis>);
 
 impl RedisStore {
-    /// Connects, and checks that the server fits.
+    /// Connects, and checks that the server is suitable.
     ///
     /// The URL is `redis://` or, with TLS, `rediss://[user][:password]@host[:port][/database]`, with these parameters:
     ///
@@ -51,9 +52,10 @@ impl RedisStore {
     /// Four connections are opened. Must be called within a tokio runtime, which the store's tasks run on.
     ///
     /// # Errors
-    /// [`Rejected`](crate::ErrorKind::Rejected) when the URL, the password, the rights or the server do not fit, or the
-    /// prefix belongs to another application, [`Format`](crate::ErrorKind::Format) when a newer version wrote the keys, and
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) when the server cannot be reached.
+    /// [`Rejected`](crate::ErrorKind::Rejected) when the URL, the password, the rights or the server are not
+    /// suitable, or the prefix belongs to another application, [`Format`](crate::ErrorKind::Format) when a
+    /// newer version wrote the keys, and [`Unavailable`](crate::ErrorKind::Unavailable) when the server
+    /// cannot be reached.
     pub async fn connect(url: &str, options: Options) -> Result<Self> {
         let url = RedisUrl::parse(url)?;
         let time = Arc::new(EngineClock::new(&options));

@@ -37,7 +37,7 @@ impl Secret {
         let mut block = [0; 64];
         block.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
         let keyed = Hmac::new(&block.into());
-        // A key of its own, which tells nothing of the secret.
+        // A separate key, which reveals nothing about the secret.
         let key = sign(keyed.clone(), &[b"key of cursors"]);
         Self { bytes, keyed, cursors: SipHasher24::new_with_key(&key) }
     }

@@ -77,7 +77,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Whether [`room`](Store::room) has nothing to wait for. It is asked for each piece of a stream.
+    /// Whether [`room`](Store::room) would return at once. Called for each piece of a stream.
     fn has_room(&self) -> bool {
         matches!(self.room().now_or_never(), Some(Ok(())))
     }
@@ -167,13 +167,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Removes a value if it matches the expectation; durable when done. Returns whether there was one.
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool>;
 
-    /// Makes several changes in order, and after the records of a receipt of this store. Durable when done; after a crash a
-    /// beginning of records and changes is there. Gives the versions of the values that were put, and 0 for the others.
+    /// Makes several changes in order, after the records of a receipt of this store. Durable when done; after
+    /// a crash, a prefix of the records and changes is present. Returns the versions of the values that were
+    /// put, and 0 for other changes.
     ///
-    /// A store with one log writes all of it in one commit, which is why this is better than one call after the other.
+    /// A store with one log writes all of it in one commit, which is why this is better than separate calls.
     ///
     /// # Errors
-    /// That of the first change that fails, as its own call would give it. The changes before it were made, and none after it.
+    /// The error of the first change that fails, as in a separate call. The changes before it were made, and
+    /// none after it.
     fn write<'a>(&'a self, after: Option<Receipt>, changes: Vec<WriteOp>) -> Pending<'a, Vec<u64>> {
         Box::pin(async move {
             if let Some(after) = after {
@@ -191,8 +193,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Asks the store to begin no commit until [`release_commit`](Store::release_commit), so that the calls in between
-    /// goes into one. It is a hint, and the store does not heed it for long. Use [`together`], which cannot forget the release.
+    /// Asks the store to start no commit until [`release_commit`](Store::release_commit), so that the calls
+    /// in between share one. It is a hint with a time limit. Use [`together`], which cannot forget the
+    /// release.
     fn hold_commit(&self) {}
 
     /// Ends a [`hold_commit`](Store::hold_commit).
@@ -237,29 +240,29 @@ pub enum WriteOp {
         key: String,
         /// The value.
         bytes: Bytes,
-        /// What must be there.
+        /// The required current state.
         expect: Expect,
-        /// How long it is kept; forever without.
+        /// Its lifetime; `None` means forever.
         ttl: Option<Duration>,
     },
     /// [`Store::remove`].
     Remove {
         /// The key.
         key: String,
-        /// What must be there.
+        /// The required current state.
         expect: Expect,
     },
     /// [`Store::close`].
     Close {
         /// The lease of the journal.
         lease: Lease,
-        /// How long the journal is kept; forever without.
+        /// Its lifetime; `None` means forever.
         keep: Option<Duration>,
     },
 }
 
-/// Polls a future so that all that one poll calls goes into one commit, where the store can do that: calls that are made
-/// side by side then cost one fsync.
+/// Polls a future so that all calls of one poll share one commit, if the store supports that: concurrent
+/// calls then cost one fsync.
 pub async fn together<F: Future>(store: &dyn Store, future: F) -> F::Output {
     /// Released also when the future panics.
     struct Hold<'a>(&'a dyn Store);

@@ -7,7 +7,7 @@ use crate::{
     ValuePages, restore,
 };
 
-/// How many values are in memory at once.
+/// Number of values in memory at once.
 const VALUES: usize = 128;
 
 /// Further problems are counted but not described.
@@ -134,7 +134,7 @@ impl Survey {
         match self.read_journal(store, depth, name, info).await {
             Ok(()) => Ok(()),
             Err(error) if has_changed(store, name, info).await? => {
-                // In a store that is in use, the journal may be trimmed, taken over or deleted meanwhile.
+                // In a store in use, the journal may have been trimmed, taken over or deleted in between.
                 let late = [ErrorKind::Unknown, ErrorKind::Corrupt];
                 let trimmed = matches!(error.kind(), ErrorKind::Trimmed { .. });
                 if trimmed || late.contains(error.kind()) { Ok(()) } else { Err(error) }

@@ -15,7 +15,7 @@ pub struct Value {
     /// Increases with every put over the whole store: a value that was removed and put again has a new
     /// version.
     pub version: u64,
-    /// When the value disappears; none if it stays until it is removed.
+    /// When the value expires; `None` if it stays until it is removed.
     pub expires: Option<Time>,
     /// The stored bytes are damaged, so `bytes` is empty. Only [`list`](crate::Store::list) returns such a
     /// value, so that it does not hide the others; [`get`](crate::Store::get) fails.

@@ -42,7 +42,7 @@ pub(super) async fn create(
     .into_response())
 }
 
-/// A type and a subtype; what follows them is not looked at.
+/// Whether a text starts with a type and a subtype; parameters are ignored.
 fn is_media_type(text: &str) -> bool {
     let word = |part: &str| {
         let first = part.bytes().next();

@@ -119,7 +119,7 @@ pub(crate) fn text(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Stri
 
 /// A header that is a whole number without sign or leading zeros.
 pub(crate) fn number(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u64>, StreamError> {
-    // What JavaScript can count to.
+    // The largest safe integer of JavaScript.
     const MOST: u64 = (1 << 53) - 1;
     let Some(text) = text(headers, name)? else { return Ok(None) };
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

@@ -1,4 +1,4 @@
-//! Reads under the protocol: catch-up, long-poll and SSE, for every stream that has offsets.
+//! Reads under the protocol: catch-up, long-poll and SSE, for every stream with offsets.
 
 mod sse;
 
@@ -30,13 +30,13 @@ pub trait StreamSource: Send + Sync + 'static {
     /// The offset of the end.
     fn tail(&self) -> BoxFuture<'_, Result<Offset, StreamError>>;
 
-    /// Some of what comes after an offset; the default offset is the beginning.
+    /// Reads a page after an offset; the default offset is the start.
     fn read(&self, after: Offset) -> BoxFuture<'_, Result<SourcePage, StreamError>>;
 
-    /// Waits until there is something after an offset, or nothing can come any more.
+    /// Waits until there is data after an offset, or the stream has ended.
     fn wait(&self, after: Offset) -> BoxFuture<'_, Result<(), StreamError>>;
 
-    /// Notes that the stream was read.
+    /// Records that the stream was read.
     fn touch(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -63,7 +63,7 @@ pub struct SourcePage {
     pub closed: bool,
 }
 
-/// What a read asks for.
+/// The parameters of a read.
 #[derive(Debug, Clone)]
 pub struct ReadQuery {
     offset: ReadStart,
@@ -81,9 +81,9 @@ enum ReadStart {
 /// How a reader waits for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveMode {
-    /// One response with what comes next.
+    /// One response with the next data.
     LongPoll,
-    /// A response that goes on.
+    /// A continuous response.
     Sse,
 }
 
@@ -129,8 +129,8 @@ impl ReadQuery {
         self.live
     }
 
-    /// A cursor for the response. Caches take responses with different cursors for different ones: so it is always
-    /// greater than that of the request, or a reader could be given the same empty response for ever.
+    /// A cursor for the response. Caches treat responses with different cursors as different: so it is always
+    /// greater than that of the request, or a reader could get the same empty response forever.
     pub(super) fn next_cursor(&self) -> u64 {
         /// The cursor counts intervals of 20 s since 2024-10-09.
         const EPOCH: u64 = 1_728_432_000_000;
@@ -186,7 +186,7 @@ async fn catch_up(
     if headers.get_all(header::IF_NONE_MATCH).iter().any(matches) {
         return Ok(StreamReply::new(StatusCode::NOT_MODIFIED).set(header::ETAG, &etag).into_response());
     }
-    // What lies behind never changes; where the stream ends, more may have come.
+    // Earlier data never changes; at the end of the stream, more may follow.
     let caching = match page.up_to_date {
         true => "private, no-cache",
         false => "private, max-age=60, stale-while-revalidate=300",

@@ -8,7 +8,7 @@ use crate::{
     streams::{ContentKind, Offset, StreamEntry, StreamId, StreamMeta, StreamPage},
 };
 
-/// How many appends one response holds.
+/// Maximum number of appends in one response.
 const ENTRIES: usize = 1_024;
 
 pub(super) struct StoredStream {

@@ -1,4 +1,4 @@
-//! Which streams there are: create, find, close, delete.
+//! The catalog of streams: create, find, close, delete.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::{StreamError, clock};
 /// The kind of the values that describe streams.
 pub(super) const META: &str = "durable-stream";
 
-/// The kind of the values that say which forks a journal has.
+/// The kind of the values that list the forks of a journal.
 const FORKS: &str = "durable-stream-fork";
 
-/// The beginning of the names of journals. Drivers of runs leave such journals alone.
+/// Prefix of the journals of streams. Drivers of runs ignore such journals.
 pub(super) const JOURNAL: &str = "durable-stream/";
 
 /// The name of a stream.
@@ -48,7 +48,7 @@ pub(crate) struct CreateRequest {
     pub(crate) body: Bytes,
 }
 
-/// What a new stream is to be a fork of.
+/// The source of a new fork.
 #[derive(Debug, Clone)]
 pub(crate) struct ForkRequest {
     pub(crate) path: String,
@@ -57,7 +57,7 @@ pub(crate) struct ForkRequest {
     pub(crate) sub_offset: u64,
 }
 
-/// A stream that was created, or that was there already.
+/// A stream that was created or already existed.
 #[derive(Debug)]
 pub(crate) struct CreatedStream {
     pub(crate) meta: StreamMeta,
@@ -71,7 +71,7 @@ pub(super) struct StoredMeta {
     pub(super) version: u64,
 }
 
-/// How a new stream begins.
+/// The initial content of a new stream.
 #[derive(Debug, Default)]
 pub(super) struct Inheritance {
     pub(super) origin: Option<ForkOrigin>,
@@ -126,7 +126,7 @@ impl StreamEngine {
         Ok(meta.base() + info.tail.last)
     }
 
-    /// Creates a stream. One that is there already with the same settings is given as it is.
+    /// Creates a stream. Returns an existing stream with the same settings unchanged.
     pub(crate) async fn create(
         &self,
         id: &StreamId,
@@ -170,7 +170,7 @@ impl StreamEngine {
         }
     }
 
-    /// Writes the journal of a new stream, which exists from then on.
+    /// Writes the journal of a new stream, which makes it exist.
     async fn write_first(
         &self,
         meta: &StreamMeta,
@@ -192,7 +192,7 @@ impl StreamEngine {
         Ok(records.len() as u64)
     }
 
-    /// Gives the stream that is there, if it is what a request asks for.
+    /// Returns the existing stream, if it matches the request.
     async fn confirm(&self, meta: StreamMeta, request: &CreateRequest) -> Result<CreatedStream, StreamError> {
         if meta.deleted {
             let message =
@@ -250,7 +250,7 @@ impl StreamEngine {
         Ok(())
     }
 
-    /// Writes that a stream was read or written, where its expiry depends on it.
+    /// Records a read or write of a stream, if its expiry depends on it.
     pub(crate) async fn touch(&self, id: &StreamId) {
         let Ok(Some(stored)) = self.stored(id).await else { return };
         if !stored.meta.should_touch() || stored.meta.deleted {
@@ -272,8 +272,8 @@ impl StreamEngine {
         self.retire(&stored).await.map(drop)
     }
 
-    /// Removes a stream, and the deleted ones that were only kept for it. One with forks is marked as deleted instead, which
-    /// gives true.
+    /// Removes a stream, and deleted ones that were kept only as its sources. A stream with forks is marked
+    /// as deleted instead; returns `true` then.
     pub(super) async fn retire(&self, stored: &StoredMeta) -> Result<bool, StreamError> {
         let meta = &stored.meta;
         let id = StreamId { owner: meta.owner.clone(), path: meta.path.clone() };
@@ -327,7 +327,7 @@ impl StreamEngine {
         Ok(())
     }
 
-    /// Notes that a journal has a fork, before the fork exists: so a source is never deleted under it.
+    /// Registers a fork of a journal before the fork exists, so that a source is never deleted too early.
     async fn register_fork(&self, meta: &StreamMeta) -> Result<(), StreamError> {
         let Some(origin) = &meta.fork else { return Ok(()) };
         let key = fork_key(&origin.journal, &meta.journal);
@@ -335,7 +335,7 @@ impl StreamEngine {
         Ok(())
     }
 
-    /// Whether a stream has forks. A note about a fork that was never created does not count.
+    /// Whether a stream has forks. An entry for a fork that was never created does not count.
     async fn has_forks(&self, meta: &StreamMeta) -> Result<bool, StreamError> {
         let prefix = key::join(FORKS, &[&meta.journal]);
         for (key, value) in self.store.list(&prefix, None, 1_000).await? {

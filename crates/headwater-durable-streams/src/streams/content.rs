@@ -9,7 +9,7 @@ use crate::StreamError;
 /// How the bytes of a stream are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentKind {
-    /// Messages: an append of an array is one message per element, and a read gives an array.
+    /// Messages: an append of an array is one message per element, and a read returns an array.
     Json,
     Text,
     Binary,
@@ -30,7 +30,7 @@ pub(crate) fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The messages of a JSON body, joined by commas, and how many there are.
+/// The messages of a JSON body, joined by commas, and their number.
 pub(crate) fn flatten_json(body: &[u8]) -> Result<(Bytes, usize), StreamError> {
     let invalid =
         |why: &dyn std::fmt::Display| StreamError::bad("body.not-json", format!("invalid JSON: {why}"));

@@ -1,4 +1,4 @@
-//! What a fork begins with.
+//! The inherited content of a fork.
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::StreamError;
 
 impl StreamEngine {
-    /// What a new stream inherits from the one that it is a fork of.
+    /// The parts that a new fork inherits from its source.
     pub(super) async fn inherit(
         &self,
         id: &StreamId,

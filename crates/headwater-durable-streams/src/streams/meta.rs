@@ -1,4 +1,4 @@
-//! What a stream is, as it is stored beside its journal.
+//! The metadata of a stream, stored beside its journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,13 @@ use crate::clock;
 pub(crate) struct StreamMeta {
     pub(crate) owner: String,
     pub(crate) path: String,
-    /// The journal of its own appends. Names are never reused, so offsets of a deleted stream find nothing.
+    /// The journal of its own appends. Names are never reused, so offsets of a deleted stream cannot match.
     pub(crate) journal: String,
     pub(crate) content_type: String,
     pub(crate) expiry: Expiry,
     /// When it was last read or written, for [`Expiry::Idle`].
     pub(crate) accessed: u64,
-    /// What it inherits, oldest first. The last part ends where its own appends begin.
+    /// The inherited parts, oldest first. The last part ends where its own appends start.
     pub(crate) inherited: Vec<InheritedPart>,
     pub(crate) fork: Option<ForkOrigin>,
     pub(crate) closed: Option<StreamClosing>,
@@ -24,12 +24,12 @@ pub(crate) struct StreamMeta {
     pub(crate) deleted: bool,
 }
 
-/// When a stream goes.
+/// When a stream expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Expiry {
     Never,
-    /// When it was neither read nor written for so many seconds.
+    /// After this many seconds without a read or write.
     Idle(u64),
     /// At a time: as it was sent, and in milliseconds since 1970.
     At(String, u64),
@@ -43,7 +43,7 @@ pub(crate) struct InheritedPart {
     pub(crate) until: u64,
 }
 
-/// Where a fork comes from.
+/// The source of a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ForkOrigin {
     pub(crate) path: String,
@@ -60,7 +60,7 @@ pub(crate) struct StreamClosing {
 }
 
 impl StreamMeta {
-    /// The offset after which its own appends begin.
+    /// The offset after which its own appends start.
     pub(crate) fn base(&self) -> u64 {
         self.inherited.last().map_or(0, |part| part.until)
     }

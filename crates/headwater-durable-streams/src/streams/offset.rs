@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::StreamError;
 
-/// A position: after so many appends of the stream and of what it was forked from.
+/// A position: the number of preceding appends of the stream, including inherited ones.
 ///
-/// It is written as two numbers of 16 digits, so that text order is stream order. The first number is 0 for streams; the
-/// stream of a run has the epoch of the record there.
+/// It is written as two numbers of 16 digits, so that text order equals stream order. The first number is 0
+/// for streams; the stream of a run has the epoch of the record there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Offset {
     /// The epoch.
@@ -30,7 +30,7 @@ impl fmt::Display for Offset {
     }
 }
 
-/// Parses what [`Offset`] writes.
+/// Parses the text form of an [`Offset`].
 ///
 /// # Errors
 /// 400 `offset.invalid` for any other text.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a producer sends with a request.
+/// The producer headers of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProducerStamp {
     pub(crate) id: String,
@@ -22,7 +22,7 @@ struct ProducerPosition {
     seq: u64,
 }
 
-/// What a request of a producer is.
+/// Classification of a producer's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProducerVerdict {
     Accepted,
@@ -30,11 +30,11 @@ pub(crate) enum ProducerVerdict {
     Duplicate {
         last: u64,
     },
-    /// Another process of the producer has begun a later epoch.
+    /// Another process of the producer has started a later epoch.
     StaleEpoch {
         current: u64,
     },
-    /// An epoch must begin with 0.
+    /// An epoch must start with 0.
     EpochNotAtStart,
     Gap {
         expected: u64,
@@ -71,7 +71,7 @@ impl ProducerTable {
         self.0.insert(stamp.id.clone(), ProducerPosition { epoch: stamp.epoch, seq: stamp.seq });
     }
 
-    /// The epoch of a producer that has begun a later one.
+    /// The current epoch of a producer, if it is later than that of the request.
     pub(crate) fn later_epoch(&self, stamp: &ProducerStamp) -> Option<u64> {
         self.0.get(&stamp.id).map(|known| known.epoch).filter(|epoch| *epoch > stamp.epoch)
     }

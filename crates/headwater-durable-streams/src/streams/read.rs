@@ -6,10 +6,10 @@ use headwater_store::{ReadLimit, Tail};
 use super::{StreamEngine, StreamMeta, record::AppendRecord};
 use crate::StreamError;
 
-/// How much one response holds, unless one append is larger.
+/// Maximum bytes of one response, unless a single append is larger.
 const PAGE: usize = 1 << 20;
 
-/// One append as readers see it.
+/// One append in the form for readers.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamEntry {
     /// The position after it.
@@ -34,14 +34,14 @@ impl StreamPage {
         self.next >= self.tail
     }
 
-    /// Whether this is the end for ever.
+    /// Whether this is the permanent end.
     pub(crate) fn is_final(&self) -> bool {
         self.closed && self.is_up_to_date()
     }
 }
 
 impl StreamEngine {
-    /// The appends after a position, at most so many.
+    /// The appends after a position, up to a limit.
     pub(crate) async fn read(
         &self,
         meta: &StreamMeta,

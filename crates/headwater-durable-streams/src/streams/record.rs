@@ -1,4 +1,4 @@
-//! The record of one append: its data, and what deduplication and closing need after a restart.
+//! The record of one append: its data, and the state for deduplication and closing after a restart.
 //!
 //! Both are one record, so that no crash can keep one and lose the other.
 
@@ -18,7 +18,7 @@ pub(crate) struct AppendRecord {
     pub(crate) data: Bytes,
 }
 
-/// What is kept beside the data.
+/// The metadata beside the data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct AppendHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,11 +26,11 @@ use model::Subscription;
 /// The kind of the values that are subscriptions.
 const KIND: &str = "durable-subscription";
 
-/// Which owners have subscriptions, so that an append without any costs nothing.
+/// The owners with subscriptions, so that other owners' appends have no extra cost.
 #[derive(Debug)]
 pub(crate) struct Subscriptions {
     owners: Mutex<BTreeSet<String>>,
-    /// Whether the owners must be listed anew.
+    /// Whether the owners must be listed again.
     stale: AtomicBool,
     /// Woken when a subscription is created or removed, here or elsewhere.
     watch: Mutex<Watch>,
@@ -83,7 +83,7 @@ impl StreamEngine {
     /// Lists the owners of subscriptions again if one was created or removed.
     async fn refresh_owners(&self) -> Result<(), StreamError> {
         let mut watch = self.subscriptions.watch();
-        // Without waiting: only what has happened already counts.
+        // Without waiting: only past changes count.
         let changed = tokio::time::timeout(std::time::Duration::ZERO, watch.changed()).await.is_ok();
         if !(self.subscriptions.stale.swap(false, Ordering::AcqRel) || changed) {
             return Ok(());

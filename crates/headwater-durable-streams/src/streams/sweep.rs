@@ -11,10 +11,10 @@ use super::{
 };
 use crate::StreamError;
 
-/// How often idle leases are released and subscriptions attended to.
+/// Interval for releasing idle leases and checking subscriptions.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How many ticks there are between two looks for expired streams.
+/// Number of ticks between two sweeps of expired streams.
 const SWEEP: u64 = 60;
 
 /// Works for as long as the streams are in use.
@@ -38,7 +38,7 @@ pub(super) async fn maintain(engine: Weak<StreamEngine>) {
 }
 
 impl StreamEngine {
-    /// Removes what has expired, and releases what dead processes held.
+    /// Removes expired streams, and releases resources of dead processes.
     async fn sweep(&self) -> Result<(), StreamError> {
         let mut pages = ValuePages::new(&*self.store, format!("{META}/"));
         while let Some(page) = pages.next().await? {

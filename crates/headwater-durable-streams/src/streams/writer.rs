@@ -25,7 +25,7 @@ pub(crate) struct AppendRequest {
     pub(crate) closes: bool,
 }
 
-/// What became of it.
+/// The outcome of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AppendOutcome {
     Appended {
@@ -74,7 +74,7 @@ impl StreamEngine {
             }
         }
         let outcome = match self.append_once(id, &meta, &request).await {
-            // Another process has written meanwhile: look again.
+            // Another process has written in between: try again with the current state.
             Err(AppendFault::Fenced) => self.append_once(id, &meta, &request).await,
             other => other,
         };
@@ -239,7 +239,7 @@ fn record_of(meta: &StreamMeta, request: &AppendRequest) -> Result<AppendRecord,
 
 /// Why an append did not happen.
 enum AppendFault {
-    /// The lease was lost: what is known of the stream may be old.
+    /// The lease was lost, so the cached state of the stream may be outdated.
     Fenced,
     Refused(StreamError),
 }

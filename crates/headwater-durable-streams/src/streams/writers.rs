@@ -13,25 +13,25 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::{StreamEngine, StreamMeta, meta::StreamClosing, producer::ProducerTable, record::AppendRecord};
 use crate::StreamError;
 
-/// How long a lease lasts. Another process waits that long at most for a stream that a dead one has written to.
+/// Lease duration: how long another process waits at most for a stream written by a dead one.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 
 /// A lease is renewed when it is so old.
 const RENEWAL: Duration = Duration::from_secs(3);
 
-/// A writer without requests for so long gives its lease back.
+/// A writer idle for this long releases its lease.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// The owner of leases. The epoch is what fences; nothing else depends on the name.
+/// The owner name of leases. Only the epoch fences; the name has no effect.
 pub(super) const NODE: &str = "durable-streams";
 
-/// How many records are read again after a restart, at most about: then the state is stored.
+/// Approximate number of records to read again after a restart, before the state is stored.
 const SNAPSHOT: u64 = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct StreamWriters(Mutex<HashMap<String, Arc<AsyncMutex<StreamWriter>>>>);
 
-/// What an append is checked against.
+/// The state that an append is checked against.
 #[derive(Debug)]
 pub(super) struct StreamWriter {
     pub(super) lease: Option<Lease>,
@@ -40,7 +40,7 @@ pub(super) struct StreamWriter {
     used: Instant,
 }
 
-/// What the records of a stream add up to.
+/// The folded records of a stream.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct StreamWriterState {
     /// The last record that is in it.
@@ -151,10 +151,10 @@ impl StreamEngine {
         Ok(())
     }
 
-    /// The lease of a stream; none if the stream is closed. Waits for another process that writes to it.
+    /// The lease of a stream; `None` if the stream is closed. Waits for another process that writes to it.
     async fn claim(&self, meta: &StreamMeta) -> Result<Option<Lease>, StreamError> {
         let journal = meta.journal.as_str().into();
-        // A claim would create the journal of a stream that was deleted meanwhile.
+        // A claim would create the journal of a stream that was deleted in the meantime.
         if self.store.info(&journal).await?.is_none() {
             return Err(StreamError::unknown());
         }
@@ -171,7 +171,7 @@ impl StreamEngine {
         }
     }
 
-    /// What the records of a stream add up to: the stored state, and the records after it.
+    /// The folded records of a stream: the stored state, and the records after it.
     async fn load_state(&self, meta: &StreamMeta) -> Result<StreamWriterState, StreamError> {
         let stored = self.store.get(&state_key(&meta.journal)).await?;
         let mut state: StreamWriterState =
@@ -193,7 +193,7 @@ impl StreamEngine {
         &self.writers
     }
 
-    /// Gives back the lease of a stream that is about to be deleted.
+    /// Releases the lease of a stream that is about to be deleted.
     pub(super) async fn discard_writer(&self, meta: &StreamMeta) -> Result<(), StreamError> {
         if let Some(writer) = self.writers.forget(&meta.journal) {
             let mut writer = writer.lock().await;
@@ -207,7 +207,7 @@ impl StreamEngine {
         Ok(())
     }
 
-    /// Gives back the leases of writers without requests.
+    /// Releases the leases of idle writers.
     pub(super) async fn release_idle(&self) {
         let idle: Vec<(String, Arc<AsyncMutex<StreamWriter>>)> =
             self.writers.all().iter().map(|(name, writer)| (name.clone(), writer.clone())).collect();

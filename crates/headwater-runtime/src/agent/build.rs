@@ -1,4 +1,4 @@
-//! Putting an agent together.
+//! Building an agent.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use crate::{
     session::Sessions,
 };
 
-/// An agent that is being put together. See [`Agent::builder`].
+/// Builder of an agent. See [`Agent::builder`].
 #[derive(Debug, Default)]
 #[must_use]
 pub struct AgentBuilder {
@@ -45,44 +45,45 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// Names it among the agents that share a store, `agent` otherwise: a run is only resumed by the agent that started it.
+    /// Sets the name, unique among the agents that share a store; the default is `agent`. Only an agent of
+    /// the same name resumes its runs.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Says what it does, for people.
+    /// Sets the description for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds a message to begin a conversation with, for pages that offer some.
+    /// Adds a suggested first message, for pages that show them.
     pub fn suggestion(mut self, message: impl Into<String>) -> Self {
         self.suggestions.push(message.into());
         self
     }
 
-    /// Adds a workflow. Several versions of one may be added: new runs take the one that was added last, and runs that
-    /// wait go on with the one that they began with.
+    /// Adds a workflow. Several versions of one may be added: new runs use the one added last, and waiting
+    /// runs continue with their original version.
     pub fn workflow(mut self, workflow: Workflow) -> Self {
         self.workflows.push(workflow);
         self
     }
 
-    /// Says which workflow runs take that name none. Needed where there are several.
+    /// Sets the workflow of runs that do not name one. Required if there are several.
     pub fn default_workflow(mut self, id: impl Into<String>) -> Self {
         self.default_workflow = Some(id.into());
         self
     }
 
-    /// Adds the models that can be named as `provider:model`.
+    /// Adds the models that are available as `provider:model`.
     pub fn models(mut self, models: Models) -> Self {
         self.models = models;
         self
     }
 
-    /// Gives a model a name of the agent's own: a model, or the name of one.
+    /// Adds a model, or a reference to one, under the agent's own name for it.
     pub fn model(mut self, name: impl Into<String>, model: impl Into<ModelRef>) -> Self {
         match model.into() {
             ModelRef::Name(meant) => {
@@ -93,55 +94,55 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool that nodes can take by its name.
+    /// Adds a tool that nodes can use by name.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Adds a tool that others hold too.
+    /// Adds a shared tool.
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Sets where its runs are kept: a store, or an `Arc` of one that others share.
+    /// Sets the store of its runs: a store, or an `Arc` of a shared one.
     pub fn store(mut self, store: impl IntoStore) -> Self {
         self.store = Some(store.into_store());
         self
     }
 
-    /// Says what time it is. The store has a clock of its own.
+    /// Sets the clock. The store has its own.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Says how it treats its runs.
+    /// Sets the options of its runs.
     pub fn options(mut self, options: AgentOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Says how it treats its sessions.
+    /// Sets the options of its sessions.
     pub fn sessions(mut self, sessions: SessionOptions) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// Sets what a model costs, by its name as `provider:model`.
+    /// Sets the price of a model, by its name as `provider:model`.
     pub fn price(mut self, model: impl Into<String>, price: Price) -> Self {
         self.options.prices.set(model, price);
         self
     }
 
-    /// Says how long a run may wait for an answer.
+    /// Sets how long a run may wait for an answer.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.options.max_wait = wait;
         self
     }
 
-    /// Takes over from an agent whose runs may still be going: they are woken and stopped through either.
+    /// Sets the replaced agent, whose runs may still be active: either agent can wake and stop them.
     #[cfg(feature = "yaml")]
     pub(crate) fn continue_from(mut self, agent: &Agent) -> Self {
         self.registry = agent.runs.registry.clone();
@@ -149,10 +150,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Checks it and makes it an agent.
+    /// Checks the definition and builds the agent.
     ///
     /// # Errors
-    /// When it does not hold together; the message names what.
+    /// When the definition is inconsistent; the message names the fault.
     pub fn build(self) -> Result<Agent> {
         let fail = |message: String| Err(Error::new(ErrorKind::Build, message));
         let Some(store) = self.store else {

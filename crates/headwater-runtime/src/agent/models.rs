@@ -1,4 +1,4 @@
-//! The models of an agent, and how their calls went.
+//! The models of an agent, and the health of their calls.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use headwater_models::ModelKey;
 use super::Agent;
 use crate::ModelCalls;
 
-/// After so many failures in a row a model counts as failing.
+/// Number of consecutive failures after which a model counts as failing.
 const FAILING: u32 = 3;
 
 /// A model of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentModel {
-    /// The names that the agent has for it; empty if only nodes name it.
+    /// The agent's names for it; empty if only nodes name it.
     pub aliases: Vec<String>,
     /// Its name as `provider:model`.
     pub model: String,
-    /// Whether it has the key that it needs.
+    /// Whether its API key is present.
     pub key: ModelKey,
-    /// The URL under which it is called, if it is called over HTTP.
+    /// Its URL, if it is called over HTTP.
     pub address: Option<String>,
-    /// How its calls went.
+    /// Health of its calls.
     pub calls: ModelCalls,
 }
 
 impl AgentModel {
-    /// Whether its last calls all failed.
+    /// Whether its recent calls all failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.calls.failures >= FAILING
@@ -35,7 +35,7 @@ impl AgentModel {
 }
 
 impl Agent {
-    /// The models that it has names for, that its workflows name, and that were called, ordered by name.
+    /// The models with aliases, those named by workflows, and those that were called, ordered by name.
     #[must_use]
     pub fn models(&self) -> Vec<AgentModel> {
         let models = &self.runs.services.models;

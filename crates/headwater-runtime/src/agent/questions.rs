@@ -1,4 +1,4 @@
-//! What an agent's runs wait for, and the answers to that.
+//! The open requests of an agent's runs, and the answers to them.
 
 use headwater_protocol::{RequestId, RunId, ToolCallId};
 use headwater_store::Watch;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Agent {
-    /// What waits for a person, ordered by request, after a request.
+    /// The open requests, ordered by id, after an id.
     ///
     /// # Errors
     /// When the store fails.
@@ -55,7 +55,7 @@ impl Agent {
         self.runs.questions.list_of(owner, after, limit).await
     }
 
-    /// What a run waits for, in the order of the requests.
+    /// The open requests of a run, ordered by id.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -73,7 +73,7 @@ impl Agent {
         Ok(open)
     }
 
-    /// What a run has asked for so far, in the order of the requests, as long as it is kept.
+    /// All requests of a run so far, ordered by id, while they are kept.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -87,7 +87,7 @@ impl Agent {
         Ok(asked)
     }
 
-    /// What a request asks for or asked for, as long as it is kept.
+    /// A request, open or closed, while it is kept.
     ///
     /// # Errors
     /// When the store fails.
@@ -95,7 +95,7 @@ impl Agent {
         self.runs.questions.find(request).await
     }
 
-    /// What a request asks for, as long as it can be answered.
+    /// A request, while it can be answered.
     ///
     /// # Errors
     /// When the store fails.
@@ -104,19 +104,22 @@ impl Agent {
         Ok(question.filter(|question| question.waits(self.env().now())))
     }
 
-    /// Gives an answer to the run that waits for it. It is durable when this returns, and the run goes on.
+    /// Answers the waiting run. The answer is durable when this returns, and the run resumes.
     ///
     /// # Errors
-    /// Each its own: [`ErrorKind::UnknownRequest`](crate::ErrorKind::UnknownRequest), [`ErrorKind::Token`](crate::ErrorKind::Token), [`ErrorKind::Foreign`](crate::ErrorKind::Foreign),
-    /// [`ErrorKind::Answered`](crate::ErrorKind::Answered), [`ErrorKind::Expired`](crate::ErrorKind::Expired), [`ErrorKind::Ended`](crate::ErrorKind::Ended), [`ErrorKind::Answer`](crate::ErrorKind::Answer). The question stays
-    /// open where it was.
+    /// One kind for each cause: [`ErrorKind::UnknownRequest`](crate::ErrorKind::UnknownRequest),
+    /// [`ErrorKind::Token`](crate::ErrorKind::Token), [`ErrorKind::Foreign`](crate::ErrorKind::Foreign),
+    /// [`ErrorKind::Answered`](crate::ErrorKind::Answered),
+    /// [`ErrorKind::Expired`](crate::ErrorKind::Expired), [`ErrorKind::Ended`](crate::ErrorKind::Ended),
+    /// [`ErrorKind::Answer`](crate::ErrorKind::Answer). An open question stays open.
     pub async fn answer(&self, answered: Answer) -> Result<Run> {
         self.answer_all(vec![answered]).await
     }
 
-    /// Gives several answers to the run that waits for them, at once: it goes on when it has them all, and in a session
-    /// they are one turn. All are checked before any is sent. Should another caller answer one of them at the same moment,
-    /// the others are sent nevertheless. The same answer again is accepted, so that a repeated request gets the same run.
+    /// Gives several answers to the waiting run at once: it resumes when all its requests are answered, and
+    /// in a session they are one turn. All are checked before any is sent. If another caller answers one of
+    /// them concurrently, the others are still sent. The same answer again is accepted, so that a repeated
+    /// request gets the same run.
     ///
     /// # Errors
     /// As [`Agent::answer`]; [`ErrorKind::Input`](crate::ErrorKind::Input) when they belong to several runs, when one request is answered twice,
@@ -125,7 +128,7 @@ impl Agent {
         self.runs.answer_all(answers).await
     }
 
-    /// Gives the output of a tool that the page executes.
+    /// Sends the output of a tool that the page executes.
     ///
     /// # Errors
     /// As [`Agent::answer`].
@@ -144,8 +147,8 @@ impl Agent {
         self.answer(Answer::new(request, answer).by(owner)).await
     }
 
-    /// Whether a run that this process drives has made a call that has no result yet, or has asked a question of that id:
-    /// it waits for the answer, or is about to.
+    /// Whether a run driven by this process has a tool call of that id without a result, or a request of that
+    /// id: it waits for the answer, or is about to.
     #[must_use]
     pub fn awaits(&self, owner: &str, id: &str) -> bool {
         let runs = self.runs.registry.active();

@@ -1,4 +1,4 @@
-//! Recovering what no process drives, and leaving one's runs to other processes.
+//! Recovering runs without a driver, and handing own runs over to other processes.
 
 use headwater_store::Watch;
 
@@ -6,20 +6,20 @@ use super::Agent;
 use crate::{RecoveryReport, Result, keys::HANDOVERS};
 
 impl Agent {
-    /// Takes over the runs whose process died and those with an answer in their inbox, expires what has waited too long, and
-    /// removes what is no longer kept. Call it when a process starts, and every few seconds.
+    /// Takes over the runs whose process died and those with an answer in their inbox, expires requests, and
+    /// removes data whose retention is over. Call it when a process starts, and every few seconds.
     ///
-    /// A run or a session that cannot be read or driven is skipped: it is logged once, left alone for a minute, and keeps
-    /// neither the others nor retention from being looked after.
+    /// A run or a session that cannot be read or driven is skipped: it is logged once, left alone for a
+    /// minute, and blocks neither recovery of the others nor retention.
     ///
     /// # Errors
-    /// When the store as a whole fails. Every step is tried nevertheless.
+    /// When the store as a whole fails. All steps are still tried.
     pub async fn recover(&self) -> Result<RecoveryReport> {
         self.recover_within(usize::MAX).await
     }
 
-    /// As [`Agent::recover`], but takes over at most so many runs whose process died: the others are left to other processes,
-    /// or to the next call.
+    /// As [`Agent::recover`], but takes over at most `room` runs whose process died: the rest is left to
+    /// other processes, or to the next call.
     ///
     /// # Errors
     /// As [`Agent::recover`].
@@ -37,16 +37,16 @@ impl Agent {
         steps.into_iter().collect::<Result<()>>().map(|()| report)
     }
 
-    /// Drives no further runs: new ones are refused, and runs that are answered or whose process died are left to other
-    /// processes. The runs that are active here continue.
+    /// Drives no further runs: new ones are refused, and runs that are answered or whose process died are
+    /// left to other processes. Runs active here continue.
     pub fn drain(&self) {
         self.runs.registry.lock().draining = true;
     }
 
-    /// Stops driving, and lets the leases of the active runs end now, so that another process takes them over at once
-    /// instead of when they would have run out. Returns how many were handed over.
+    /// Stops driving, and lets the leases of the active runs expire now, so that another process takes them
+    /// over at once. Returns how many were handed over.
     ///
-    /// Models and tools that are under way are dropped. What they had not finished is done again, or not, as after a crash.
+    /// Running models and tools are dropped. Their unfinished work is repeated or not, as after a crash.
     pub async fn hand_over(&self) -> usize {
         self.runs.hand_over().await
     }
@@ -57,8 +57,8 @@ impl Agent {
         self.env().store.watch(HANDOVERS)
     }
 
-    /// Stops driving, as if the process had died: the runs stay as their journals say, and are taken over by the
-    /// process that [recovers](Agent::recover) them next, once the leases have run out.
+    /// Stops driving, as if the process had died: the journals stay as they are, and the process that
+    /// [recovers](Agent::recover) next takes the runs over when the leases have expired.
     pub fn abandon(&self) {
         let mut drivers = self.runs.registry.lock();
         drivers.closed = true;

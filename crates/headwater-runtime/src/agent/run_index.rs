@@ -1,4 +1,4 @@
-//! An index of runs in memory, so that a filter does not read every summary.
+//! An in-memory index of runs, so that a filter does not read every summary.
 
 use std::{
     cmp::Reverse,
@@ -18,13 +18,13 @@ use crate::{
     keys::{self, OwnerTag, RUNS},
 };
 
-/// How many summaries are read with one call of the store.
+/// Number of summaries read per store call.
 const PAGE: usize = 1_000;
 /// How many summaries are read at once.
 const AT_ONCE: usize = 32;
 /// The clocks of servers that share a store may differ by so much: a run of another server may be listed behind newer ones.
 const CLOCK_SKEW_MS: u64 = 60_000;
-/// After so long the index is built anew, which drops the runs that are no longer kept.
+/// Age at which the index is rebuilt, to drop runs that are no longer kept.
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// What filters look at of all runs of a store, in memory. It is built with the first search, and brought up to date with
@@ -41,7 +41,7 @@ pub struct RunIndex {
 struct RunTable {
     runs: BTreeMap<IndexKey, IndexedRun>,
     not_ended: BTreeSet<IndexKey>,
-    /// Names of owners and agents, each kept once.
+    /// Names of owners and agents, each stored once.
     names: BTreeSet<Arc<str>>,
     built: Option<Instant>,
 }
@@ -82,7 +82,7 @@ impl IndexedRun {
 }
 
 impl RunIndex {
-    /// The runs of an agent's store that match a filter, newest first, after a place.
+    /// The runs of an agent's store that match a filter, newest first, after a position.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,7 +99,7 @@ impl RunIndex {
         self.refresh(agent, search).await?;
         let mut page = RunPage::default();
         let mut after = after.map(|(created, run)| (Reverse(*created), run.clone()));
-        // Runs that are no longer kept, or that changed since, are replaced by further ones.
+        // Removed and changed runs are replaced by further ones.
         while page.runs.len() < limit {
             let wanted = limit - page.runs.len();
             let mut found = self.table().next(search, after.as_ref(), wanted + 1);

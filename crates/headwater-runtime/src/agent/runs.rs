@@ -9,26 +9,26 @@ use crate::{
     error::ErrorKind, run::ResumeCause,
 };
 
-/// How many messages of a conversation are given at most.
+/// Maximum number of messages returned from a conversation.
 const MESSAGES: usize = 1_000;
 
 impl Agent {
-    /// Starts a run. It is durable when this returns, and goes on by itself.
+    /// Starts a run. It is durable when this returns, and continues by itself.
     ///
     /// # Errors
-    /// When there is no such workflow, a run of that name is there already, the tool choice is invalid, data or context
+    /// When there is no such workflow, a run of that id exists, the tool choice is invalid, data or context
     /// exceeds a limit, or the store fails.
     pub async fn start(&self, start: Start) -> Result<Run> {
         self.runs.start(start).await
     }
 
-    /// A run by its name. Nothing is looked up yet.
+    /// A handle of a run by id. Does not check that it exists.
     #[must_use]
     pub fn run(&self, id: impl Into<RunId>) -> Run {
         self.runs.handle(id)
     }
 
-    /// The runs that are kept, ordered by id, after an id.
+    /// The stored runs, ordered by id, after an id.
     ///
     /// # Errors
     /// When the store fails.
@@ -36,8 +36,8 @@ impl Agent {
         self.runs.summaries.list(after, limit).await
     }
 
-    /// The runs of an owner or of all, of all agents that share the store, newest first, after a place. No journal is read. Runs
-    /// that cannot be read are named apart, and logged once.
+    /// The runs of one owner or all, of all agents that share the store, newest first, after a position. No
+    /// journal is read. Unreadable runs are returned separately, and logged once.
     ///
     /// # Errors
     /// When the store fails.
@@ -65,8 +65,8 @@ impl Agent {
         self.runs.summaries.notices(limit).await
     }
 
-    /// Takes a notice out of the queue after other changes, in one commit where the store can do that. Returns `false` if
-    /// another process has taken it.
+    /// Removes a notice from the queue after other writes, in one commit if the store supports that. Returns
+    /// `false` if another process has taken it.
     ///
     /// # Errors
     /// When the store fails.
@@ -80,8 +80,8 @@ impl Agent {
         self.runs.summaries.watch_notices()
     }
 
-    /// How many runs of an owner are active, in all processes and of all agents that share the store. It counts no further
-    /// than `limit`.
+    /// Number of active runs of an owner, in all processes and of all agents that share the store. Counts up
+    /// to `limit`.
     ///
     /// # Errors
     /// When the store fails.
@@ -89,7 +89,7 @@ impl Agent {
         self.runs.summaries.count_active(owner, limit).await
     }
 
-    /// Whether something was sent to a run that it has not taken yet: an answer, or the wish to stop it.
+    /// Whether a run's inbox has an answer or a stop request that its driver has not processed.
     ///
     /// # Errors
     /// When the store fails.
@@ -97,7 +97,7 @@ impl Agent {
         self.runs.has_mail(run).await
     }
 
-    /// Sees to it that a run is driven that should be: if its process died, this one takes it over.
+    /// Ensures that an active run has a driver: if its process died, this one takes it over.
     ///
     /// # Errors
     /// When the store fails, or the run needs a version of its workflow that is not registered here.
@@ -113,7 +113,7 @@ impl Agent {
             return Ok(());
         }
         let resumed = runs.resume(run, ResumeCause::Addressed).await;
-        // Recovery may have been quicker.
+        // Recovery may have been faster.
         runs.registry.resuming.over(run).await;
         match resumed {
             // It is driven already, here or by another process.
@@ -138,7 +138,7 @@ impl Agent {
         self.runs.registry.local_runs()
     }
 
-    /// How many runs this process drives.
+    /// Number of runs driven by this process.
     #[must_use]
     pub fn driving(&self) -> usize {
         self.runs.registry.lock().count()

@@ -7,7 +7,7 @@ use super::Agent;
 use crate::{Result, Session, SessionPage, Turn, TurnHandle, id::fresh_id};
 
 impl Agent {
-    /// Begins a session of an owner, with a random name.
+    /// Creates a session of an owner, with a random id.
     ///
     /// # Errors
     /// When the store fails.
@@ -15,23 +15,25 @@ impl Agent {
         self.open_session(fresh_id("session")?, owner).await
     }
 
-    /// A session by the name that its page gave it, begun if it does not exist. Two owners may use the same name.
+    /// Opens a session by the id that its page chose, and creates it if necessary. Two owners may use the
+    /// same id.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when it cannot be a name, [`ErrorKind::Foreign`](crate::ErrorKind::Foreign) when the owner has a session of that name with
-    /// another agent.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the id is invalid,
+    /// [`ErrorKind::Foreign`](crate::ErrorKind::Foreign) when the owner has a session of that id with another
+    /// agent.
     pub async fn open_session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Result<Session> {
         self.sessions.open(id, owner).await
     }
 
-    /// A session by its name, for its owner. Nothing is looked up yet.
+    /// A handle of an owner's session by id. Does not check that it exists.
     #[must_use]
     pub fn session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
         self.sessions.session(id, owner)
     }
 
-    /// Begins a session whose conversation has these messages already: that of a page that kept its own history. They are
-    /// one turn, which can be gone back to and forked from, and has no run.
+    /// Creates a session with these messages, from a page that kept its own history. They form one turn
+    /// without a run, which supports rollback and fork.
     ///
     /// # Errors
     /// [`ErrorKind::SessionExists`](crate::ErrorKind::SessionExists) when there is a session of that name, or when the
@@ -45,7 +47,7 @@ impl Agent {
         self.sessions.seed_session(id, owner, messages).await
     }
 
-    /// Begins a session with its first turn. A session that is there gets it as its next turn.
+    /// Creates a session with its first turn. An existing session gets it as its next turn.
     ///
     /// # Errors
     /// As [`Agent::open_session`] and [`Session::send`].
@@ -82,7 +84,7 @@ impl Agent {
         self.sessions.check_turn(turn)
     }
 
-    /// The sessions of an owner that are not archived, newest first, after the `next` of the page before.
+    /// The sessions of an owner that are not archived, newest first, after the `next` of the previous page.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -112,7 +114,7 @@ impl Agent {
         self.sessions.list(owner, after, limit, false).await
     }
 
-    /// The same with those that are archived.
+    /// As [`Agent::sessions`], including archived ones.
     ///
     /// # Errors
     /// As [`Agent::sessions`].
@@ -125,7 +127,7 @@ impl Agent {
         self.sessions.list(owner, after, limit, true).await
     }
 
-    /// The sessions of all owners, newest first, after the `next` of the page before: for operators.
+    /// The sessions of all owners, newest first, after the `next` of the previous page: for operators.
     ///
     /// # Errors
     /// As [`Agent::sessions`].
@@ -138,10 +140,11 @@ impl Agent {
         self.sessions.list_all(after, limit, archived).await
     }
 
-    /// Deletes a session, with its checkpoints and the journals of its runs. The active run is stopped. What a fork of it
-    /// shares stays until that is deleted too. A session that cannot be read can be deleted as well.
+    /// Deletes a session, with its checkpoints and the journals of its runs. The active run is stopped. Data
+    /// shared with a fork stays until the fork is deleted too. An unreadable session can be deleted as well.
     ///
-    /// It is gone when this returns. What another process drives is removed by the process that [recovers](Agent::recover) next.
+    /// It is unreachable when this returns. Data of runs driven elsewhere is removed by the process that
+    /// [recovers](Agent::recover) next.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`](crate::ErrorKind::UnknownSession), [`ErrorKind::Foreign`](crate::ErrorKind::Foreign), or when the store fails.
@@ -149,12 +152,13 @@ impl Agent {
         self.sessions.delete(id, owner).await
     }
 
-    /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. What was said, its checkpoints and
-    /// variants are there; a question that was open is not, because the run that asked it is not part of the document.
+    /// Creates a session from a document made by [`Session::export`], of this store or another. It has the
+    /// messages, checkpoints and variants; an open question is lost, because its run is not part of the
+    /// document.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the document is broken, which tells the place; [`ErrorKind::SessionExists`](crate::ErrorKind::SessionExists); or when the
-    /// store fails.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the document is invalid, with the place;
+    /// [`ErrorKind::SessionExists`](crate::ErrorKind::SessionExists); or when the store fails.
     pub async fn import_session(
         &self,
         document: impl Into<Value>,
@@ -164,9 +168,9 @@ impl Agent {
         self.sessions.import(document.into(), owner, name, None).await
     }
 
-    /// Makes a session of a document whose sender is not trusted: `takes` decides about each part of its messages, by their
-    /// role, and may change it. Left out are messages without parts, changes of a message's role, metadata of messages, what
-    /// workflows kept, the data of the first node, and structured streams.
+    /// Creates a session from an untrusted document: `takes` decides about each part of its messages, by
+    /// their role, and may change it. Left out are messages without parts, changes of a message's role,
+    /// metadata of messages, workflow state, the data of the first node, and structured streams.
     ///
     /// # Errors
     /// As [`Agent::import_session`].
@@ -180,7 +184,7 @@ impl Agent {
         self.sessions.import(document.into(), owner, name, Some(&takes)).await
     }
 
-    /// The session in which a checkpoint was made.
+    /// The session that created a checkpoint.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint), or when the store fails.

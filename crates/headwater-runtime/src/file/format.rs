@@ -76,7 +76,7 @@ pub struct FileVisibility {
     /// Error messages. If hidden, readers get a code, a fixed sentence and the request id; the log has the
     /// message.
     pub errors: bool,
-    /// The beginning of what the person wrote, in lists of runs, where it can be searched for.
+    /// The beginning of the input, in lists of runs, where it can be searched for.
     pub input_previews: bool,
     /// The state of workflows, in checkpoints and exports.
     pub state: bool,

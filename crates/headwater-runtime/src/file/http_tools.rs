@@ -68,7 +68,7 @@ pub(super) fn http_tool(
     })
 }
 
-/// The request that an input makes.
+/// The request for an input.
 fn call(
     tool: &SourceDefinition<HttpToolText>,
     secret_headers: &[(String, String)],

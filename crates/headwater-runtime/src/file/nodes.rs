@@ -116,7 +116,7 @@ struct NodeCall<'a> {
     name: &'a str,
 }
 
-/// Saves a node's output where the file says.
+/// Saves a node's output as the file specifies.
 fn keep(call: &NodeCall<'_>, node: &NodeText, result: NodeOutput) -> NodeResult {
     let NodeOutput { output, mut next } = result;
     let output = output.unwrap_or_default();

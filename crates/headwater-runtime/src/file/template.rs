@@ -43,7 +43,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine
 });
 
-/// Renders URLs: what placeholders give is percent-encoded.
+/// Renders URLs: placeholder values are percent-encoded.
 static URL_ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = ENGINE.clone();
     engine.set_formatter(|out, _, value| {
@@ -139,7 +139,7 @@ impl Template {
         self.0.span
     }
 
-    /// Renders a URL: what placeholders give is percent-encoded, so that no input can add a path or a parameter.
+    /// Renders a URL: placeholder values are percent-encoded, so that no input can add a path or a parameter.
     pub(super) fn render_url(&self, source: &SourceText, scope: &TemplateScope) -> Result<String> {
         let rendered =
             URL_ENGINE.template_from_str(&self.0.value).and_then(|template| template.render(&scope.0));

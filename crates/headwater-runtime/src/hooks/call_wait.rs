@@ -13,16 +13,16 @@ use crate::{
     question::{client_request, request_id},
 };
 
-/// What a person decided about a tool call.
+/// A person's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallDecision {
-    /// Whether it may be made.
+    /// Whether the call is approved.
     pub approved: bool,
-    /// Why, or why not.
+    /// The reason for the decision.
     pub reason: Option<String>,
 }
 
-/// Asks a person whether a call may be made. The key is fixed when this is called.
+/// Asks a person to approve a call. The hook key is fixed when this is called.
 pub(crate) fn approve(
     node: Arc<NodeVisit>,
     tool: ToolCall,
@@ -49,7 +49,7 @@ pub(crate) fn approve(
     }
 }
 
-/// Waits for the output of a call that the page makes, and shows it. The key is fixed when this is called.
+/// Waits for the output of a call made by the page, and emits it. The hook key is fixed when this is called.
 pub(crate) fn call_client(
     node: Arc<NodeVisit>,
     tool: ToolCall,
@@ -71,7 +71,7 @@ pub(crate) fn call_client(
     }
 }
 
-/// Shows the output of a call, unless an earlier execution did.
+/// Emits the output of a call, unless an earlier execution did.
 fn show_output(node: &NodeVisit, tool: ToolCall, output: &Result<Value, String>) -> Result<()> {
     if is_settled(node, tool.call.as_str()) {
         return Ok(());
@@ -84,7 +84,7 @@ fn show_output(node: &NodeVisit, tool: ToolCall, output: &Result<Value, String>)
     node.keep(node.run.journal.fact(&node.origin(), event)).map(drop)
 }
 
-/// Whether the result of a call is known to readers.
+/// Whether readers already have the result of a call.
 pub(super) fn is_settled(node: &NodeVisit, call: &str) -> bool {
     node.run.journal.with_state(|state| {
         let mut tools = state.messages().iter().rev().filter_map(|message| message.tool(call));

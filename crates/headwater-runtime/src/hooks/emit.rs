@@ -1,4 +1,4 @@
-//! Things that a node shows beside its answer.
+//! Emitting statuses, sources, files and data from a node.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Result, node::NodeVisit};
 
-/// Shows things to the readers of the run: once, however often the node is executed.
+/// Emits events to the readers of the run: once, however often the node is executed.
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -41,7 +41,7 @@ impl<'a> Emit<'a> {
         self.event(Event::Status(StatusEvent { message: Some(message.into()), ..Default::default() }))
     }
 
-    /// A page that the answer rests on.
+    /// A page that the answer cites.
     ///
     /// # Errors
     /// As [`Emit::event`].
@@ -77,7 +77,7 @@ impl<'a> Emit<'a> {
         }))
     }
 
-    /// Named data; data of the same name and id replaces what was there.
+    /// Named data; data of the same name and id replaces the earlier value.
     ///
     /// # Errors
     /// As [`Emit::event`].
@@ -90,7 +90,7 @@ impl<'a> Emit<'a> {
         }))
     }
 
-    /// Named data that is seen once and not kept.
+    /// Named data that reaches connected readers only and is not stored.
     ///
     /// # Errors
     /// As [`Emit::event`].

@@ -23,11 +23,11 @@ use crate::{
     question::{Asker, asked_event, request_id},
 };
 
-/// A question that is about to be asked. Await it.
+/// Builder of a question. Await it to ask.
 ///
 /// # Errors
-/// [`ErrorKind::Expired`] when no answer came in time. When the person declines, the run ends cancelled, unless
-/// [`InterruptHook::declinable`] was called.
+/// [`ErrorKind::Expired`] when no answer came in time. When the person declines, the run ends as cancelled,
+/// unless [`InterruptHook::declinable`] was called.
 #[derive(Debug)]
 #[must_use = "the question is not asked until it is awaited"]
 pub struct InterruptHook<Q> {
@@ -57,44 +57,44 @@ impl<Q: Question> InterruptHook<Q> {
         }
     }
 
-    /// Names it, so that a resumed run can tell it from other questions of the node.
+    /// Sets the id that identifies the hook when the run resumes.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Gives up after so long.
+    /// Sets the time after which the question expires.
     pub fn expires(mut self, after: Duration) -> Self {
         self.expires = Some(after);
         self
     }
 
-    /// Names the schema for the page.
+    /// Sets the schema id and version sent to the page.
     pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         self.schema_id = Some(id.into());
         self.schema_version = Some(version.into());
         self
     }
 
-    /// Checks the question before it is asked.
+    /// Sets the schema of the question.
     pub fn request_schema(mut self, schema: Schema) -> Self {
         self.request_schema = Some(schema);
         self
     }
 
-    /// Checks the answer when it is given: one that does not fit is refused, and the question stays open.
+    /// Sets the schema of the answer: one that does not match is refused, and the question stays open.
     pub fn response_schema(mut self, schema: Schema) -> Self {
         self.response_schema = Some(schema);
         self
     }
 
-    /// Adds what the page may want to know.
+    /// Adds metadata for the page.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.meta = Some(meta);
         self
     }
 
-    /// Lets the person decline without ending the run: then the hook gives `None`.
+    /// Lets the person decline without ending the run: the hook then returns `None`.
     pub fn declinable(self) -> OptionalInterrupt<Q> {
         OptionalInterrupt(self)
     }
@@ -161,7 +161,7 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
     }
 }
 
-/// A question that the person may decline. Await it.
+/// A question that the person may decline. Await it to ask.
 #[derive(Debug)]
 #[must_use = "the question is not asked until it is awaited"]
 pub struct OptionalInterrupt<Q>(InterruptHook<Q>);

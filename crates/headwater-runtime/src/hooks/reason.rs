@@ -1,4 +1,5 @@
-//! Asking a model: with tools, with a schema, with questions to a person, and never twice for the same.
+//! Model calls with tools, output schemas and questions to a person. A recorded result is never requested
+//! again.
 
 mod ask;
 mod call;
@@ -35,7 +36,7 @@ use options::{AbortSignal, Options};
 
 use crate::{Error, ModelRef, Result, error::ErrorKind, node::NodeVisit};
 
-/// A model call that is about to be made. Await it.
+/// Builder of a model call. Await it to make the call.
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -45,7 +46,7 @@ use crate::{Error, ModelRef, Result, error::ErrorKind, node::NodeVisit};
 /// }
 /// ```
 ///
-/// With a type for its output the model's JSON is not shown as text; fields of it can be streamed as they grow:
+/// With an output type, the model's JSON is not emitted as text; its fields can be streamed as they grow:
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult, StructuredOutput};
@@ -73,7 +74,7 @@ pub struct ReasonHook<T = ()> {
     of: PhantomData<fn() -> T>,
 }
 
-/// What a model call gave. Usage, warnings and metadata are those of all passes.
+/// The result of a model call. Usage, warnings and metadata cover all passes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReasonReply<T = ()> {
@@ -81,35 +82,35 @@ pub struct ReasonReply<T = ()> {
     pub text: String,
     /// The final text, parsed.
     pub output: T,
-    /// The final answer in the provider's own form, where it gives one.
+    /// The final answer in the provider's own format, if it returns one.
     pub raw: Option<Value>,
-    /// What it used.
+    /// Token usage.
     pub usage: Usage,
     /// Why the model stopped.
     pub finish_reason: FinishReason,
-    /// What else providers said, by their names.
+    /// Further metadata of the providers, by provider name.
     pub provider_metadata: Map<String, Value>,
-    /// Options that were not or not wholly honoured.
+    /// Options that a provider ignored fully or in part.
     pub warnings: Vec<Warning>,
-    /// The tool calls that were made, with what they gave.
+    /// The tool calls made, with their results.
     pub tool_results: Vec<FinishedToolCall>,
-    /// What the person answered, in interrupt mode.
+    /// The person's answer, in interrupt mode.
     pub interrupt_response: Option<Value>,
-    /// How often the model was asked.
+    /// Number of requests to the model.
     pub passes: u32,
 }
 
-/// A tool call that was made.
+/// A completed tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FinishedToolCall {
-    /// The id that the events of the call have.
+    /// The id of the call in events.
     pub call: ToolCallId,
-    /// The name by which the model called it.
+    /// The tool name that the model used.
     pub name: String,
     /// Its input.
     pub input: Value,
-    /// What it gave, or why it gave nothing.
+    /// The output, or the error text.
     pub result: Result<ToolOutput, String>,
 }
 
@@ -118,13 +119,13 @@ impl ReasonHook {
         Self { node, options: Options::new(model), of: PhantomData }
     }
 
-    /// Wants an object of some type: the model gets its schema, and what it gives is checked against it.
+    /// Requests an object of a type: the model gets its schema, and the output is checked against it.
     pub fn output<T: JsonSchema + Serialize + DeserializeOwned>(mut self) -> ReasonHook<T> {
         self.options.schema = Some(Schema::of::<T>().map_err(|error| error.to_string()));
         ReasonHook { node: self.node, options: self.options, of: PhantomData }
     }
 
-    /// Wants an object of some schema.
+    /// Requests an object of a schema.
     pub fn output_schema(mut self, schema: Schema) -> ReasonHook<Value> {
         self.options.schema = Some(Ok(schema));
         ReasonHook { node: self.node, options: self.options, of: PhantomData }
@@ -132,81 +133,82 @@ impl ReasonHook {
 }
 
 impl<T> ReasonHook<T> {
-    /// Names the call, so that a resumed run can tell it from other calls of the node.
+    /// Sets the id that identifies the call when the run resumes.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.options.id = Some(id.into());
         self
     }
 
-    /// Asks this.
+    /// Sets the input text.
     pub fn input(mut self, input: impl Into<String>) -> Self {
         self.options.input = Some(input.into());
         self
     }
 
-    /// Goes on from this conversation; the input, if any, is its last message.
+    /// Sets the conversation; the input, if any, is appended as its last message.
     pub fn messages(mut self, messages: Vec<ModelMessage>) -> Self {
         self.options.messages = messages;
         self
     }
 
-    /// Tells the model how to behave.
+    /// Sets the system instructions.
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.options.system = Some(system.into());
         self
     }
 
-    /// Asks this model when the one before has failed for good. Several are asked in turn.
+    /// Adds a model to use after the previous one has failed for good. Several are tried in order.
     pub fn fallback(mut self, model: impl Into<ModelRef>) -> Self {
         self.options.models.push(model.into());
         self
     }
 
-    /// Sets what happens to the text of a failed attempt: by default it is retracted.
+    /// Sets the handling of the text of a failed attempt: by default it is retracted.
     pub fn failover(mut self, failover: Failover) -> Self {
         self.options.failover = failover;
         self
     }
 
-    /// How often each model is asked when it fails in a way that may pass: twice by default.
+    /// Sets the attempts per model for temporary failures: two by default.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.options.attempts = attempts.max(1);
         self
     }
 
-    /// Shows the object that the model writes.
+    /// Emits the object that the model writes.
     pub fn structured(mut self, structured: StructuredOutput) -> Self {
         self.options.structured = Some(structured);
         self
     }
 
-    /// Whether readers see anything of it; they do by default.
+    /// Sets whether readers receive the output; they do by default.
     pub fn emit(mut self, emit: bool) -> Self {
         self.options.emit = emit;
         self
     }
 
-    /// Whether readers see it grow; they do by default. Otherwise they get it when it is complete.
+    /// Sets whether readers receive the output incrementally, which is the default, or only when it is
+    /// complete.
     pub fn stream(mut self, stream: bool) -> Self {
         self.options.stream = stream;
         self
     }
 
-    /// Lets the model call tools.
+    /// Adds tools.
     pub fn tools(mut self, tools: Tools) -> Self {
         self.options.tools.push(Ok(tools));
         self
     }
 
-    /// Lets the model call a tool.
+    /// Adds a tool.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.options.tools.push(Tools::new().with(tool).map_err(|error| error.to_string()));
         self
     }
 
-    /// Lets the model call tools of an MCP server. What the server offers is asked once and kept in the journal, so that a
-    /// run that is resumed does not depend on what it offers then; the connection ends with this call, unless the client
-    /// keeps it.
+    /// Adds the tools of an MCP server. The tool list is fetched once and kept in the journal, so that a
+    /// resumed run does not depend on a later list; the connection is closed after this call, unless the
+    /// client keeps it.
     ///
     /// ```no_run
     /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -223,7 +225,7 @@ impl<T> ReasonHook<T> {
         self
     }
 
-    /// Lets the model call tools of the agent, by their names.
+    /// Adds tools of the agent, by name.
     pub fn agent_tools<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         for name in names {
             let name = name.as_ref();
@@ -236,20 +238,20 @@ impl<T> ReasonHook<T> {
         self
     }
 
-    /// Lets the model call the tools that the page brought with its request: the run waits for what the page gives. A tool of
-    /// the page does not take the place of another one that has the same name.
+    /// Adds the tools that the page sent with its request: the run waits for their output. A page tool does
+    /// not replace another tool of the same name.
     pub fn client_tools(mut self) -> Self {
         self.options.client_tools = true;
         self
     }
 
-    /// Says how tools are used.
+    /// Sets tool options.
     pub fn tool_options(mut self, options: ToolOptions) -> Self {
         self.options.tool_options = options;
         self
     }
 
-    /// Says which tools the model shall call.
+    /// Sets the tool choice for the model.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.options.request.tool_choice = Some(choice);
         self
@@ -261,31 +263,31 @@ impl<T> ReasonHook<T> {
         self
     }
 
-    /// How freely it chooses its words.
+    /// Sets the sampling temperature.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.options.request.temperature = Some(temperature);
         self
     }
 
-    /// How long its answer may be.
+    /// Sets the maximum length of the output, in tokens.
     pub fn max_output_tokens(mut self, tokens: u64) -> Self {
         self.options.request.max_output_tokens = Some(tokens);
         self
     }
 
-    /// Words at which it stops.
+    /// Sets the sequences that stop the output.
     pub fn stop_sequences<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.options.request.stop_sequences = words.into_iter().map(Into::into).collect();
         self
     }
 
-    /// How much it thinks, in a word.
+    /// Sets the reasoning effort.
     pub fn reasoning_effort(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning().effort = Some(effort);
         self
     }
 
-    /// How much it thinks, in tokens.
+    /// Sets the reasoning budget, in tokens.
     pub fn reasoning_budget(mut self, tokens: u64) -> Self {
         self.reasoning().max_tokens = Some(tokens);
         self
@@ -295,27 +297,28 @@ impl<T> ReasonHook<T> {
         self.options.request.reasoning.get_or_insert_default()
     }
 
-    /// What form the answer has.
+    /// Sets the format of the answer.
     pub fn response_format(mut self, format: ResponseFormat) -> Self {
         self.options.request.response_format = Some(format);
         self
     }
 
-    /// What only one provider understands, by the provider's name.
+    /// Sets provider-specific options, by provider name.
     pub fn provider_options(mut self, options: Map<String, Value>) -> Self {
         self.options.request.provider_options = options;
         self
     }
 
-    /// Gives up after so long.
+    /// Sets a time limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Aborts the call when the signal is ready: any future, such as `token.cancelled_owned()`. The connection is closed, what
-    /// the attempt said is retracted, and the call fails with the code `model.aborted`. That is recorded, so a run that is
-    /// resumed gets the same error and the model is not asked again. Tools that are under way come to their end first.
+    /// Aborts the call when the signal is ready: any future, such as `token.cancelled_owned()`. The
+    /// connection is closed, the output of the attempt is retracted, and the call fails with the code
+    /// `model.aborted`. The abort is recorded, so a resumed run gets the same error and does not call the
+    /// model again. Running tools finish first.
     ///
     /// Dropping the call's future in the node, as `tokio::select!` does, has the same effect, and drops its tools too.
     ///
@@ -335,14 +338,15 @@ impl<T> ReasonHook<T> {
         self
     }
 
-    /// Asks again so often when the output does not fit its schema, telling the model what is wrong.
+    /// Sets how often the model is asked again when its output does not match the schema. It receives the
+    /// validation error.
     pub fn output_retries(mut self, retries: u32) -> Self {
         self.options.output_retries = retries;
         self
     }
 }
 
-/// A model call that is being made.
+/// A model call in progress.
 pub type ReasonFuture<T> = Pin<Box<dyn Future<Output = Result<ReasonReply<T>>> + Send>>;
 
 impl<T: OutputOf> IntoFuture for ReasonHook<T> {
@@ -350,7 +354,7 @@ impl<T: OutputOf> IntoFuture for ReasonHook<T> {
     type IntoFuture = ReasonFuture<T>;
 
     fn into_future(self) -> Self::IntoFuture {
-        // The key is fixed here, not when the future is polled.
+        // The hook key is fixed here, not when the future is polled.
         let key = self.node.key("reason", self.options.id.as_deref());
         let (node, options) = (self.node, self.options);
         Box::pin(async move {
@@ -372,12 +376,12 @@ impl<T: OutputOf> IntoFuture for ReasonHook<T> {
     }
 }
 
-/// What a call's output can be: an object, or nothing.
+/// The output type of a call: an object, or `()`.
 pub trait OutputOf: Send + Sized + 'static {
-    /// Reads it; `None` where no schema was given.
+    /// Reads the output; `None` if no schema was set.
     ///
     /// # Errors
-    /// When it is not of this type although it fits the schema.
+    /// When it matches the schema but not this type.
     fn read(output: Option<Value>) -> Result<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Showing the answer of another server as it arrives.
+//! Relaying the answer of another server as it arrives.
 
 mod guard;
 
@@ -26,10 +26,10 @@ use crate::{
 };
 use guard::RelayGuard;
 
-/// The answer of another server, which is about to be shown. [`RelayHook::run`] does the work.
+/// Relays the answer of another server. [`RelayHook::run`] does the work.
 ///
-/// What the work shows is seen at once. If the process dies meanwhile, it is retracted, and the hook fails with
-/// `relay.unfinished` unless it is [`repeatable`](Self::repeatable). Work that fails keeps what it has shown.
+/// Output of the work is visible at once. If the process dies meanwhile, it is retracted, and the hook fails
+/// with `relay.unfinished` unless it is [`repeatable`](Self::repeatable). Work that fails keeps its output.
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult, Relay, Result};
@@ -51,7 +51,7 @@ pub struct RelayHook {
     repeatable: bool,
 }
 
-/// What a relay leaves in the journal.
+/// The recorded result of a relay.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RelayRecord<T> {
@@ -67,7 +67,7 @@ impl RelayHook {
         Self { node, source, repeatable: false }
     }
 
-    /// Whether the work may be done again if the process died before it was complete.
+    /// Sets whether the work may be repeated if the process died before it was complete.
     pub fn repeatable(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
         self
@@ -76,14 +76,14 @@ impl RelayHook {
     /// Does the work, once. Its result is recorded, and returned when the node is run again.
     ///
     /// # Errors
-    /// What the work failed with; [`ErrorKind::Stopped`] when the run is stopped; `relay.unfinished`.
+    /// The error of the work; [`ErrorKind::Stopped`] when the run is stopped; `relay.unfinished`.
     pub fn run<T, W, F>(self, work: W) -> impl Future<Output = Result<T>> + Send
     where
         T: Serialize + DeserializeOwned + Send,
         W: FnOnce(Relay) -> F + Send,
         F: Future<Output = Result<T>> + Send,
     {
-        // The key is fixed here, not when the future is polled.
+        // The hook key is fixed here, not when the future is polled.
         let key = self.node.key("relay", None);
         async move {
             let key = key?;
@@ -133,7 +133,7 @@ impl RelayHook {
                 drop(state);
                 (Ok(RelayRecord { value, model: self.source.clone(), usage, finish }), Some(finished))
             }
-            // What was shown stays.
+            // Output emitted so far stays.
             Err(error) if error.kind() == ErrorKind::Stopped => {
                 let shown = run.journal.fact(origin, finished);
                 (self.node.keep(shown).and(Err(error)), None)
@@ -151,7 +151,7 @@ fn unfinished(source: &str) -> Error {
     Error::new(ErrorKind::Node, message).with_code("relay.unfinished")
 }
 
-/// Shows the events of another server's answer. Cheap to clone.
+/// Emits the events of another server's answer. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Relay(Arc<RelayInner>);
 
@@ -161,13 +161,13 @@ struct RelayInner {
     source: String,
     origin: Origin,
     state: Mutex<RelayState>,
-    /// The bytes that were shown.
+    /// Number of bytes emitted.
     bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct RelayState {
-    /// The origin with the attempt that is under way.
+    /// The origin with the current attempt.
     origin: Origin,
     usage: Usage,
     finish: Option<FinishReason>,
@@ -187,7 +187,7 @@ impl Relay {
         self.state().origin.attempt.clone().unwrap_or_else(|| "a0".into())
     }
 
-    /// Begins the work: durable before the other server is asked, so that a crash is noticed.
+    /// Starts the work: durable before the other server is called, so that a crash is detected.
     async fn begin(&self, key: &HookKey) -> Result<()> {
         let started = self.next_attempt();
         let effect = Effect::Began { key: key.text.clone() };
@@ -196,7 +196,7 @@ impl Relay {
         self.0.node.keep(receipt.await).map(drop)
     }
 
-    /// The event that begins the next attempt, which is under way from now on.
+    /// The event that starts the next attempt, which becomes the current one.
     fn next_attempt(&self) -> Event {
         let attempt = self.0.node.run.next_attempt();
         self.state().origin = Origin { attempt: Some(attempt.clone()), ..self.0.origin.clone() };
@@ -204,11 +204,11 @@ impl Relay {
         Event::AttemptStarted(AttemptStarted { attempt, model, ..Default::default() })
     }
 
-    /// Shows an event. Ids of blocks, sources and files only have to differ within the work. An update of an object or of
-    /// the state that does not fit is left out.
+    /// Emits an event. Ids of blocks, sources and files need to be unique only within the work. An update
+    /// that does not apply to its object or to the state is dropped.
     ///
     /// # Errors
-    /// When the journal cannot be written, or more is shown than an answer may have (`max_answer_bytes`).
+    /// When the journal cannot be written, or the output exceeds the limit of an answer (`max_answer_bytes`).
     pub async fn event(&self, event: Event) -> Result<()> {
         let (node, journal) = (&self.0.node, &self.0.node.run.journal);
         if !journal.has_room() {
@@ -226,7 +226,7 @@ impl Relay {
         }
     }
 
-    /// Refuses an answer that says more than is kept.
+    /// Refuses output beyond the size limit.
     fn measure(&self, event: &Event) -> Result<()> {
         let size = match event {
             Event::BlockDelta(block) => block.delta.len(),
@@ -242,7 +242,7 @@ impl Relay {
         Err(Error::new(ErrorKind::TooLarge, message).with_code("relay.too-large"))
     }
 
-    /// Retracts all that was shown, and begins anew.
+    /// Retracts all output, and starts a new attempt.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -274,7 +274,7 @@ impl Relay {
         node.keep(node.run.journal.fact(&self.0.origin, event)).map(drop)
     }
 
-    /// Notes what the answer used, which is shown too, and why it ended.
+    /// Records and emits the usage of the answer, and records its finish reason.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -293,14 +293,15 @@ impl Relay {
         }
     }
 
-    /// Whether the result of a call is known to readers.
+    /// Whether readers already have the result of a call.
     #[must_use]
     pub fn is_settled(&self, call: &str) -> bool {
         super::call_wait::is_settled(&self.0.node, call)
     }
 }
 
-/// Gives parts names that no other attempt of the run has: servers begin to count anew with each response.
+/// Makes part ids unique among the attempts of the run: servers number the parts of each response from the
+/// start.
 fn in_attempt(mut event: Event, attempt: Option<&AttemptId>) -> Event {
     let Some(attempt) = attempt else { return event };
     let own = |id: &str| format!("{attempt}.{id}");

@@ -1,4 +1,4 @@
-//! Small state that lives for a run.
+//! Small state with the lifetime of a run.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -13,11 +13,11 @@ use crate::{
     node::{NodeVisit, SHARED},
 };
 
-/// A piece of state. Small, and JSON.
+/// A small piece of JSON state.
 ///
-/// A node that is run again after a crash, or because it is retried, sees the state as it was when the node was entered,
-/// and writes it again. One that is run again because it waited and was answered finds its node state as it was when the
-/// wait began, so that the state can guard what is to be done once:
+/// A node that is run again after a crash or for a retry gets the state as of its entry, and writes it again.
+/// A node that is run again because its question was answered gets its node state as of the wait, so that the
+/// state can guard one-time work:
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult, Text};
@@ -55,7 +55,7 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         Self { node, key: key.to_owned(), scope: Scope::Workflow, of: PhantomData }.begun(initial)
     }
 
-    /// The page has shown its own already; a run shows it as a whole before it shows what changes.
+    /// The page has its own copy already; a run sends the whole state before it sends changes.
     pub(crate) fn of_shared(node: Arc<NodeVisit>, initial: T) -> Result<Self> {
         Self { node, key: SHARED.to_owned(), scope: Scope::Shared, of: PhantomData }.begun(initial)
     }
@@ -84,10 +84,10 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         }
     }
 
-    /// What it is now.
+    /// The current value.
     ///
     /// # Errors
-    /// When what is there is of another type.
+    /// When the stored value is of another type.
     pub fn get(&self) -> Result<T> {
         serde_json::from_value(self.stored().unwrap_or_default()).map_err(|error| {
             let message = format!("{} cannot be read as what the node wants: {error}", self.name());
@@ -95,10 +95,10 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         })
     }
 
-    /// Replaces it, as a whole: keys of an object that are not in the new one are gone.
+    /// Replaces the value as a whole: keys missing from a new object are removed.
     ///
     /// # Errors
-    /// When it does not serialise, is nested too deeply, or is larger than a run's state may be.
+    /// When it does not serialise, is nested too deeply, or exceeds the limit of a run's state.
     pub fn set(&self, value: T) -> Result<()> {
         let value = self.checked(value)?;
         match self.scope {
@@ -109,7 +109,7 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         Ok(())
     }
 
-    /// Keeps it, and shows the page what has changed.
+    /// Stores the value, and sends the changes to the page.
     fn share(&self, value: Value) -> Result<()> {
         let before = self.stored().unwrap_or_default();
         self.node.set_workflow_state(SHARED, value.clone());
@@ -132,7 +132,7 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         }
     }
 
-    /// The value as it is kept, if it is not too large.
+    /// The value to store, if it is not too large.
     fn checked(&self, value: T) -> Result<Value> {
         let value = serde_json::to_value(value).map_err(|error| {
             Error::new(ErrorKind::State, format!("{} does not serialise: {error}", self.name()))
@@ -148,7 +148,7 @@ impl<T: Serialize + DeserializeOwned> StateHook<T> {
         Ok(value)
     }
 
-    /// Changes it. An update before a wait is not done again when the node is run again after the wait.
+    /// Changes the value. An update before a wait is not repeated when the node is run again after the wait.
     ///
     /// # Errors
     /// As [`StateHook::get`](crate::StateHook::get) and [`StateHook::set`](crate::StateHook::set).

@@ -1,4 +1,4 @@
-//! Objects that node code shows while they grow.
+//! Objects that node code emits while they grow.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{Error, Result, error::ErrorKind, limits, node::NodeVisit};
 
-/// An object that a node shows while it grows. The page gets updates and applies them to what it has; an update that
-/// does not fit is refused here, before the page could fail on it.
+/// An object that a node emits while it grows. The page applies the updates to its copy; an update that does
+/// not apply is refused here, before the page could fail on it.
 ///
 /// ```no_run
 /// # use headwater_runtime::{Cx, Next, NodeResult};
@@ -53,21 +53,22 @@ impl StructuredHook {
         }
     }
 
-    /// Names the stream, so that several updates, also of other nodes, are of one object. Without it a name is made.
+    /// Sets the name of the stream, so that several updates, also of other nodes, belong to one object. The
+    /// default is a generated one.
     #[must_use]
     pub fn stream(mut self, stream: impl Into<String>) -> Self {
         self.stream = OnceLock::from(stream.into());
         self
     }
 
-    /// An id of the application's own.
+    /// Sets an id defined by the application.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Names the schema for the page.
+    /// Sets the schema id and version sent to the page.
     #[must_use]
     pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         self.schema_id = Some(id.into());
@@ -75,21 +76,21 @@ impl StructuredHook {
         self
     }
 
-    /// Checks the finished object.
+    /// Sets the schema of the finished object.
     #[must_use]
     pub fn data_schema(mut self, schema: Schema) -> Self {
         self.data_schema = Some(schema);
         self
     }
 
-    /// Checks values that are set.
+    /// Sets the schema of values that are set.
     #[must_use]
     pub fn value_schema(mut self, schema: Schema) -> Self {
         self.value_schema = Some(schema);
         self
     }
 
-    /// Checks items that are appended.
+    /// Sets the schema of appended items.
     #[must_use]
     pub fn item_schema(mut self, schema: Schema) -> Self {
         self.item_schema = Some(schema);
@@ -99,7 +100,7 @@ impl StructuredHook {
     /// Sets a field.
     ///
     /// # Errors
-    /// When the value does not fit its schema, or the path what is there.
+    /// When the value does not match its schema, or the path does not match the object.
     pub fn set(&self, path: &str, value: impl Serialize) -> Result<()> {
         let value = json(value)?;
         check(self.value_schema.as_ref(), path, &value)?;
@@ -109,7 +110,7 @@ impl StructuredHook {
     /// Appends items to an array field.
     ///
     /// # Errors
-    /// When an item does not fit its schema, or the path what is there.
+    /// When an item does not match its schema, or the path does not match the object.
     pub fn append<T: Serialize>(&self, path: &str, items: impl IntoIterator<Item = T>) -> Result<()> {
         let items = items.into_iter().map(json).collect::<Result<Vec<_>>>()?;
         for (at, item) in items.iter().enumerate() {
@@ -121,15 +122,15 @@ impl StructuredHook {
     /// Appends text to a string field.
     ///
     /// # Errors
-    /// When the path does not fit what is there.
+    /// When the path does not match the object.
     pub fn text(&self, path: &str, delta: impl Into<String>) -> Result<()> {
         self.update(StructuredOp::text(path, delta))
     }
 
-    /// Shows the finished object.
+    /// Emits the finished object.
     ///
     /// # Errors
-    /// When it does not fit its schema, or the object was finished before.
+    /// When it does not match its schema, or the object was finished before.
     pub fn finish(&self, data: &(impl Serialize + ?Sized)) -> Result<()> {
         let data = json(data)?;
         check(self.data_schema.as_ref(), "", &data)?;

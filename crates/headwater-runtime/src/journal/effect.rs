@@ -1,4 +1,4 @@
-//! What replay needs and no reader sees.
+//! Effects: records for replay, hidden from readers.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,25 +11,25 @@ use serde_json::{Map, Value};
 
 use crate::{Error, RawJson, keys::SessionKey, next::Next};
 
-/// One thing that replay needs.
+/// A record for replay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum Effect {
-    /// The run begins.
+    /// The run starts.
     Begun(Box<RunSpec>),
-    /// The driver leaves the run to another process, because its own is being stopped.
+    /// The driver hands the run over to another process, because its own is shutting down.
     HandedOver,
-    /// A new driver goes on from here.
+    /// A new driver continues from here.
     TakenOver,
-    /// A node is entered: it sees the state as it is here.
+    /// A node is entered. It gets the state as of here.
     Entered { visit: Visit },
-    /// A try of a node failed; the hooks that failed in it are done again.
+    /// A try of a node failed; its failed hooks are run again.
     Failed { visit: Visit, error: Error },
-    /// A visit that has written node state begins to wait.
+    /// A visit that has written node state starts to wait.
     Parked(Box<ParkRecord>),
-    /// A node is done.
+    /// A node has finished.
     Left(Box<NodeExit>),
-    /// A hook is done.
+    /// A hook has finished.
     Done {
         key: String,
         kind: String,
@@ -37,43 +37,43 @@ pub(crate) enum Effect {
         fingerprint: Option<String>,
         outcome: HookOutcome,
     },
-    /// Something with an effect outside is begun.
+    /// Work with an external effect has started.
     Began { key: String },
-    /// A person or the page is asked.
+    /// A request to a person or the page.
     Asked { key: String, wait: Box<Wait> },
-    /// The answer was taken.
+    /// The answer was accepted.
     Answered { request: RequestId, answer: AnswerValue },
-    /// The records up to `before` are those of another run up to a sequence there, and the ones up to `total` answer
-    /// what that run waited for. A journal that ends before `total` is half of a copy.
+    /// The records up to `before` are those of another run up to a sequence there, and the ones up to `total`
+    /// answer the requests of that run. A journal that ends before `total` is an incomplete copy.
     Copied { run: RunId, seq: u64, before: u64, total: u64 },
 }
 
-/// How far a visit had come when it began to wait. It is run again from here: with the state that it had written, so that
-/// what the state guards is not done again.
+/// Progress of a visit when it started to wait. It is run again from here with the state written so far, so
+/// that work guarded by that state is not repeated.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ParkRecord {
     pub(crate) visit: Visit,
-    /// The hooks that wait.
+    /// The waiting hooks.
     pub(crate) waits: Vec<String>,
     pub(crate) node_state: Map<String, Value>,
-    /// The workflow state that the visit has written.
+    /// The workflow state written by the visit.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) workflow_state: Map<String, Value>,
-    /// How often each hook id was used.
+    /// Number of uses of each hook id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) uses: BTreeMap<String, u32>,
-    /// How often each state was updated.
+    /// Number of updates of each state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) updates: BTreeMap<String, u32>,
     #[serde(default)]
     pub(crate) emitted: usize,
-    /// Whether hooks ran at the same time: then their order says nothing about which of them were skipped.
+    /// Whether hooks ran concurrently: then their order does not show which of them were skipped.
     #[serde(default)]
     pub(crate) concurrent: bool,
 }
 
-/// What a visit of a node leaves behind.
+/// The exit of a node visit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeExit {
@@ -83,15 +83,15 @@ pub(crate) struct NodeExit {
     pub(crate) node_state: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) workflow_state: Map<String, Value>,
-    /// Why the last model that it asked stopped.
+    /// The finish reason of its last model call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finish: Option<FinishReason>,
-    /// Why it failed for good, where the run goes on nevertheless.
+    /// The final error, if the run continues in spite of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Error>,
 }
 
-/// What a hook gave.
+/// The result of a hook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum HookOutcome {
@@ -99,7 +99,7 @@ pub(crate) enum HookOutcome {
     Error(Error),
 }
 
-/// A hook that is done, as it is looked up when its node is run again.
+/// A finished hook, as looked up when its node is run again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HookRecord {
     pub(crate) kind: String,
@@ -108,23 +108,23 @@ pub(crate) struct HookRecord {
     pub(crate) outcome: HookOutcome,
 }
 
-/// What a run was started with.
+/// The parameters that a run was started with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct RunSpec {
-    /// The agent that it is of.
+    /// Its agent.
     pub agent: String,
-    /// The workflow that it began with.
+    /// The workflow that it started with.
     pub workflow: String,
     /// Its version.
     pub version: String,
-    /// What the person wrote.
+    /// The text of the input.
     pub input: String,
-    /// What the first node finds beside it.
+    /// Additional data for the first node.
     #[serde(skip_serializing_if = "RawJson::is_null")]
     pub data: RawJson,
-    /// The message of the person. The parts are left out where they are only the input.
+    /// The input message. Parts are omitted if they only repeat the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message: Option<Message>,
     /// The conversation before it, where no session has it as the run gets it.
@@ -135,40 +135,40 @@ pub struct RunSpec {
     pub history: Option<HistoryRange>,
     /// When it began, in milliseconds since 1970.
     pub created: u64,
-    /// Whose run it is.
+    /// The owner of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// Its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What the route approved.
+    /// The context that the route approved.
     #[serde(skip_serializing_if = "RawJson::is_null")]
     pub runtime_context: RawJson,
-    /// What the client says about itself: not to be trusted.
+    /// The context that the client sent about itself: untrusted.
     #[serde(skip_serializing_if = "RawJson::is_null")]
     pub client_context: RawJson,
     /// The tools that the page can execute.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub client_tools: Vec<ClientTool>,
-    /// Which tool the model shall use, in the page's words.
+    /// The tool choice for the model, in the format of the page's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
-    /// The form that the client wants the answer in.
+    /// The answer format that the client requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_format: Option<AnswerFormat>,
-    /// The message that it goes on with, where it is a copy of a run that had begun one.
+    /// The message to continue, if this is a copy of a run that had started one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
-    /// The HTTP request that began it: errors name it to readers and in the log.
+    /// The HTTP request that started it: errors carry its id to readers and the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// The parts that readers have seen in the session and that are retracted.
+    /// The retracted streams that readers of the session have seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalidated: Vec<InvalidatedStream>,
 }
 
 impl RunSpec {
-    /// Its session, where it is kept.
+    /// The key of its session, if it has one.
     pub(crate) fn session_key(&self) -> Option<SessionKey> {
         self.session.as_ref().map(|session| SessionKey::new(self.owner.as_deref(), session))
     }
@@ -192,7 +192,7 @@ pub struct HistoryRange {
 pub struct InvalidatedStream {
     /// The stream.
     pub stream: String,
-    /// The checkpoint that the session went back to; none is its beginning.
+    /// The checkpoint rolled back to; `None` for the start of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
 }
@@ -220,62 +220,62 @@ impl fmt::Display for Visit {
     }
 }
 
-/// What a run asks of a person or the page.
+/// A request of a run to a person or the page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Wait {
-    /// The kind of hook that asks.
+    /// The kind of the requesting hook.
     pub(crate) hook: String,
     pub(crate) request: RequestId,
     pub(crate) kind: WaitKind,
-    /// When it is given up, in milliseconds since 1970.
+    /// When it expires, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires: Option<u64>,
 }
 
-/// Who is asked for what.
+/// The recipient and content of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum WaitKind {
-    /// A person, for an answer.
+    /// A question to a person.
     Question { interrupt: Box<Interrupt>, declinable: bool },
-    /// A person, for a decision about a tool call; the schema is for an input that the person changes.
+    /// A decision of a person about a tool call; the schema is for an input edited by the person.
     Approval {
         tool: Box<ToolCall>,
         input: Value,
         signature: String,
         schema: Value,
-        /// Whether the person may change the input.
+        /// Whether the person may edit the input.
         #[serde(default)]
         editable: bool,
     },
-    /// The page, for the output of a tool.
+    /// The output of a tool, from the page.
     ClientTool { tool: Box<ToolCall>, input: Value },
 }
 
-/// What was given.
+/// The content of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum AnswerValue {
     /// An answer to a question.
     Given(Value),
-    /// The person did not want to answer.
+    /// The person declined.
     Declined,
     /// A decision about a tool call.
     Approval {
-        /// Whether it may be made.
+        /// Whether the call is approved.
         approved: bool,
-        /// Why, or why not.
+        /// The reason for the decision.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The input with which it is to be made instead.
+        /// The edited input to use instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
     },
-    /// What a tool of the page gave.
+    /// The output of a page tool.
     Output(Value),
-    /// Why a tool of the page gave nothing.
+    /// The error of a page tool.
     OutputError(String),
     /// No answer came in time.
     Expired,

@@ -1,26 +1,26 @@
-//! What a record of a run's journal holds.
+//! Content of a record in a run's journal.
 
 use std::collections::{BTreeMap, HashMap};
 
 use headwater_protocol::{Record, RunState};
 use serde::{Deserialize, Serialize};
 
-/// What a record of a run's journal holds.
+/// Content of a record in a run's journal.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum JournalEntry {
-    /// Something that readers see.
+    /// An event visible to readers.
     Event(Box<Record>),
-    /// Something that only replay needs, as JSON.
+    /// An effect for replay only, as JSON.
     Effect(serde_json::Value),
     /// The whole state so far.
     Snapshot(Box<RunState>),
 }
 
-/// What each visit has emitted, by number.
+/// Fingerprints of the events emitted by each visit, by number.
 pub(crate) type Emits = HashMap<String, BTreeMap<usize, String>>;
 
-/// Which emit of which visit an event is.
+/// Visit and number of an emitted event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct EmitId {
     pub(crate) visit: String,
@@ -28,7 +28,7 @@ pub(crate) struct EmitId {
 }
 
 impl EmitId {
-    /// Notes it. What a try that failed emitted from there on is forgotten: this try emits something else.
+    /// Records the emit. Later emits of a failed try are dropped, since this try may emit others.
     pub(crate) fn note(self, emits: &mut Emits, fingerprint: String) {
         let emits = emits.entry(self.visit).or_default();
         emits.split_off(&self.number);

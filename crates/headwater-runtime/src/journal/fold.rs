@@ -1,8 +1,9 @@
-//! What the records of a run add up to: its state, what each hook returns when its node is run again, and whether it waits.
+//! The fold of a run's records: its state, the results of its hooks, and whether it waits.
 //!
-//! A [`Fold`] takes the records one after the other. Its driver keeps one beside the journal and writes it as a snapshot from
-//! time to time, so that others begin there ([`FoldReader`](super::FoldReader)) and a run is read in the time that its state
-//! and a few records take. What only visits need that were left is dropped: nothing runs them again.
+//! A [`Fold`] applies records in order. The driver keeps one beside the journal and writes it as a snapshot
+//! from time to time, so that others start there ([`FoldReader`](super::FoldReader)), and the cost of reading
+//! a run depends on its state and a few records. Data of completed visits is dropped: they are never run
+//! again.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -22,49 +23,49 @@ use super::{
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
-/// What the records of a run add up to.
+/// The folded records of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Fold {
     pub(crate) spec: Option<Arc<RunSpec>>,
     pub(crate) state: RunState,
-    /// How many records it has at least, if it is a copy that is whole.
+    /// The minimum number of records in a complete copy.
     pub(crate) copied: u64,
-    /// How many of them the copied run had when it waited.
+    /// Number of them that the copied run had when it waited.
     pub(crate) copied_before: u64,
     pub(crate) walk: RecordedWalk,
-    /// The workflow that was entered last, with its version.
+    /// The workflow entered last, with its version.
     pub(crate) workflow: String,
-    /// The visits that were entered and not left, in that order.
+    /// The open visits, in order of entry.
     pub(crate) position: Vec<Visit>,
-    /// The workflow state that visits left behind.
+    /// The workflow state written by completed visits.
     pub(crate) workflow_state: Map<String, Value>,
     pub(crate) hooks: HashMap<String, HookRecord>,
-    /// What was begun and not done.
+    /// Keys of work that was started and not finished.
     pub(crate) began: BTreeSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, AnswerValue>,
-    /// The requests that were answered, in that order.
+    /// The answered requests, in order.
     pub(crate) answered: Vec<RequestId>,
     pub(crate) emits: Emits,
     /// Saved state of parked visits, by visit.
     pub(crate) parks: HashMap<String, Arc<Park>>,
-    /// The attempts that were under way, with the structured streams that they had begun.
+    /// The open attempts, with the structured streams that they have started.
     pub(crate) open_attempts: Vec<OpenAttempt>,
     pub(crate) tool_calls: BTreeSet<String>,
-    /// How many attempts were begun.
+    /// Number of attempts started.
     pub(crate) attempts: u64,
     pub(crate) usage: Usage,
-    /// What each model used.
+    /// Token usage by model.
     pub(crate) usage_by_model: BTreeMap<String, Usage>,
-    /// When the run began to wait, if it does: `None` as soon as it has a driver again.
+    /// Since when the run waits; `None` as soon as it has a driver again.
     pub(crate) waiting_since: Option<u64>,
-    /// The record by which it last reported that it waits.
+    /// The record of its last reported wait.
     pub(crate) last_wait: Option<u64>,
     /// Whether the event that completes the message was written.
     pub(crate) message_finished: bool,
     pub(crate) ended: bool,
-    /// How often it was taken over from a lost driver since its last progress.
+    /// Number of takeovers from a lost driver since its last progress.
     pub(crate) takeovers: u32,
     /// Whether its last driver handed it over.
     pub(crate) handed_over: bool,
@@ -72,7 +73,7 @@ pub(crate) struct Fold {
     pub(crate) bytes: u64,
     #[serde(skip)]
     pub(crate) last: u64,
-    /// When the store took the last record, if it was read from there.
+    /// The store's time of the last record, if it was read from there.
     #[serde(skip)]
     pub(crate) last_time: u64,
     /// The newest snapshot, its size, and the bytes of the records after it.
@@ -82,7 +83,7 @@ pub(crate) struct Fold {
     pub(crate) snapshot_bytes: usize,
     #[serde(skip)]
     pub(crate) tail_bytes: usize,
-    /// Whether it keeps what visits need that were left: only to replay a whole run.
+    /// Whether to keep data of completed visits: only to replay a whole run.
     #[serde(skip)]
     pub(super) keeps_all: bool,
 }
@@ -95,10 +96,10 @@ pub(crate) struct OpenAttempt {
 }
 
 impl Fold {
-    /// Adds an event. `emit` is which emit of a node it is, with its [`fingerprint`].
+    /// Applies an event. `emit` identifies it as an emit of a node, with its [`fingerprint`].
     ///
     /// # Errors
-    /// When the state cannot take it: then nothing has changed.
+    /// When the state rejects it: then nothing has changed.
     pub(super) fn event(
         &mut self,
         record: &Record,
@@ -119,8 +120,8 @@ impl Fold {
                     streams: Vec::new(),
                 });
             }
-            // What an attempt said counts once its pass is done. One that ended before that, for another to go on from
-            // it, is said anew with the whole pass.
+            // The output of an attempt counts once its pass is complete. An attempt that ended before that,
+            // to be continued by another, is repeated as part of the whole pass.
             Event::AttemptFinished { .. } if has_effect => {
                 self.open_attempts.retain(|open| open.origin.operation != record.origin.operation);
             }
@@ -147,12 +148,12 @@ impl Fold {
         Ok(())
     }
 
-    /// Adds an effect.
+    /// Applies an effect.
     pub(super) fn effect(&mut self, effect: Effect) {
-        // Progress is what the next driver does not do again.
+        // Progress means work that the next driver does not repeat.
         match &effect {
             Effect::HandedOver => self.handed_over = true,
-            // A run that was handed over has lost no driver, however often its process is restarted.
+            // A run that was handed over has not lost its driver, however often its process restarts.
             Effect::TakenOver => self.takeovers += u32::from(!std::mem::take(&mut self.handed_over)),
             Effect::Done { .. } | Effect::Left(_) | Effect::Failed { .. } | Effect::Answered { .. } => {
                 self.takeovers = 0;
@@ -203,20 +204,20 @@ impl Fold {
         }
     }
 
-    /// Adds what a model said in one pass.
+    /// Applies a model's reply in one pass.
     fn pass(&mut self, said: &Value) {
         let used = said.get("usage").and_then(|used| Usage::deserialize(used).ok());
         let used = used.unwrap_or_default();
         usage::add(&mut self.usage, &used);
         let model = said.get("model").and_then(Value::as_str).unwrap_or_default();
         usage::add(self.usage_by_model.entry(model.to_owned()).or_default(), &used);
-        // Calls that no reader was shown have no event.
+        // Calls hidden from readers have no event.
         let parts = said.get("parts").and_then(Value::as_array).into_iter().flatten();
         let calls = parts.filter_map(|part| part.get("call")?.as_str());
         self.tool_calls.extend(calls.map(str::to_owned));
     }
 
-    /// Drops what only a visit needs that was left. Questions stay: they can be asked about until the run is deleted.
+    /// Drops the data of a completed visit. Questions stay: they can be queried until the run is deleted.
     fn forget(&mut self, visit: &Visit) {
         if self.keeps_all {
             return;
@@ -229,23 +230,23 @@ impl Fold {
         self.parks.remove(&name);
     }
 
-    /// The questions that have no answer yet.
+    /// The questions without an answer.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = &Wait> {
         self.asked.values().filter(|wait| !self.answers.contains_key(&wait.request))
     }
 
-    /// Whether the run waits: it has reported so, no driver has it, and something that it asked for is not answered.
+    /// Whether the run waits: it has reported a wait, has no driver, and has an open request.
     ///
-    /// The status follows `EventKind::leaves_waiting`, as for readers. The journal knows two things before any event shows
-    /// them: that a driver has taken the run over, and that all its questions are answered. Answers that were sent and that no
-    /// driver has taken yet lie in the run's inbox.
+    /// The status follows `EventKind::leaves_waiting`, as for readers. The journal has two facts before any
+    /// event shows them: that a driver has taken the run over, and that all its questions are answered.
+    /// Answers not yet processed by a driver are in the run's inbox.
     pub(crate) fn waits(&self) -> bool {
         self.state.run().status == RunStatus::Waiting
             && self.waiting_since.is_some()
             && self.open_waits().next().is_some()
     }
 
-    /// The workflows that the run needs to go on, each with its version.
+    /// The workflows needed to continue the run, each with its version.
     pub(crate) fn workflows(&self) -> BTreeSet<&str> {
         let visits = self.walk.steps.iter().filter_map(|walked| match walked {
             WalkStep::Entered(visit) => Some(visit.workflow.as_str()),
@@ -261,19 +262,19 @@ impl Fold {
         })
     }
 
-    /// Notes that a record was read or appended.
+    /// Counts a record that was read or appended.
     pub(super) fn count(&mut self, seq: u64, size: usize) {
         self.last = seq;
         self.bytes += size as u64;
         self.tail_bytes += size;
     }
 
-    /// Notes that the record counted last is a snapshot.
+    /// Marks the record counted last as a snapshot.
     pub(super) fn count_snapshot(&mut self, size: usize) {
         (self.snapshot, self.snapshot_bytes, self.tail_bytes) = (self.last, size, 0);
     }
 
-    /// The first part in which two folds of the same records differ.
+    /// The first field in which two folds of the same records differ.
     pub(super) fn difference(&self, other: &Self) -> Result<Option<String>> {
         let json = |fold: &Self| {
             serde_json::to_value(fold).map_err(|error| {
@@ -281,8 +282,8 @@ impl Fold {
             })
         };
         let (one, other) = (json(self)?, json(other)?);
-        // A driver may replace the steps of the walk by where they led. Calls that no reader saw and that were retracted
-        // are known to their driver alone, and so is when a store took a record.
+        // A driver may replace the steps of the walk by the resulting position. Only the driver knows
+        // retracted calls that were hidden from readers, and when a store accepted a record.
         let differs = |key: &&String| {
             !matches!(key.as_str(), "walk" | "toolCalls" | "waitingSince") && one.get(key) != other.get(key)
         };
@@ -291,7 +292,7 @@ impl Fold {
     }
 }
 
-/// What an emit must be again when its node is run again.
+/// Fingerprint that an emit must have again when its node is run again.
 pub(crate) fn fingerprint(event: &Event) -> String {
     serde_json::to_string(event).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reads what a run's records add up to, from a snapshot on.
+//! Reading the fold of a run, from a snapshot on.
 
 use headwater_protocol::{Record, RunState};
 use headwater_store::{JournalId, ReadLimit, Store};
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::{Error, Result, error::ErrorKind};
 
-/// Adds records of the store to a [`Fold`].
+/// Applies records of the store to a [`Fold`].
 #[derive(Debug, Default)]
 struct Folding {
     fold: Fold,
     reader: RecordReader,
-    /// A delta whose text may go on in the next record: the state takes all of it at once.
+    /// A delta whose text may continue in the next record: the state gets the merged text.
     growing: Option<Record>,
 }
 
-/// Reads a run's journal into a [`Fold`], as far as one wants.
+/// Reads a run's journal into a [`Fold`], up to a chosen record.
 #[derive(Debug)]
 pub(crate) struct FoldReader<'a> {
     store: &'a dyn Store,
@@ -30,8 +30,8 @@ pub(crate) struct FoldReader<'a> {
 }
 
 impl<'a> FoldReader<'a> {
-    /// A reader that begins with the snapshot of this sequence number. Without such a snapshot (0, or one that died with its
-    /// process before it was durable) it begins with the first record.
+    /// A reader that starts with the snapshot of this sequence number. Without such a snapshot (0, or one
+    /// that was not durable when its process died) it starts with the first record.
     pub(crate) async fn open(store: &'a dyn Store, journal: &'a JournalId, snapshot: u64) -> Result<Self> {
         let mut folding = Folding::default();
         if snapshot > 0 {
@@ -46,12 +46,12 @@ impl<'a> FoldReader<'a> {
         Ok(Self { store, journal, folding })
     }
 
-    /// What the records add up to that were read so far.
+    /// The fold of the records read so far.
     pub(crate) fn fold(&self) -> &Fold {
         &self.folding.fold
     }
 
-    /// Reads the records up to a sequence number, or as many as there are.
+    /// Reads the records up to a sequence number or the end.
     pub(crate) async fn read_to(&mut self, last: u64) -> Result<()> {
         while self.fold().last < last {
             let page = self.store.read(self.journal, self.fold().last, ReadLimit::default()).await?;
@@ -65,22 +65,23 @@ impl<'a> FoldReader<'a> {
         self.folding.settle()
     }
 
-    /// Reads the records up to a sequence number, and gives what they add up to.
+    /// Reads the records up to a sequence number, and returns their fold.
     pub(crate) async fn read_up_to(mut self, last: u64) -> Result<Fold> {
         self.read_to(last).await?;
         Ok(self.folding.fold)
     }
 
-    /// Reads all records that are left.
+    /// Reads all remaining records.
     pub(crate) async fn read_all(mut self) -> Result<Fold> {
         self.read_to(u64::MAX).await?;
         Ok(self.folding.fold)
     }
 
-    /// Reads all records from the first one, keeps what every visit did, and holds each snapshot to the records before it.
+    /// Reads all records from the first one, keeps the data of every visit, and compares each snapshot with
+    /// the records before it.
     ///
     /// # Errors
-    /// `journal.snapshot-differs` when one of them says something else.
+    /// `journal.snapshot-differs` when a snapshot does not match.
     pub(crate) async fn read_whole(store: &'a dyn Store, journal: &'a JournalId) -> Result<Fold> {
         let (mut whole, mut checked) = (Folding::default(), Folding::default());
         whole.fold.keeps_all = true;
@@ -99,7 +100,8 @@ impl<'a> FoldReader<'a> {
     }
 }
 
-/// The state of a run after these records, which begin with its first one. Snapshots are held to the records before them.
+/// The state of a run after these records, which start with its first one. Snapshots are compared with the
+/// records before them.
 ///
 /// # Errors
 /// When they are not the records of a run.
@@ -149,13 +151,13 @@ impl Folding {
         Ok(())
     }
 
-    /// Adds the delta that was growing.
+    /// Applies the delta that was growing.
     fn settle(&mut self) -> Result<()> {
         let Some(delta) = self.growing.take() else { return Ok(()) };
         self.fold.event(&delta, None, false).map_err(|error| disagrees(delta.seq, error.message()))
     }
 
-    /// Holds a snapshot to the records before it.
+    /// Compares a snapshot with the records before it.
     fn check_snapshot(&mut self, record: &headwater_store::Record) -> Result<()> {
         if !super::is_snapshot(record) {
             return Ok(());
@@ -168,7 +170,7 @@ impl Folding {
     }
 }
 
-/// A record that the state cannot take: its writer's state took it, so one of the two is not what was written.
+/// The error for a record that the state rejects. The writer's state accepted it, so the journal is damaged.
 fn disagrees(seq: u64, why: &str) -> Error {
     unreadable(seq, &format!("it does not fit the records and the snapshot before it: {why}"))
 }

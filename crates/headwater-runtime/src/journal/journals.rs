@@ -1,4 +1,4 @@
-//! The journals of an agent's runs: making, claiming and reading them.
+//! The journals of an agent's runs: creating, claiming and reading them.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ impl Journals {
         Self { env }
     }
 
-    /// Makes the journal of a new run.
+    /// Creates the journal of a new run.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] when there is a run of that name: a client may have chosen it.
+    /// [`ErrorKind::Exists`] when there is a run of that id: a client may have chosen it.
     pub(crate) async fn create(&self, run: &RunId) -> Result<Lease> {
         use headwater_store::ErrorKind::{Closed, Held};
         let Environment { store, process, options, .. } = &*self.env;
@@ -56,13 +56,14 @@ impl Journals {
         }
     }
 
-    /// Deletes the journal of a run that never began. Should this fail, recovery deletes it when the lease has run out.
+    /// Deletes the journal of a run that never started. If this fails, recovery deletes it when the lease has
+    /// expired.
     pub(crate) async fn discard(&self, lease: &Lease) {
         let _ = self.env.store.release(lease).await;
         let _ = self.env.store.delete(&lease.journal).await;
     }
 
-    /// The end of a journal, to write to it. The fold is that of its records so far.
+    /// The writer at the end of a journal. `fold` covers its records so far.
     pub(crate) fn writer(&self, lease: Lease, fold: Fold) -> Journal {
         Journal::new(self.env.store.clone(), lease, fold, self.env.options.max_run_bytes)
     }
@@ -106,7 +107,7 @@ impl Journals {
     }
 }
 
-/// A run of that name is there already.
+/// The error for an id that is already in use.
 pub(crate) fn run_exists(run: &RunId) -> Error {
     Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
 }

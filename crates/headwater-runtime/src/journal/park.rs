@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HookRecord, ParkRecord, Wait};
 
-/// A visit that waits, or waited, with node state that it had written before.
+/// A visit that waits, or has waited, with node state written before the wait.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Park {
     pub(crate) parked: ParkRecord,

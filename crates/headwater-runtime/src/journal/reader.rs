@@ -1,4 +1,4 @@
-//! Reads the records of a journal one after the other.
+//! Reading the records of a journal in order.
 
 use headwater_protocol::{Event, Origin, Record};
 use headwater_store::{JournalId, Page, ReadLimit, Store};
@@ -12,8 +12,8 @@ use super::{
 use crate::Result;
 
 /// Reads the records of one journal, in order.
-///
-/// Most deltas are written as continuations of an earlier one, so a reader knows the deltas before: it begins at the start of a journal,
+/// Most deltas are written as continuations of an earlier one, so a reader needs the deltas before: it starts
+/// at the start of a journal, after a snapshot, or with [`RecordReader::prepare`] anywhere.
 /// after a snapshot, or with [`RecordReader::prepare`] anywhere.
 #[derive(Debug, Default)]
 pub struct RecordReader {
@@ -22,20 +22,20 @@ pub struct RecordReader {
     last: Option<u64>,
 }
 
-/// What readers see of a record.
+/// The part of a record that readers see.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VisibleRecord<'a> {
     /// An event.
     Event(Box<Record>),
-    /// More text of the block that the last event was a delta of.
+    /// More text for the block of the last event, which is a delta.
     Continuation(&'a str),
-    /// An answer that the run waited for. What follows from it comes after it.
+    /// An answer to a request of the run. Its consequences are in later records.
     Answered,
-    /// Nothing: the record is for replay alone.
+    /// Not visible: the record is for replay only.
     Hidden,
 }
 
-/// A record with all that replay needs of it. A snapshot has none of it.
+/// A record with its data for replay. A snapshot has none.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
     pub(crate) event: Option<Event>,
@@ -45,7 +45,7 @@ pub(crate) struct StoredRecord {
 }
 
 impl StoredRecord {
-    /// The text that more text may follow, if it is a delta of a block and nothing else.
+    /// The text that later records may extend, if the record is only a delta of a block.
     pub(crate) fn growing_text(&mut self) -> Option<&mut String> {
         let alone = self.emit.is_none() && self.effect.is_none();
         match &mut self.event {
@@ -63,7 +63,7 @@ impl From<StoredEvent> for StoredRecord {
 }
 
 impl RecordReader {
-    /// Reads what readers see of the next record.
+    /// Reads the visible part of the next record.
     ///
     /// # Errors
     /// When it is not a record of a run.
@@ -84,7 +84,7 @@ impl RecordReader {
         })
     }
 
-    /// Reads the next record whole.
+    /// Reads the next record in full.
     ///
     /// # Errors
     /// When it is not a record of a run.
@@ -113,7 +113,7 @@ impl RecordReader {
         })
     }
 
-    /// Reads what replay needs of the next record, alone or beside an event, as JSON; `None` if that is nothing.
+    /// Reads the effect of the next record, alone or beside an event, as JSON, if there is one.
     ///
     /// # Errors
     /// When it is not a record of a run.
@@ -122,7 +122,7 @@ impl RecordReader {
         effect.transpose().map_err(|error| unreadable(record.seq, &error))
     }
 
-    /// Reads the next record with all that replay needs of it.
+    /// Reads the next record with its data for replay.
     pub(crate) fn stored(&mut self, record: &headwater_store::Record) -> Result<StoredRecord> {
         let (kind, content) = RecordKind::split(record)?;
         Ok(match kind {
@@ -134,14 +134,14 @@ impl RecordReader {
         })
     }
 
-    /// The text of the next record, if it continues the block that the last event was a delta of.
+    /// The text of the next record, if it continues the last event's block.
     pub(crate) fn more<'a>(&mut self, record: &'a headwater_store::Record) -> Option<&'a str> {
         let (RecordKind::Continuation, content) = RecordKind::split(record).ok()? else { return None };
         let (base, text) = read_continuation(record.seq, content)?;
         self.continues(base).then_some(text)
     }
 
-    /// Reads the deltas that the records of a page continue, where the reader begins after them.
+    /// Reads the bases of a page's continuations, for a reader that starts after them.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -176,7 +176,7 @@ impl RecordReader {
         self.last == Some(base) && self.bases.get(base).is_some_and(|base| base.event.may_grow())
     }
 
-    /// The delta that a continuation stands for.
+    /// The delta that a continuation represents.
     fn expand(&mut self, record: &headwater_store::Record, base: u64, text: &str) -> Result<StoredEvent> {
         let Some(known) = self.bases.get(base) else {
             let why = format!("it continues record {base}, which was not read");
@@ -209,7 +209,7 @@ fn visible(record: &headwater_store::Record, stored: StoredEvent) -> Box<Record>
     Box::new(Record::new(record.seq, stored.event).at(record.time.0).from(stored.origin))
 }
 
-/// Whether a record of the store is an answer, and readers see no more of it.
+/// Whether a record of the store is an answer, which has no visible part.
 pub(crate) fn is_answer(record: &headwater_store::Record) -> bool {
     matches!(RecordKind::split(record), Ok((RecordKind::Answer, _)))
 }

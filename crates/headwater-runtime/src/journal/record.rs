@@ -1,17 +1,17 @@
-//! How a record of a run's journal is written: one byte that says what it is, then its content.
+//! Encoding of a record in a run's journal: a tag byte, then the content.
 //!
 //! | tag | content |
 //! |---|---|
-//! | event | JSON: the event, its origin, and what replay needs of it |
+//! | event | JSON: the event, its origin, and its data for replay |
 //! | effect | JSON: the effect |
-//! | answer | the same, for an effect that ends a wait: readers must know it without decoding the others |
-//! | snapshot | a checksum (8 bytes) of its sequence number and of the rest; JSON: what the records before it add up to |
+//! | answer | as effect, for one that ends a wait: recognised without decoding the content |
+//! | snapshot | checksum (8 bytes) of sequence number and content; JSON: the fold of earlier records |
 //! | continuation | the sequence number of the delta that it continues (LEB128), then the text, as UTF-8 |
 //!
-//! Nearly all records of a run are deltas of one text, from one place. Only the first of them, the *base*, is written as an event;
-//! the others are continuations of it. A new driver and a snapshot begin with new bases, so a reader that begins there never
-//! meets a continuation of something before. Continuations of one base begin with the same bytes, which the embedded store writes
-//! once.
+//! Nearly all records of a run are deltas of one text, from one origin. Only the first of them, the *base*,
+//! is written as an event; the others are continuations of it. A new driver and a snapshot start with new
+//! bases, so a reader that starts there never meets a continuation of an earlier record. Continuations of one
+//! base start with the same bytes, which the embedded store writes once.
 
 use std::collections::VecDeque;
 
@@ -23,16 +23,17 @@ use sha2::{Digest as _, Sha256};
 use super::{Effect, Fold, entry::EmitId};
 use crate::{Error, Result, error::ErrorKind, limits};
 
-/// The format that is written and read: the upper half of the first byte.
+/// The format version: the upper half of the first byte.
 const FORMAT: u8 = 3;
 
-/// How many texts may grow at the same time before the oldest needs a new base. A reader keeps as many.
+/// Number of texts that may grow concurrently before the oldest needs a new base. Readers keep the same
+/// number.
 const MAX_BASES: usize = 16;
 
-/// The bytes of a snapshot's checksum.
+/// Size of a snapshot's checksum in bytes.
 const CHECKSUM: usize = 8;
 
-/// What a record is: the lower half of its first byte.
+/// The kind of a record: the lower half of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKind {
     Event = 1,
@@ -47,7 +48,7 @@ impl RecordKind {
         (FORMAT << 4) | self as u8
     }
 
-    /// Splits the body of a record into what it is and its content.
+    /// Splits the body of a record into its tag and content.
     pub(super) fn split(record: &headwater_store::Record) -> Result<(Self, &[u8])> {
         let refuse = |why: String| Err(unreadable(record.seq, &why));
         let Some((tag, content)) = record.body.split_first() else { return refuse("it is empty".to_owned()) };
@@ -70,16 +71,16 @@ impl RecordKind {
     }
 }
 
-/// An event as it is written.
+/// An event for writing.
 #[derive(Debug, Serialize)]
 struct EventContent<'a> {
     event: &'a Event,
     #[serde(skip_serializing_if = "is_nowhere")]
     origin: &'a Origin,
-    /// Which emit of a node it is, so that it is not emitted again when the node is run again.
+    /// Its emit number within a node, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     emit: Option<&'a EmitId>,
-    /// What replay needs of it. One record, so that a crash cannot leave one without the other.
+    /// Its data for replay. One record, so that a crash cannot leave one without the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<&'a Effect>,
 }
@@ -88,7 +89,7 @@ fn is_nowhere(origin: &&Origin) -> bool {
     **origin == Origin::default()
 }
 
-/// An event as it is read.
+/// An event as read.
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredEvent {
     pub(super) event: Event,
@@ -99,7 +100,7 @@ pub(super) struct StoredEvent {
 }
 
 impl StoredEvent {
-    /// Whether deltas after it may continue it. Writer and reader must agree.
+    /// Whether later deltas may continue it. Writer and reader must agree.
     fn may_be_base(&mut self) -> bool {
         self.emit.is_none() && self.effect.is_none() && growing_text(&mut self.event).is_some()
     }
@@ -140,7 +141,7 @@ impl Bases {
         }
     }
 
-    /// Adds one that lies before all that were read.
+    /// Adds an event that precedes all known ones.
     pub(super) fn learn_earlier(&mut self, seq: u64, stored: &mut StoredEvent) {
         self.learn(seq, stored);
         self.0.make_contiguous().sort_by_key(|base| base.seq);
@@ -162,15 +163,15 @@ impl Bases {
     }
 }
 
-/// Writes the records of one driver. Deltas that continue another one are written as that.
+/// Encodes the records of one driver. Deltas that continue another one become continuations.
 #[derive(Debug, Default)]
 pub(crate) struct RecordEncoder {
     bases: Bases,
 }
 
 impl RecordEncoder {
-    /// Encodes the event with this sequence number. Once it is appended, [`RecordEncoder::appended`] takes the base that
-    /// is returned with it.
+    /// Encodes the event with this sequence number. After appending it, pass the returned base to
+    /// [`RecordEncoder::appended`].
     pub(crate) fn event(
         &self,
         seq: u64,
@@ -180,13 +181,13 @@ impl RecordEncoder {
         effect: Option<&Effect>,
     ) -> Result<(Bytes, Option<DeltaBase>)> {
         let mut base = None;
-        // An emit or an effect is looked up by replay, which reads whole records only.
+        // Replay looks up emits and effects, and reads whole records only.
         if emit.is_none()
             && effect.is_none()
             && let Some(text) = growing_text(event).map(std::mem::take)
         {
             let mut bases = self.bases.0.iter().rev();
-            // The text was taken out, so what is left must be the same in both.
+            // The text was removed, so the rest must be equal.
             let continued = bases.find(|base| base.event == *event && base.origin == *origin);
             if let Some(continued) = continued {
                 let body = continuation(continued.seq, &text);
@@ -200,7 +201,7 @@ impl RecordEncoder {
         Ok((body, base))
     }
 
-    /// Notes that a record was appended, so that others may continue it.
+    /// Registers an appended record as a base for continuations.
     pub(crate) fn appended(&mut self, base: Option<DeltaBase>) {
         if let Some(base) = base {
             self.bases.push(base);
@@ -215,11 +216,12 @@ impl RecordEncoder {
         readable(json(kind, effect)?)
     }
 
-    /// Encodes what the records before this sequence number add up to. What follows it begins with new bases.
+    /// Encodes the fold of the records before this sequence number. Later records start with new bases.
     pub(crate) fn snapshot(&mut self, seq: u64, fold: &Fold) -> Result<Bytes> {
         self.bases.0.clear();
         let mut bytes = vec![RecordKind::Snapshot.tag()];
-        // The checksum is filled in below: so the JSON, which can be large, is written once and not copied.
+        // The checksum is filled in below, so that the JSON, which can be large, is written once and not
+        // copied.
         bytes.extend_from_slice(&[0; CHECKSUM]);
         write_json(&mut bytes, fold)?;
         let checksum = checksum(seq, bytes.get(1 + CHECKSUM..).unwrap_or_default());
@@ -230,7 +232,7 @@ impl RecordEncoder {
     }
 }
 
-/// The text of a delta that later deltas may add to, where all else of them is the same.
+/// The text of a delta that later deltas may extend, if everything else of them is equal.
 fn growing_text(event: &mut Event) -> Option<&mut String> {
     match event {
         Event::BlockDelta(block) if block.metadata.is_none() => Some(&mut block.delta),
@@ -265,7 +267,7 @@ fn continuation(base: u64, text: &str) -> Bytes {
 /// The sequence number of the base and the text of a continuation.
 pub(super) fn read_continuation(seq: u64, content: &[u8]) -> Option<(u64, &str)> {
     let (mut base, mut shift) = (0u64, 0u32);
-    // A u64 has at most ten groups of seven bits: damage must not shift any further.
+    // A u64 has at most ten groups of seven bits: damaged data must not shift further.
     for (at, byte) in content.iter().enumerate().take(10) {
         base |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
@@ -289,10 +291,10 @@ fn write_json(bytes: &mut Vec<u8>, content: &impl Serialize) -> Result<()> {
         .map_err(|error| Error::new(ErrorKind::State, format!("a record does not serialise: {error}")))
 }
 
-/// Reads a snapshot, or as much of it as one wants.
+/// Reads a snapshot, or the fields of it that `T` has.
 ///
 /// # Errors
-/// When the record is no snapshot, or not the one that was written here: everything after it builds on it, and not every store
+/// When the record is not a snapshot, or is damaged: everything after it builds on it, and not every store
 /// has checksums of its own.
 pub(super) fn read_snapshot<T: DeserializeOwned>(record: &headwater_store::Record) -> Result<T> {
     let (RecordKind::Snapshot, content) = RecordKind::split(record)? else {
@@ -326,7 +328,7 @@ fn checksum(seq: u64, json: &[u8]) -> [u8; CHECKSUM] {
     checksum
 }
 
-/// Refuses a record that is nested so deeply that it could not be read back, here or from inside a session.
+/// Refuses a record nested so deeply that it could not be read back, here or from inside a session.
 fn readable(body: Bytes) -> Result<Bytes> {
     limits::check_text(&limits::record(), "a record", body.get(1..).unwrap_or_default())?;
     Ok(body)

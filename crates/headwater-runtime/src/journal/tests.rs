@@ -178,7 +178,8 @@ fn records_of_another_format_are_refused_by_name() {
         let message = refused(broken).1;
         assert!(message.contains(why), "{message}");
     }
-    // A continuation of what lies before the first record, of what comes later, of nothing that was read, without an end.
+    // Continuations of a base before the first record, of a later one, of an unread one, and one without an
+    // end.
     for broken in
         [&b"\x35\x00x"[..], b"\x35\x09x", b"\x35\x01x", b"\x35\xff\xff\xff", b"\x35\x01\xff\xfe", b"\x35"]
     {
@@ -188,7 +189,7 @@ fn records_of_another_format_are_refused_by_name() {
 }
 
 mod folding {
-    //! What records add up to is the same from the start, from any snapshot on, and at the writer.
+    //! The fold is the same from the start, from any snapshot on, and at the writer.
 
     use std::{sync::Arc, time::Duration};
 
@@ -224,7 +225,7 @@ mod folding {
         Effect::Asked { key: key.into(), wait: Box::new(wait) }
     }
 
-    /// A journal with records of every kind, written as a driver writes them: a run that was taken over, and waits.
+    /// A journal with records of every kind, written as by a driver: a run that was taken over, and waits.
     async fn journal(store: &Arc<Memory>) -> (Lease, Journal) {
         let lease = store.claim(&"run_1".into(), "me", Duration::from_secs(60)).await.unwrap();
         let journal = Journal::new(store.clone(), lease.clone(), Fold::default(), u64::MAX);
@@ -303,11 +304,11 @@ mod folding {
         }
         let whole = FoldReader::read_whole(&*store, &lease.journal).await.unwrap();
         assert_eq!(whole.hooks.len(), 3, "a replay needs all of them");
-        // A record that is no snapshot, or does not exist, is not taken for one.
+        // A missing record, or one that is not a snapshot, is not used as a snapshot.
         for wrong in [2, 1_000_000] {
             assert_eq!(read(wrong).await.difference(&start).unwrap(), None);
         }
-        // A checkpoint asks what the run was at one record and what it is at another.
+        // A checkpoint reads the fold at one record and at a later one.
         let mut reader = FoldReader::open(&*store, &lease.journal, 0).await.unwrap();
         reader.read_to(2).await.unwrap();
         assert_eq!((reader.fold().last, reader.fold().state.messages().len()), (2, 1));
@@ -345,7 +346,7 @@ mod folding {
         assert!(error.to_string().contains("`answers` differs"), "{error}");
     }
 
-    /// A snapshot has a checksum, and all else is of the store's keeping: what is torn is refused, whatever it is.
+    /// A snapshot has a checksum, and the store protects the rest: torn data is refused in every case.
     #[tokio::test]
     async fn torn_records_of_each_kind_are_refused_by_name() {
         let store = Arc::new(Memory::new());
@@ -392,7 +393,7 @@ mod folding {
         assert!(error.to_string().contains("does not fit its checksum"), "{error}");
     }
 
-    /// Any bytes in the place of any record: an error with a name, or a state, and never a panic.
+    /// Arbitrary bytes in place of any record: a named error or a state, and never a panic.
     #[tokio::test]
     async fn damaged_journals_are_refused_by_name_or_read() {
         let store = Arc::new(Memory::new());

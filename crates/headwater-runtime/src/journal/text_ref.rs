@@ -1,5 +1,6 @@
-//! What a model said in a pass is in the journal already, as the deltas that readers saw. So the outcome of the pass names those
-//! parts instead of repeating their text: `{"text": {"part": "a1.0"}}` in the place of `{"text": "Dear …"}`.
+//! A model's text in a pass is in the journal already, as the deltas for readers. So the result of the pass
+//! refers to those parts instead of repeating their text: `{"text": {"part": "a1.0"}}` replaces `{"text":
+//! "Dear …"}`.
 
 use headwater_protocol::RunState;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use super::{Effect, HookOutcome};
 /// Shorter texts are repeated: a reference takes about as much.
 const MIN_BYTES: usize = 64;
 
-/// The effect with references to the texts that the state has; `None` if it has none of them.
+/// The effect with references to texts in the state; `None` if it contains none of them.
 pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
     let Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) } = effect else {
         return None;
@@ -32,10 +33,10 @@ pub(super) fn shorten(effect: &Effect, state: &RunState) -> Option<Effect> {
     Some(Effect::Done { key, kind, fingerprint, outcome: HookOutcome::Value(said) })
 }
 
-/// Puts the texts back that an effect refers to.
+/// Restores the texts that an effect refers to.
 ///
 /// # Errors
-/// Names the part that is not there.
+/// Names the missing part.
 pub(super) fn expand(effect: &mut Effect, state: &RunState) -> Result<(), String> {
     let Effect::Done { kind, outcome: HookOutcome::Value(said), .. } = effect else { return Ok(()) };
     let referred: Vec<(usize, String)> = texts(kind, said)
@@ -50,7 +51,7 @@ pub(super) fn expand(effect: &mut Effect, state: &RunState) -> Result<(), String
     Ok(())
 }
 
-/// The texts of a pass, with the place of each among its parts.
+/// The texts of a pass, with their part numbers.
 fn texts<'a>(kind: &str, said: &'a Value) -> impl Iterator<Item = (usize, &'a Value)> {
     let parts = (kind == "pass").then(|| said.get("parts")?.as_array()).flatten();
     let texts = parts.into_iter().flatten().enumerate();

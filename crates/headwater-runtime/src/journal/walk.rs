@@ -1,4 +1,4 @@
-//! The walk through the graph as the journal keeps it: its steps, or where it stands.
+//! The walk through the graph as stored in the journal: its steps, or its position.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) enum WalkStep {
     Left(Box<NodeExit>),
 }
 
-/// The walk so far: where it stood once, and the steps since.
+/// The walk so far: a saved position, and the steps since.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct RecordedWalk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,8 @@ pub(crate) struct RecordedWalk {
     pub(crate) steps: Vec<WalkStep>,
 }
 
-/// Where a walk stands. It replaces the steps that led there, so that a long run is resumed in the time that its state takes.
+/// Position of a walk. It replaces the steps that led there, so that the cost of resuming a long run depends
+/// on its state only.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedWalk {
@@ -36,7 +37,7 @@ pub(crate) struct SavedWalk {
     pub(crate) raw: String,
     pub(crate) tokens: Vec<Token>,
     pub(crate) forks: Vec<Fork>,
-    /// How often each node of a workflow was visited in each branch.
+    /// Number of visits of each node of a workflow in each branch.
     pub(crate) visits: Vec<((String, String, String), u32)>,
     pub(crate) workflow_state: Map<String, Value>,
     pub(crate) node_states: Vec<((String, String), Map<String, Value>)>,
@@ -46,13 +47,13 @@ pub(crate) struct SavedWalk {
     pub(crate) finish: Option<FinishReason>,
     pub(crate) steps: u32,
     pub(crate) transitions: u32,
-    /// What the visits that are under way saw when they were entered, in that order.
+    /// The entry states of the active visits, in order.
     pub(crate) entries: Vec<SavedEntry>,
-    /// How often each of them failed.
+    /// Number of failures of each of them.
     pub(crate) failures: Vec<(Visit, u32)>,
 }
 
-/// What a visit saw when it was entered.
+/// The state of a visit's entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedEntry {
@@ -63,27 +64,28 @@ pub(crate) struct SavedEntry {
     pub(crate) workflow_state: Map<String, Value>,
 }
 
-/// Something that walks: one, or one for each branch.
+/// A token of the walk: one, or one for each branch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Token {
     pub(crate) node: String,
     pub(crate) branch: String,
-    /// Shared with the walk and with the nodes that were given it, until one of them changes it.
+    /// Shared with the walk and with the nodes that received it, until one of them changes it.
     pub(crate) data: Arc<Map<String, Value>>,
     pub(crate) fork: Option<usize>,
-    /// The visit that is under way.
+    /// The active visit.
     pub(crate) visit: Option<Visit>,
 }
 
-/// Where one token became several.
+/// A fork of one token into several.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fork {
     pub(crate) join: Option<String>,
     pub(crate) branch: String,
     pub(crate) outer: Option<usize>,
     pub(crate) live: usize,
-    /// What the branches brought, by their number.
+    /// The output of the branches, by number.
     pub(crate) brought: Vec<Arc<Map<String, Value>>>,
-    /// Where it goes on: at the join, if a branch came there; else where a branch left for, which is a join around it.
+    /// Where the walk continues: at the join, if a branch reached it; else at the target of a branch, which
+    /// is an enclosing join.
     pub(crate) reached: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Writing a run's journal, and keeping its state beside it.
+//! Writing a run's journal, and keeping its fold beside it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,25 +14,26 @@ use tokio::sync::{Notify, oneshot};
 use super::{Effect, Fold, entry::EmitId, record::RecordEncoder, text_ref};
 use crate::{Error, Result, error::ErrorKind};
 
-/// A snapshot is written when the records since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
-/// those of that snapshot. So all snapshots of a run together have at most a third more bytes than its final state, and a
-/// reader that re-attaches reads at most three times the last snapshot after it.
+/// A snapshot is written when the records since the last one have this many bytes, and at least
+/// [`SNAPSHOT_GROWTH`] times the size of that snapshot. So all snapshots of a run together have at most a
+/// third more bytes than its final state, and a reader that re-attaches reads at most three times the last
+/// snapshot after it.
 const SNAPSHOT_BYTES: usize = 256 << 10;
 const SNAPSHOT_GROWTH: usize = 3;
 
-/// A run that begins to wait is read again when it is answered. So a snapshot is written when the records since the last one
-/// have so many bytes, and at least a quarter of those of that snapshot.
+/// A waiting run is read again when it is answered. So a snapshot is written when the records since the last
+/// one have this many bytes, and at least a quarter of the size of that snapshot.
 const WAIT_SNAPSHOT_BYTES: usize = 4 << 10;
 const WAIT_SNAPSHOT_SHARE: usize = 4;
 
-/// What the end of a run and its takeovers may take beyond its limit, so that a run that is too large still ends with an
-/// event, also after a crash.
+/// Reserve beyond the limit for the end of a run and its takeovers, so that an oversized run still ends with
+/// an event, also after a crash.
 const RESERVED_BYTES: u64 = 256 << 10;
 
-/// A run with less room than this is not resumed: it could hardly write more than that it was resumed.
+/// A run with less room than this is not resumed: it could write hardly more than its takeover.
 const MIN_ROOM_BYTES: u64 = 256;
 
-/// The end of a run's journal.
+/// The writer at the end of a run's journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     lease: Lease,
@@ -43,7 +44,7 @@ pub(crate) struct Journal {
 struct JournalCore {
     store: Arc<dyn Store>,
     inner: Mutex<WriterState>,
-    /// Notified when nothing waits for room any more, and when the journal failed.
+    /// Notified when the queue is empty, and when the journal failed.
     drained: Notify,
 }
 
@@ -55,15 +56,15 @@ struct WriterState {
     reserve_open: bool,
     max_record: usize,
     encoder: RecordEncoder,
-    /// The last origin that an event had: the next one mostly has the same.
+    /// The last event's origin: the next one usually has the same.
     origin: Origin,
-    /// The records for which the store had no room, in order. All that follows waits behind them.
+    /// Records waiting for room in the store, in order. Later records queue behind them.
     queue: VecDeque<QueuedRecord>,
-    /// Why the queue could not be written: nothing can be appended after it.
+    /// The error that stopped the queue: nothing can be appended after it.
     failed: Option<headwater_store::Error>,
 }
 
-/// How many bytes the journal of a run may have.
+/// Size limit of a run's journal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalRoom {
     limit: u64,
@@ -87,7 +88,7 @@ impl JournalRoom {
     }
 }
 
-/// A record that waits until the store has room.
+/// A record waiting for room in the store.
 #[derive(Debug)]
 struct QueuedRecord {
     class: Class,
@@ -95,7 +96,7 @@ struct QueuedRecord {
     appended: oneshot::Sender<headwater_store::Result<Receipt>>,
 }
 
-/// What the records so far add up to, locked. No record can be written meanwhile.
+/// The fold of the records so far, locked. No record can be written meanwhile.
 #[derive(Debug)]
 pub(crate) struct FoldGuard<'a>(MutexGuard<'a, WriterState>);
 
@@ -114,7 +115,7 @@ impl DerefMut for FoldGuard<'_> {
 }
 
 impl Journal {
-    /// The journal of a lease, whose records may have so many bytes. The fold is that of the records before.
+    /// The journal of a lease, limited to `max_bytes`. The fold covers the records so far.
     pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, mut fold: Fold, max_bytes: u64) -> Self {
         let (max_record, room) = (store.limits().record, JournalRoom::new(&*store, max_bytes));
         fold.last = lease.first.saturating_sub(1);
@@ -142,8 +143,8 @@ impl Journal {
         self.shared.inner()
     }
 
-    /// Waits until the store has room for more. Whatever can be slowed down waits for it before it produces the next
-    /// record: a disk that stalls then stalls the model's stream, and costs no memory and no attempt.
+    /// Waits until the store has room. Producers that can be slowed down wait for it before each record: a
+    /// disk that stalls then stalls the model's stream, and costs no memory and no attempt.
     pub(crate) async fn room(&self) -> Result<()> {
         loop {
             let drained = self.shared.drained.notified();
@@ -163,13 +164,13 @@ impl Journal {
         Ok(self.shared.store.room().await?)
     }
 
-    /// Whether there is nothing to wait for in [`Journal::room`].
+    /// Whether [`Journal::room`] would return at once.
     pub(crate) fn has_room(&self) -> bool {
         let inner = self.inner();
         inner.failed.is_none() && inner.queue.is_empty() && self.shared.store.has_room()
     }
 
-    /// Whether the store has taken all records so far: what is written next comes after them.
+    /// Whether the store has accepted all records so far: later writes come after them.
     pub(crate) fn is_drained(&self) -> bool {
         self.inner().queue.is_empty()
     }
@@ -179,27 +180,27 @@ impl Journal {
         self.inner().reserve_open = true;
     }
 
-    /// Keeps the reserve for the end again.
+    /// Restores the reserve for the end.
     pub(crate) fn close_reserve(&self) {
         self.inner().reserve_open = false;
     }
 
-    /// Writes an event that is part of an attempt: seen at once.
+    /// Appends an event of an attempt: visible at once.
     pub(crate) fn delta(&self, origin: &Origin, event: Event) -> Result<()> {
         self.event(Class::Delta, origin, event, None, None).map(drop)
     }
 
-    /// Writes an event that is seen when it is durable.
+    /// Appends an event that becomes visible when it is durable.
     pub(crate) fn fact(&self, origin: &Origin, event: Event) -> Result<Receipt> {
         self.event(Class::Fact, origin, event, None, None)
     }
 
-    /// Writes an effect together with its event, so that after a crash both are there or neither.
+    /// Appends an effect together with its event, so that after a crash both or neither exist.
     pub(crate) fn effect_with_event(&self, effect: Effect, origin: &Origin, event: Event) -> Result<Receipt> {
         self.event(Class::Fact, origin, event, None, Some(effect))
     }
 
-    /// Writes what node code emits, with its [fingerprint](super::fingerprint).
+    /// Appends an event emitted by node code, with its [fingerprint](super::fingerprint).
     pub(crate) fn emit(
         &self,
         origin: &Origin,
@@ -228,7 +229,7 @@ impl Journal {
         let known = std::mem::take(&mut inner.origin);
         let origin = if known == *origin { known } else { origin.clone() };
         let record = Record::new(seq, event).from(origin);
-        // What the state cannot take is refused before anyone sees it.
+        // An event that the state rejects is refused before anyone sees it.
         inner.fold.event(&record, emit, effect.is_some())?;
         inner.origin = record.origin;
         let receipt = self.append(&mut inner, class, body)?;
@@ -240,7 +241,7 @@ impl Journal {
         Ok(receipt)
     }
 
-    /// Writes an effect.
+    /// Appends an effect.
     pub(crate) fn effect(&self, effect: Effect) -> Result<Receipt> {
         let body = RecordEncoder::effect(&effect)?;
         let mut inner = self.inner();
@@ -256,15 +257,16 @@ impl Journal {
         if inner.fold.tail_bytes >= due { self.write_snapshot(inner) } else { Ok(()) }
     }
 
-    /// Writes a snapshot before the run waits, if much was written since the last one: its next driver begins there.
+    /// Writes a snapshot before the run waits, if much was written since the last one: its next driver starts
+    /// there.
     pub(crate) fn snapshot_for_wait(&self) -> Result<()> {
         let mut inner = self.inner();
         let due = WAIT_SNAPSHOT_BYTES.max(inner.fold.snapshot_bytes / WAIT_SNAPSHOT_SHARE);
         if inner.fold.tail_bytes >= due { self.write_snapshot(&mut inner) } else { Ok(()) }
     }
 
-    /// Writes a snapshot, unless it is larger than a record may be or than what is left for the run. Durable when
-    /// what it sums up is: nothing waits for it.
+    /// Writes a snapshot, unless it is too large for a record or for the run's remaining room. It is durable
+    /// when the records before it are, so nothing waits for it.
     fn write_snapshot(&self, inner: &mut WriterState) -> Result<()> {
         let WriterState { encoder, fold, .. } = &mut *inner;
         let body = encoder.snapshot(fold.last + 1, fold)?;
@@ -273,7 +275,7 @@ impl Journal {
             drop(self.append(inner, Class::Delta, body)?);
             inner.fold.count_snapshot(size);
         } else {
-            // The next one is tried when there is that much more.
+            // The next attempt comes after that many more bytes.
             (inner.fold.tail_bytes, inner.fold.snapshot_bytes) = (0, size);
         }
         Ok(())
@@ -304,22 +306,22 @@ impl Journal {
         self.inner().fold.snapshot
     }
 
-    /// What the records so far add up to.
+    /// The fold of the records so far.
     pub(crate) fn fold(&self) -> FoldGuard<'_> {
         FoldGuard(self.inner())
     }
 
-    /// What the run has used so far.
+    /// The run's usage so far.
     pub(crate) fn usage(&self) -> Usage {
         self.inner().fold.usage.clone()
     }
 
-    /// What each model has used so far.
+    /// The usage so far, by model.
     pub(crate) fn usage_by_model(&self) -> BTreeMap<String, Usage> {
         self.inner().fold.usage_by_model.clone()
     }
 
-    /// Looks at the state so far.
+    /// Reads the state so far.
     pub(crate) fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
         look(&self.inner().fold.state)
     }
@@ -327,11 +329,11 @@ impl Journal {
 
 impl JournalCore {
     fn inner(&self) -> MutexGuard<'_, WriterState> {
-        // What is inside is whole between any two calls.
+        // The content is consistent between any two calls, so poisoning can be ignored.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends what waits, as far as the store has room. Gives whether nothing waits any more.
+    /// Appends queued records, as far as the store has room. Returns whether the queue is empty.
     fn drain(&self, lease: &Lease) -> bool {
         let mut inner = self.inner();
         while let Some(next) = inner.queue.front() {
@@ -341,7 +343,7 @@ impl JournalCore {
                 Err(error) => inner.fail(&error),
                 Ok(receipt) => {
                     if let Some(written) = inner.queue.pop_front() {
-                        // Most records are awaited by nothing.
+                        // Most records have no waiting receiver.
                         let _ = written.appended.send(Ok(receipt));
                     }
                 }
@@ -351,7 +353,7 @@ impl JournalCore {
     }
 }
 
-/// Appends what waits for room, and ends with the journal.
+/// Appends queued records when the store has room. Ends with the journal.
 async fn drain(journal: Weak<JournalCore>, lease: Lease) {
     loop {
         let Some(store) = journal.upgrade().map(|journal| journal.store.clone()) else { return };
@@ -370,7 +372,7 @@ async fn drain(journal: Weak<JournalCore>, lease: Lease) {
 }
 
 impl WriterState {
-    /// Refuses a record that the run has no room for.
+    /// Refuses a record that exceeds the run's room.
     fn takes(&self, size: usize) -> Result<()> {
         let max = self.max_record;
         if size > max {
@@ -388,7 +390,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Gives up what waits for room.
+    /// Fails all queued records.
     fn fail(&mut self, error: &headwater_store::Error) {
         for lost in self.queue.drain(..) {
             let _ = lost.appended.send(Err(error.clone()));
@@ -413,7 +415,7 @@ impl WriterState {
     }
 }
 
-/// What a store refuses for ever ends the run; everything else is about the store.
+/// A permanent refusal by the store ends the run; other errors concern the store.
 fn refused(error: headwater_store::Error) -> Error {
     use headwater_store::ErrorKind::{Full, TooLarge};
     match error.kind() {

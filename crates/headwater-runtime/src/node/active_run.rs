@@ -1,4 +1,4 @@
-//! A run that this process drives or replays: what all of its nodes share.
+//! A run that this process drives or replays: the state shared by its nodes.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,
@@ -25,7 +25,7 @@ use crate::{
     telemetry::RunLabels,
 };
 
-/// What the hooks of an agent's nodes can reach.
+/// Services for the hooks of an agent's nodes.
 #[derive(Debug)]
 pub(crate) struct NodeServices {
     pub(crate) env: Arc<Environment>,
@@ -34,7 +34,7 @@ pub(crate) struct NodeServices {
     pub(crate) questions: Questions,
 }
 
-/// A run that this process drives or replays: what all of its nodes share.
+/// A run that this process drives or replays: the state shared by its nodes.
 #[derive(Debug)]
 pub(crate) struct ActiveRun {
     pub(crate) id: RunId,
@@ -51,24 +51,24 @@ pub(crate) struct ActiveRun {
     /// Wakes the hooks that wait for an answer.
     pub(crate) answered: Notify,
     fatal: Mutex<Option<Error>>,
-    /// The newest record that a hook returned without waiting for it to be durable.
+    /// The newest record whose hook returned before it was durable.
     unsettled: Mutex<Option<Settling>>,
-    /// Why the run failed, for the log.
+    /// The cause of the run's failure, for the log.
     failure: OnceLock<Error>,
     attempts: AtomicU64,
     /// Whether the message was completed by a driver that died before it wrote the end.
     pub(crate) message_finished: bool,
-    /// What is known if it is only replayed: then nothing is done that the journal does not have.
+    /// Set if the run is only replayed: then no work beyond the journal is done.
     pub(crate) rehearsal: Option<Rehearsal>,
     pub(crate) phase: DrivePhase,
-    /// What its driver knows about its stored summary.
+    /// The driver's knowledge of its stored summary.
     pub(crate) summary: SummaryState,
 }
 
-/// A record that is not durable yet, for all hooks that wait for it.
+/// A record that is not durable yet, shared by all hooks that wait for it.
 type Settling = Shared<BoxFuture<'static, Result<u64, headwater_store::Error>>>;
 
-/// How far the driver of a run is, for what renews its lease meanwhile.
+/// The phase of a run's driver, for the task that renews its lease.
 #[derive(Debug, Default)]
 pub(crate) struct DrivePhase(AtomicU8);
 
@@ -76,12 +76,12 @@ impl DrivePhase {
     const SETTLING: u8 = 1;
     const RELEASED: u8 = 2;
 
-    /// The run has ended or waits, and what it leaves is being put away.
+    /// Marks that the run has ended or waits, and its remaining data is being written.
     pub(crate) fn settle(&self) {
         self.0.store(Self::SETTLING, Ordering::Relaxed);
     }
 
-    /// The lease is about to be given back.
+    /// Marks that the lease is about to be released.
     pub(crate) fn release(&self) {
         self.0.store(Self::RELEASED, Ordering::Relaxed);
     }
@@ -129,7 +129,7 @@ impl ActiveRun {
         &self.services.env.options
     }
 
-    /// How spans and log lines name it.
+    /// The labels of spans and log lines.
     pub(crate) fn labels(&self) -> RunLabels<'_> {
         RunLabels {
             id: &self.id,
@@ -157,50 +157,51 @@ impl ActiveRun {
         self
     }
 
-    /// The fold of the records so far: the results of hooks, the questions and the answers.
+    /// The fold of the records so far: hook results, requests and answers.
     pub(crate) fn fold(&self) -> FoldGuard<'_> {
         self.journal.fold()
     }
 
-    /// What the route approved.
+    /// The context that the route approved.
     pub(crate) fn runtime_context(&self) -> &Arc<Value> {
         let parse = || Arc::new(self.spec.runtime_context.read().unwrap_or_default());
         self.runtime_context.get_or_init(parse)
     }
 
-    /// What the client said about itself.
+    /// The context that the client sent about itself.
     pub(crate) fn client_context(&self) -> &Map<String, Value> {
         self.client_context.get_or_init(|| self.spec.client_context.object())
     }
 
-    /// The origin of what the run itself says.
+    /// The origin of the run's own events.
     pub(crate) fn origin(&self) -> Origin {
         Origin { message: Some(self.message.clone()), ..Origin::default() }
     }
 
-    /// Says something in the name of the run, seen when it is durable.
+    /// Appends an event of the run. Readers see it when it is durable.
     pub(crate) fn append(&self, event: Event) -> Result<Receipt> {
         self.journal.fact(&self.origin(), event)
     }
 
-    /// An attempt that no reader has seen: the record that begins it is seen only when it is durable.
+    /// An unused attempt id. Readers see the record that starts the attempt only when it is durable.
     pub(crate) fn next_attempt(&self) -> AttemptId {
         format!("a{}", self.attempts.fetch_add(1, Ordering::Relaxed) + 1).into()
     }
 
-    /// An error as the journal keeps it: with the request that began the run, so that every reader is given the same.
+    /// An error as stored in the journal: with the id of the starting request, so that every reader gets the
+    /// same one.
     pub(crate) fn error_info(&self, error: &Error) -> ErrorInfo {
         ErrorInfo { request: self.spec.request.clone(), ..error.info() }
     }
 
-    /// The end of the run, whatever its nodes make of it.
+    /// Ends the run with an error, regardless of its nodes.
     pub(crate) fn fail(&self, error: &Error) {
         let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first error is the cause; those that follow are mostly its consequences.
+        // The first error is the cause; later ones are usually its consequences.
         fatal.get_or_insert_with(|| error.clone());
     }
 
-    /// Keeps why the run failed until its end is logged.
+    /// Keeps the cause of the failure until the end is logged.
     pub(crate) fn note_failure(&self, error: Error) {
         let _ = self.failure.set(error);
     }
@@ -223,11 +224,11 @@ impl ActiveRun {
 
     /// Lets the next hook wait for a record, instead of the one that wrote it.
     pub(crate) fn settle_later(&self, receipt: Receipt) {
-        // The records of a journal become durable in order, so the newest receipt stands for all before it.
+        // The records of a journal become durable in order, so the newest receipt covers all before it.
         *self.unsettled.lock().unwrap_or_else(PoisonError::into_inner) = Some(receipt.boxed().shared());
     }
 
-    /// Waits until all that hooks have returned is durable: nothing is done with results that a crash could lose.
+    /// Waits until all returned hook results are durable: nothing may act on results that a crash could lose.
     pub(crate) async fn settled(&self) -> Result<()> {
         let unsettled = self.unsettled.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(unsettled) = unsettled {
@@ -236,7 +237,7 @@ impl ActiveRun {
         Ok(())
     }
 
-    /// Records what a hook gave; it is durable when the receipt is ready.
+    /// Records the result of a hook; it is durable when the receipt is ready.
     pub(crate) fn done(
         &self,
         key: &str,
@@ -250,10 +251,10 @@ impl ActiveRun {
     }
 }
 
-/// What a driver knows about the summary of its run.
+/// A driver's knowledge of the summary of its run.
 #[derive(Debug, Default)]
 pub(crate) struct SummaryState {
-    /// The version that it wrote or found; 0 before the first.
+    /// The version that it wrote or read; 0 before the first.
     version: AtomicU64,
     /// Whether it has listed the run.
     listed: AtomicBool,
@@ -271,7 +272,7 @@ impl SummaryState {
         self.version.store(version, Ordering::Relaxed);
     }
 
-    /// Whether this is the first time that the run is to be listed.
+    /// Marks the run as listed. Returns whether it was not before.
     pub(crate) fn list(&self) -> bool {
         !self.listed.swap(true, Ordering::Relaxed)
     }

@@ -1,47 +1,47 @@
-//! Where code and journal differ.
+//! Differences between code and journal.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Where today's code first does something else than the journal says.
+/// The first difference between the current code and the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Divergence {
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub kind: DivergenceKind,
-    /// The hook or the visit of a node, such as `email@1/compose#1/compose-email#0`.
+    /// The key of the hook or node visit, such as `email@1/compose#1/compose-email#0`.
     pub key: String,
-    /// What the journal has.
+    /// The recorded value.
     pub recorded: Option<Value>,
-    /// What the code asks for, or does.
+    /// The value that the code requests or produces.
     pub asked: Option<Value>,
 }
 
-/// How code and journal differ.
+/// Kind of difference between code and journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DivergenceKind {
-    /// The code asks for something that the journal does not have.
+    /// The code requests something that is not in the journal.
     New,
-    /// The journal has something that the code does not ask for.
+    /// The journal has an entry that the code does not request.
     Missing,
     /// A hook is of another kind.
     Hook,
-    /// A hook is called with something else.
+    /// A hook is called with another input.
     Input,
-    /// What is shown to readers is something else.
+    /// The visible output differs.
     Shown,
-    /// A node gives something else, or another error.
+    /// A node returns another result or error.
     Result,
-    /// The run goes another way through its workflows.
+    /// The run takes another path through its workflows.
     Path,
-    /// The run ends otherwise.
+    /// The run ends differently.
     End,
-    /// What the journal holds cannot be read as what the code expects.
+    /// A recorded value does not have the type that the code expects.
     Unreadable,
 }
 

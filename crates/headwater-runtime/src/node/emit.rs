@@ -1,4 +1,4 @@
-//! What a node emits: once, also if its visit is executed again.
+//! Events emitted by a node: once, also if its visit is executed again.
 
 use headwater_protocol::{Event, Origin};
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl NodeVisit {
             _ => {}
         }
         if let Some(rehearsal) = &self.run.rehearsal {
-            // What a try that failed has shown is not told apart from what this one shows.
+            // Output of a failed try cannot be distinguished from that of this one.
             return match rehearsal.was_left(&self.name) && !self.retried {
                 true => Err(self.differs(DivergenceKind::Shown, &self.name, None, as_json(&now), "")),
                 false => Ok(()),
@@ -47,7 +47,7 @@ impl NodeVisit {
         }
         let emitted = EmitId { visit: self.name.clone(), number };
         match self.run.journal.emit(origin, event, &emitted, now) {
-            // What the state cannot take is for the node to handle, now and when it is run again.
+            // An update that the state rejects is the node's error to handle, now and when it is run again.
             Err(error) if error.kind() == ErrorKind::Structured => {
                 let outcome = HookOutcome::Error(error.clone());
                 self.keep(self.run.done(&refused, "emit", None, outcome, None).map(drop))?;
@@ -60,7 +60,7 @@ impl NodeVisit {
         }
     }
 
-    /// What the journal says that this visit emitted, and that it did not emit now.
+    /// A recorded emit of this visit that did not occur now.
     pub(crate) fn unemitted(&self) -> Option<String> {
         if self.retried {
             return None;
@@ -72,7 +72,7 @@ impl NodeVisit {
     }
 }
 
-/// An event as it was written down.
+/// An event as recorded.
 fn as_json(written: &str) -> Option<Value> {
     crate::codec::decode(written.as_bytes()).ok()
 }

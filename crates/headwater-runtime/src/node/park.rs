@@ -1,8 +1,8 @@
 //! State that survives a wait.
 //!
-//! A node is run again from the top when it was answered. Node state that it wrote before it waited is there then, so that
-//! `if !started { …; started.set(true) }` is done once. A re-run may skip hooks that ran before the wait. After the wait,
-//! state, counters and emits are as they were when it began.
+//! A node is run again from the top when it was answered. Node state written before the wait is restored, so
+//! that `if !started { …; started.set(true) }` runs once. A re-run may skip hooks that ran before the wait.
+//! After the wait, state, counters and emits are as they were when it started.
 
 use headwater_protocol::RequestId;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl NodeVisit {
-    /// Records how far the visit came, if it has written node state since it was last recorded.
+    /// Records the progress of the visit, if it has written node state since the last record.
     pub(crate) fn park(&self, requests: &[RequestId]) -> Result<()> {
         let parked = {
             let mut waits: Vec<_> = {
@@ -53,7 +53,7 @@ impl NodeVisit {
         Ok(())
     }
 
-    /// What the visit waited for was answered: what follows finds everything as it was when the wait began.
+    /// The wait was answered: restores state, counters and emits as of the start of the wait.
     pub(crate) fn wait_is_over(&self, key: &str) -> Result<()> {
         let Some(park) = self.park.as_deref().filter(|park| park.parked.waits.iter().any(|wait| wait == key))
         else {
@@ -100,7 +100,7 @@ impl NodeVisit {
         can_have_id && before > 1 && !state.wait_over
     }
 
-    /// Whether this emit repeats one from before the wait; skipped emits are passed over.
+    /// Whether this emit repeats one from before the wait. Skipped emits are passed over.
     pub(super) fn was_emitted_before_the_wait(&self, now: &str) -> bool {
         let Some(park) = &self.park else { return false };
         let fold = self.run.fold();
@@ -118,7 +118,7 @@ impl NodeVisit {
         }
     }
 
-    /// Counts an update of a state, and says whether the state has it already.
+    /// Counts an update of a state. Returns whether the state includes it already.
     pub(crate) fn was_updated(&self, name: &str, survives: bool) -> bool {
         let mut state = self.state();
         let updates = state.updates.entry(name.to_owned()).or_insert(0);

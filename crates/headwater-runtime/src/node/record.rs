@@ -1,4 +1,4 @@
-//! What a hook does once: looked up in the journal, or done and recorded.
+//! One-time work of a hook: read from the journal, or done and recorded.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use super::{DivergenceKind, NodeVisit};
 use crate::{Error, Result, error::ErrorKind, journal::HookOutcome, limits};
 
 impl NodeVisit {
-    /// What the journal holds for a key.
+    /// The journal's entry for a key.
     pub(crate) fn recorded(
         &self,
         key: &str,
@@ -25,7 +25,7 @@ impl NodeVisit {
         if hook.kind != kind {
             return Err(self.other_kind(key, &hook.kind, kind));
         }
-        // State that survived a wait may lead around a hook: then the next one of its name finds the wrong record.
+        // Restored state may make the code skip a hook: then the next one of its name finds the wrong record.
         let may_be_another = self.park.as_ref().is_some_and(|park| park.may_skip(key));
         if let (Some(now), Some(then)) = (fingerprint, hook.fingerprint.as_deref())
             && now != then
@@ -52,12 +52,12 @@ impl NodeVisit {
         }))
     }
 
-    /// Stops the run because code and journal do not agree.
+    /// Stops the run because code and journal differ.
     pub(crate) fn diverged(&self, what: &str) -> Error {
         self.differs(DivergenceKind::Unreadable, &self.name, Some(what.into()), None, what)
     }
 
-    /// Stops the run because code and journal do not agree at a key.
+    /// Stops the run because code and journal differ at a key.
     pub(crate) fn differs(
         &self,
         kind: DivergenceKind,
@@ -77,13 +77,13 @@ impl NodeVisit {
         error
     }
 
-    /// Nothing is begun in a run that was stopped or cannot go on, and nothing at all in one that is only replayed.
+    /// Refuses new work in a run that was stopped or has failed, and any work in one that is only replayed.
     pub(crate) async fn may_begin(&self, key: &str, kind: &str) -> Result<()> {
         if let Some(rehearsal) = &self.run.rehearsal {
             if rehearsal.was_left(&self.name) {
                 return Err(self.differs(DivergenceKind::New, key, None, Some(kind.into()), ""));
             }
-            // The journal ends here, and says nothing of what would have come.
+            // The journal ends here, so there is nothing further to compare.
             rehearsal.goes_beyond(key);
             let _waiting = self.waiting(&RequestId::from("beyond-the-journal"));
             return std::future::pending().await;
@@ -94,7 +94,7 @@ impl NodeVisit {
         self.run.fatal().map_or(Ok(()), Err)
     }
 
-    /// Does something once: what the journal holds is returned, what is done anew is durable before it is returned.
+    /// Does work once: returns the recorded result, or does the work and returns when its result is durable.
     pub(crate) async fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -113,8 +113,8 @@ impl NodeVisit {
         given
     }
 
-    /// Does something once, with an event in the same record as the result. The result is returned at once, and is durable
-    /// before anything that follows is done or seen: so an answer that ends its run is one commit with that end.
+    /// Does work once, with an event in the same record as the result. The result is returned at once, and is
+    /// durable before later work or output: so an answer that ends its run is one commit with that end.
     pub(crate) async fn once_with_event<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -130,7 +130,7 @@ impl NodeVisit {
         given
     }
 
-    /// What the journal holds for a key, or what is done anew with the receipt of its record.
+    /// The recorded result for a key, or a new one with the receipt of its record.
     async fn record_once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -152,7 +152,7 @@ impl NodeVisit {
         self.keep(self.run.settled().await)?;
         let (given, event) = work.await;
         let fatal = given.as_ref().err().filter(|error| error.is_fatal()).cloned();
-        // What gave too much is recorded too: it must not be done again by a driver that comes after a crash.
+        // An oversized result is recorded too: a driver after a crash must not repeat the work.
         if let Some(error) = fatal.as_ref().filter(|error| error.kind() != ErrorKind::TooLarge) {
             self.run.fail(error);
             return Ok((given, None));
@@ -169,7 +169,7 @@ impl NodeVisit {
         Ok((given, Some(receipt)))
     }
 
-    /// Does something at once and only once; durable before anything that follows.
+    /// Does synchronous work exactly once; durable before anything that follows.
     pub(crate) fn once_now<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -189,7 +189,7 @@ impl NodeVisit {
         Ok(given)
     }
 
-    /// Writes an event once: it is its own record.
+    /// Appends an event once: the event itself is the record.
     pub(crate) fn emit_once(&self, key: &str, kind: &str, origin: &Origin, event: Event) -> Result<()> {
         if self.recorded(key, kind, None)?.is_none() && self.run.rehearsal.is_none() {
             let receipt =

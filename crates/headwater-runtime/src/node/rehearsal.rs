@@ -1,4 +1,4 @@
-//! A run that is only replayed: the visits that its journal has, and the first difference.
+//! A run that is only replayed: its recorded visits, and the first difference.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ use crate::{
 /// A run that is only replayed.
 #[derive(Debug, Default)]
 pub(crate) struct Rehearsal {
-    /// The visits that were left: the journal has all that they did.
+    /// The completed visits: the journal has all of their work.
     left: HashSet<String>,
     retried: HashSet<String>,
     notes: Mutex<RehearsalNotes>,
@@ -26,9 +26,9 @@ pub(crate) struct Rehearsal {
 #[derive(Debug, Default)]
 struct RehearsalNotes {
     divergence: Option<Divergence>,
-    /// What hooks are called with, by their keys.
+    /// The inputs of hooks, by key.
     asked: HashMap<String, Value>,
-    /// The first thing that was asked for after the journal's end.
+    /// The first key requested after the journal's end.
     beyond: Option<String>,
 }
 
@@ -49,22 +49,22 @@ impl Rehearsal {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a try of a visit failed, so that its journal has traces of two.
+    /// Whether a try of a visit failed, so that its journal has entries of two.
     pub(crate) fn was_retried(&self, visit: &Visit) -> bool {
         self.retried.contains(&visit.to_string())
     }
 
-    /// Whether the journal has all that a visit did.
+    /// Whether the journal has all work of a visit.
     pub(crate) fn was_left(&self, visit: &str) -> bool {
         self.left.contains(visit)
     }
 
-    /// Notes what a hook is called with, to be shown if it differs.
+    /// Records the input of a hook, to be shown if it differs.
     pub(crate) fn asks(&self, key: &str, asked: Value) {
         self.notes().asked.insert(key.to_owned(), asked);
     }
 
-    /// Notes a difference. The first one counts.
+    /// Records a difference. Only the first one counts.
     pub(crate) fn note(
         &self,
         kind: DivergenceKind,
@@ -80,7 +80,7 @@ impl Rehearsal {
         error
     }
 
-    /// Notes that the journal has no more.
+    /// Records that the code went beyond the end of the journal.
     pub(crate) fn goes_beyond(&self, key: &str) {
         self.notes().beyond.get_or_insert_with(|| key.to_owned());
     }

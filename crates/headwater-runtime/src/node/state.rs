@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::NodeVisit;
 
-/// The workflow state in which the state is kept that is shared with the page.
+/// The workflow state key of the state shared with the page.
 pub(crate) const SHARED: &str = "@shared";
 
 impl NodeVisit {
@@ -30,13 +30,13 @@ impl NodeVisit {
         self.state().workflow_state.get(key).cloned()
     }
 
-    /// All of it, for templates.
+    /// The whole state, for templates.
     #[cfg(feature = "yaml")]
     pub(crate) fn all_workflow_state(&self) -> Map<String, Value> {
         self.state().workflow_state.clone()
     }
 
-    /// The state that is shared with the page: the last value that was set, or the one that the page sent.
+    /// The state shared with the page: the last value set, or the one that the page sent.
     pub(crate) fn shared_state(&self) -> Option<Value> {
         let sent = || {
             let state = self.run.client_context().get("state")?;
@@ -46,7 +46,8 @@ impl NodeVisit {
         self.workflow_state(SHARED).or_else(sent)
     }
 
-    /// Whether the page holds what this node began with: nothing was shown by a try that failed, or by another branch.
+    /// Whether the page still has the state that this node started with: no failed try and no other branch
+    /// has sent changes.
     pub(crate) fn knows_what_is_shown(&self) -> bool {
         !self.retried && self.visit.branch.is_empty()
     }

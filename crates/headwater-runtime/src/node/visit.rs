@@ -1,4 +1,4 @@
-//! One execution of one visit of a node: what its hooks share, and when it is parked.
+//! One execution of one visit of a node: the state shared by its hooks, and its parking.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,7 +18,7 @@ use crate::{
     journal::{NodeExit, Park, Visit},
 };
 
-/// What a node sees when it is entered.
+/// The state of a node's entry.
 #[derive(Debug, Clone)]
 pub(crate) struct EntryState {
     pub(crate) visit: Visit,
@@ -27,32 +27,33 @@ pub(crate) struct EntryState {
     pub(crate) workflow_state: Map<String, Value>,
 }
 
-/// What the hooks of one visit share.
+/// The state shared by the hooks of one visit.
 #[derive(Debug)]
 pub(crate) struct NodeVisit {
     pub(crate) run: Arc<ActiveRun>,
     pub(crate) visit: Visit,
-    /// The visit as text: the beginning of the keys of its hooks.
+    /// The visit as text: the prefix of its hooks' keys.
     pub(crate) name: String,
     pub(crate) input: NodeInput,
-    /// A try of it has failed before: what that try did and this one does not is no divergence.
+    /// Whether an earlier try has failed: work of that try that this one does not repeat is not a divergence.
     pub(super) retried: bool,
     /// State to resume from, if the visit was parked.
     pub(super) park: Option<Arc<Park>>,
-    /// Whether the node's own code is running: a hook that is dropped then is dropped by it, and not with the whole run.
+    /// Whether the node's own code is running: a hook dropped then is dropped by that code, and not with the
+    /// whole run.
     pub(crate) is_polled: AtomicBool,
     state: Mutex<VisitState>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct VisitState {
-    /// How often each id was used.
+    /// Number of uses of each id.
     pub(super) uses: HashMap<String, u32>,
-    /// Hooks without an id that are under way.
+    /// Active hooks without an id.
     unnamed: HashSet<&'static str>,
-    /// How many hooks are under way.
+    /// Number of active hooks.
     pub(super) alive: usize,
-    /// Whether hooks were under way at the same time.
+    /// Whether hooks were active concurrently.
     pub(super) concurrent: bool,
     pub(super) asked_for: HashSet<String>,
     /// The number of the next emit.
@@ -61,23 +62,23 @@ pub(super) struct VisitState {
     pub(super) reemitted: usize,
     running: usize,
     waiting: Vec<RequestId>,
-    /// Why the last model stopped.
+    /// The finish reason of the last model call.
     finish: Option<FinishReason>,
     pub(super) node_state: Map<String, Value>,
     pub(super) node_state_changed: bool,
     /// Whether this execution changed the node state.
     pub(super) node_state_written: bool,
-    /// How often each state was updated.
+    /// Number of updates of each state.
     pub(super) updates: HashMap<String, u32>,
-    /// Whether what the visit waited for was answered, in this execution.
+    /// Whether the visit's wait was answered in this execution.
     pub(super) wait_over: bool,
     pub(super) workflow_state: Map<String, Value>,
     pub(super) workflow_writes: Map<String, Value>,
-    /// The texts that readers have seen already.
+    /// The texts already emitted to readers.
     streamed: Vec<String>,
 }
 
-/// Names one use of one hook.
+/// Identifies one use of one hook.
 #[derive(Debug)]
 pub(crate) struct HookKey {
     pub(crate) text: String,
@@ -96,7 +97,7 @@ impl Drop for HookKey {
     }
 }
 
-/// Counts a hook as running or waiting for as long as it lives.
+/// Counts a hook as running or waiting until dropped.
 #[derive(Debug)]
 pub(crate) struct HookGuard<'a> {
     node: &'a NodeVisit,
@@ -144,7 +145,7 @@ impl NodeVisit {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where what it says comes from.
+    /// The origin of its events.
     pub(crate) fn origin(&self) -> Origin {
         Origin {
             node: Some(self.visit.node.clone()),
@@ -155,7 +156,7 @@ impl NodeVisit {
         }
     }
 
-    /// The workflow that it is in, without its version.
+    /// Its workflow, without the version.
     pub(crate) fn workflow_id(&self) -> &str {
         self.visit.workflow.split('@').next().unwrap_or_default()
     }
@@ -193,18 +194,18 @@ impl NodeVisit {
         drop(state);
         let key = HookKey { text, kind, node: self.clone(), named };
         match self.recorded_kind(&key.text) {
-            // Found out before anything is done under the name of something else.
+            // Detected before any work is done under the key of another hook.
             Some(before) if before != kind => Err(self.other_kind(&key.text, &before, kind)),
             _ => Ok(key),
         }
     }
 
-    /// The kind of hook that the journal has under a key.
+    /// The recorded kind of hook for a key.
     pub(crate) fn recorded_kind(&self, key: &str) -> Option<String> {
         let fold = self.run.fold();
         let done = fold.hooks.get(key).map(|hook| hook.kind.clone());
         let asked = || fold.asked.get(key).map(|wait| wait.hook.clone());
-        // A model call has its passes under its key.
+        // A model call has the records of its passes below its key.
         let passed = || fold.hooks.contains_key(&format!("{key}/pass.0")).then(|| "reason".to_owned());
         done.or_else(asked).or_else(passed)
     }
@@ -214,13 +215,13 @@ impl NodeVisit {
         self.differs(DivergenceKind::Hook, key, Some(before.into()), Some(now.into()), &what)
     }
 
-    /// Whether a hook that is dropped now is given up by the node's code. When a driver lets go of a run, or a node panics, its
-    /// hooks are dropped too, and are done again later.
+    /// Whether dropping a hook now aborts it on behalf of the node's code. Hooks are also dropped when a
+    /// driver releases a run or a node panics; those are repeated later.
     pub(crate) fn gives_up(&self) -> bool {
         self.is_polled.load(Ordering::Relaxed) && !std::thread::panicking() && self.run.rehearsal.is_none()
     }
 
-    /// Counts a hook as doing something.
+    /// Counts a hook as running.
     pub(crate) fn running(&self) -> HookGuard<'_> {
         self.state().running += 1;
         HookGuard { node: self, waiting: None }
@@ -232,13 +233,13 @@ impl NodeVisit {
         HookGuard { node: self, waiting: Some(request.clone()) }
     }
 
-    /// The requests that it waits for, when it does nothing else.
+    /// The requests that it waits for, if no hook is running.
     pub(crate) fn parked(&self) -> Option<Vec<RequestId>> {
         let state = self.state();
         (!state.waiting.is_empty() && state.running == 0).then(|| state.waiting.clone())
     }
 
-    /// Notes why a model stopped.
+    /// Records the finish reason of a model call.
     pub(crate) fn finished(&self, reason: &FinishReason) {
         self.state().finish = Some(reason.clone());
     }
@@ -253,7 +254,7 @@ impl NodeVisit {
         self.state().streamed.iter().any(|streamed| streamed == text.trim())
     }
 
-    /// What it leaves behind.
+    /// The exit record of the visit.
     pub(crate) fn leave(&self, next: Next, error: Option<Error>) -> NodeExit {
         let mut state = self.state();
         NodeExit {
@@ -266,7 +267,7 @@ impl NodeVisit {
         }
     }
 
-    /// A key that the journal has for this visit and that no hook has looked up.
+    /// A recorded key of this visit that no hook has looked up.
     pub(crate) fn unasked(&self) -> Option<String> {
         let prefix = format!("{}/", self.name);
         let fold = self.run.fold();
@@ -283,7 +284,7 @@ impl NodeVisit {
         lost.first().map(|key| (*key).clone())
     }
 
-    /// Notes that a key was asked for, where its record is looked up elsewhere.
+    /// Marks a key as looked up, if its record is read elsewhere.
     pub(crate) fn asked_for(&self, key: &str) {
         self.state().asked_for.insert(key.to_owned());
     }

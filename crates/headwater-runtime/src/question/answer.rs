@@ -1,4 +1,4 @@
-//! Answers on their way to a run: who may answer, what fits, and where the driver finds them.
+//! Answers on their way to a run: authorization, validation, and delivery to the driver.
 
 use headwater_protocol::{RequestId, RunId};
 use headwater_store::Expect;
@@ -18,16 +18,16 @@ use crate::{
     keys,
 };
 
-/// What comes of checking an answer against its question.
+/// The result of checking an answer against its question.
 #[derive(Debug)]
 pub(crate) enum AnswerCheck {
-    /// It can be given.
+    /// The answer is valid and new.
     Open(AnswerValue),
-    /// It was given before.
+    /// The answer was accepted before.
     Accepted(AcceptedAnswer),
 }
 
-/// An answer to a question, with the token or the owner that allows it.
+/// An answer to a question, with the token or the owner that authorizes it.
 ///
 /// ```
 /// use headwater_runtime::Answer;
@@ -44,7 +44,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Answers a request in some way.
+    /// Answers a request with the given value.
     pub fn new(request: impl Into<RequestId>, answer: AnswerValue) -> Self {
         Self { request: request.into(), token: None, owner: None, answer }
     }
@@ -59,24 +59,24 @@ impl Answer {
         Self::new(request, AnswerValue::Declined)
     }
 
-    /// Allows a tool call.
+    /// Approves a tool call.
     pub fn approved(request: impl Into<RequestId>) -> Self {
         Self::new(request, AnswerValue::Approval { approved: true, reason: None, input: None })
     }
 
-    /// Forbids a tool call.
+    /// Denies a tool call.
     pub fn denied(request: impl Into<RequestId>, reason: Option<&str>) -> Self {
         let reason = reason.map(str::to_owned);
         Self::new(request, AnswerValue::Approval { approved: false, reason, input: None })
     }
 
-    /// Gives the token that came with the request.
+    /// Sets the token that came with the request.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Names the authenticated owner who answers: the run must belong to them, and they need no token.
+    /// Sets the authenticated owner: the run must belong to them, and they need no token.
     pub fn by(mut self, owner: Option<String>) -> Self {
         self.owner = Some(owner);
         self
@@ -84,7 +84,7 @@ impl Answer {
 }
 
 impl Questions {
-    /// The question that an answer is for, if its sender may answer it.
+    /// The question for an answer, if its sender is authorized.
     pub(crate) async fn answerable(&self, answered: &Answer) -> Result<OpenQuestion> {
         let question = self.find(&answered.request).await?;
         let question = question.ok_or_else(|| {
@@ -96,7 +96,7 @@ impl Questions {
         Ok(question)
     }
 
-    /// Checks that a question can be answered so, or was answered so before.
+    /// Checks an answer against its question, or against the answer accepted before.
     pub(crate) fn check_open(&self, question: &OpenQuestion, answer: AnswerValue) -> Result<AnswerCheck> {
         let request = &question.request;
         match question.closed {
@@ -119,7 +119,8 @@ impl Questions {
         }
     }
 
-    /// Puts an answer where the driver of the run finds it. Gives where the journal ended when it was first given.
+    /// Delivers an answer to the driver of the run. Returns the end of the journal when it was first
+    /// delivered.
     pub(crate) async fn give(
         &self,
         run: &RunId,
@@ -129,7 +130,7 @@ impl Questions {
     ) -> Result<u64> {
         let content = hash(&answer);
         let first = self.send(run, request, answer, since).await?;
-        // A different answer was accepted meanwhile, so this one is too late.
+        // A different answer was accepted in the meantime, so this one is too late.
         let closed = self.find(request).await?.filter(|question| question.closed.is_some());
         match closed.map(|question| question.taken) {
             None => Ok(first),
@@ -171,8 +172,8 @@ impl Questions {
         }
     }
 
-    /// Sends an answer, unless another one is there already: the same content is the same answer, also if a process that
-    /// recovered the session has sent it first. Gives where the journal ended when it was first sent.
+    /// Sends an answer, unless there is one already: equal content counts as the same answer, also if
+    /// recovery of the session has sent it first. Returns the end of the journal when it was first sent.
     async fn send(&self, run: &RunId, request: &RequestId, answer: AnswerValue, since: u64) -> Result<u64> {
         let key = keys::answer(run, request);
         let sent = QueuedAnswer { answer, since };
@@ -187,7 +188,7 @@ impl Questions {
                 let there = there.and_then(|value| crate::codec::decode::<QueuedAnswer>(&value.bytes).ok());
                 let taken = match there {
                     Some(there) => Some(AcceptedAnswer { hash: hash(&there.answer), since: there.since }),
-                    // It was taken just now.
+                    // It was accepted just now.
                     None => self.find(request).await?.and_then(|question| question.taken),
                 };
                 let same = taken.filter(|taken| taken.hash == hash(&sent.answer));
@@ -197,7 +198,7 @@ impl Questions {
         }
     }
 
-    /// Gives up a request, unless it was answered in time.
+    /// Expires a request, unless it was answered in time.
     pub(crate) async fn expire(&self, run: &RunId, request: &RequestId) -> Result<()> {
         match self.send(run, request, AnswerValue::Expired, 0).await {
             Err(error) if error.kind() != ErrorKind::Answered => Err(error),
@@ -205,7 +206,7 @@ impl Questions {
         }
     }
 
-    /// Sends an answer again that its sender may not have come to send.
+    /// Sends an answer again in case its sender died before sending it.
     pub(crate) async fn send_again(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! Checks an answer against its question.
+//! Validation of answers against their questions.
 
 use headwater_protocol::{Interrupt, InterruptKind};
 use headwater_tools::Schema;
@@ -12,7 +12,7 @@ use crate::{
     limits,
 };
 
-/// Checks an answer against its question, and gives it in the form that hooks read.
+/// Validates an answer, and converts it to the form that hooks read.
 pub(super) fn fits(question: &OpenQuestion, answer: AnswerValue) -> Result<AnswerValue> {
     if let AnswerValue::Given(value)
     | AnswerValue::Output(value)
@@ -63,7 +63,7 @@ pub(super) fn fits(question: &OpenQuestion, answer: AnswerValue) -> Result<Answe
     }
 }
 
-/// Checks an answer before it is taken: the error says what is wrong with it, and the question stays open.
+/// Validates an answer before it is accepted: on an error the question stays open.
 fn check_answer(interrupt: &Interrupt, answer: Value) -> Result<Value> {
     let answer = match interrupt.kind {
         InterruptKind::MultiChoice => {
@@ -101,7 +101,7 @@ fn check_answer(interrupt: &Interrupt, answer: Value) -> Result<Value> {
     Ok(answer)
 }
 
-/// Checks what a person gave against the schema that came with the question.
+/// Validates an answer against the schema sent with the question.
 fn check_schema(schema: &Value, answer: &Value) -> Result<()> {
     let schema = Schema::new(schema.clone())
         .map_err(|error| Error::new(ErrorKind::Answer, format!("the answer's schema is wrong: {error}")))?;
@@ -111,7 +111,7 @@ fn check_schema(schema: &Value, answer: &Value) -> Result<()> {
     })
 }
 
-/// The id of the option that was picked: given as it is, or as an object that has it.
+/// The id of the selected option: given directly, or as an object with an id.
 fn pick(interrupt: &Interrupt, picked: Value) -> Result<Value> {
     let id = match &picked {
         Value::String(id) => Some(id.as_str()),
@@ -130,7 +130,7 @@ fn pick(interrupt: &Interrupt, picked: Value) -> Result<Value> {
     }
 }
 
-/// An answer of another JSON type than the question wants.
+/// The error for an answer of the wrong JSON type.
 pub(crate) fn wrong_kind(wanted: &str, given: &Value) -> Error {
     let kind = crate::next::json_kind(given);
     Error::new(ErrorKind::Answer, format!("the answer must be {wanted}, not {kind}"))

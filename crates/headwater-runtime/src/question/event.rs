@@ -1,10 +1,10 @@
-//! The events by which readers see that a question was asked or answered.
+//! The events for questions and their answers.
 
 use headwater_protocol::{ApprovalAnswered, ApprovalRequested, Event, InterruptAnswered};
 
 use crate::journal::{AnswerValue, Wait, WaitKind};
 
-/// The event for a question that was asked; `None` for a tool of the page, whose call readers see already.
+/// The event for a new question; `None` for a page tool, whose call readers see already.
 pub(crate) fn asked_event(wait: &Wait) -> Option<Event> {
     match &wait.kind {
         WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
@@ -21,7 +21,7 @@ pub(crate) fn asked_event(wait: &Wait) -> Option<Event> {
     }
 }
 
-/// The event for an answer that was taken; `None` for a tool of the page, whose output has its own event.
+/// The event for an accepted answer; `None` for a page tool, whose output has its own event.
 pub(crate) fn answered_event(wait: &Wait, answer: &AnswerValue) -> Option<Event> {
     match (&wait.kind, answer) {
         (WaitKind::Question { .. }, AnswerValue::Expired) => {

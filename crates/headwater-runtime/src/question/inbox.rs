@@ -1,4 +1,4 @@
-//! Where answers and stops wait for the run: values beside the journal, which only the holder of the lease writes.
+//! The inbox of a run: values for answers and stops beside the journal, which only the lease holder writes.
 
 use headwater_protocol::{RequestId, RunId, ToolCallId};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use crate::{id::derived_id, journal::AnswerValue};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct QueuedAnswer {
     pub(crate) answer: AnswerValue,
-    /// The end of the journal when it was given: a reader that follows the answer begins there.
+    /// The end of the journal when it was given: a reader that follows the answer starts there.
     #[serde(default)]
     pub(crate) since: u64,
 }
 
-/// The same for the same hook of the same run, and for no other in any run: a node that asks again after a crash
-/// overwrites what it had asked.
+/// The request id of a hook, equal only for the same hook of the same run: a node that asks again after a
+/// crash overwrites its earlier question.
 pub(crate) fn request_id(run: &RunId, key: &str) -> RequestId {
     let mut digest = Sha256::new();
     digest.update(run.as_str());
@@ -28,7 +28,7 @@ pub(crate) fn request_id(run: &RunId, key: &str) -> RequestId {
     derived_id("req", run, &content).into()
 }
 
-/// The request by which the page gives the output of a tool call.
+/// The request id for the output of a page's tool call.
 pub(crate) fn client_request(run: &RunId, call: &ToolCallId) -> RequestId {
     request_id(run, &format!("client-tool/{call}"))
 }

@@ -1,4 +1,4 @@
-//! Listing what waits for an answer.
+//! Listing open questions.
 
 use headwater_protocol::RequestId;
 use headwater_store::ValuePages;
@@ -9,18 +9,18 @@ use crate::{
     keys::{self, QUESTIONS},
 };
 
-/// Some questions that wait for an owner, ordered by request.
+/// A page of an owner's open questions, ordered by request.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct QuestionPage {
     /// The questions.
     pub questions: Vec<OpenQuestion>,
-    /// Questions in between that cannot be read.
+    /// Unreadable questions within the page.
     pub unreadable: Vec<RequestId>,
 }
 
 impl Questions {
-    /// What waits for an answer, ordered by request, after a request.
+    /// The open questions, ordered by request, after a request.
     pub(crate) async fn list(&self, after: Option<&RequestId>, limit: usize) -> Result<Vec<OpenQuestion>> {
         let mut pages = ValuePages::new(&*self.env.store, QUESTIONS).after(after.map(keys::question));
         let mut open = Vec::new();
@@ -37,8 +37,8 @@ impl Questions {
         Ok(open)
     }
 
-    /// What waits for an owner of runs of this agent, ordered by request, after a request. Questions that were answered
-    /// are not read.
+    /// The open questions of an owner's runs of this agent, ordered by request, after a request. Answered
+    /// questions are not read.
     pub(crate) async fn list_of(
         &self,
         owner: Option<&str>,

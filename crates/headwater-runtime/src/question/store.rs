@@ -1,4 +1,4 @@
-//! Where questions are kept: one value each, and an entry in the list of the owner while they are open.
+//! Storage of questions: one value each, and an entry in the owner's list while they are open.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::{
     keys,
 };
 
-/// The code of an error about a question that cannot be read.
+/// Error code for an unreadable question.
 pub(super) const UNREADABLE: &str = "request.unreadable";
 
-/// The run and the node that ask, and the lease under which they do.
+/// The asking run and node, with the driver's lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) run: &'a RunId,
@@ -30,7 +30,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) lease: &'a Lease,
 }
 
-/// An answer that was taken, as far as it is needed to know it again.
+/// An accepted answer, with enough data to recognise a repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AcceptedAnswer {
     /// The hash of its content.
@@ -49,7 +49,7 @@ pub(crate) enum CloseReason {
 }
 
 impl Questions {
-    /// Writes a question down, so that it can be answered, and signs it.
+    /// Stores and signs a question, so that it can be answered.
     pub(crate) async fn ask(
         &self,
         asker: Asker<'_>,
@@ -97,16 +97,17 @@ impl Questions {
         Ok(wait)
     }
 
-    /// Writes a question that the holder of a lease asks.
+    /// Stores a question of a lease holder.
     ///
-    /// Values are not fenced by leases as records are, and a driver that stood still may get here after another one has
-    /// taken the run over. So a question of a higher epoch is not replaced, and the lease is confirmed afterwards: if
-    /// it was lost before the question was written, no driver would take an answer to it, and the question is removed.
+    /// Values are not fenced by leases as records are, and a stalled driver may get here after another one
+    /// has taken the run over. So a question of a higher epoch is not replaced, and the lease is confirmed
+    /// afterwards: if it was lost before the question was written, no driver would accept an answer to it,
+    /// and the question is removed.
     async fn open_question(&self, question: &OpenQuestion, lease: &Lease) -> Result<()> {
         let version = self.put_unless_newer(question).await?;
         if let Err(error) = self.env.store.renew(lease, self.env.options.lease).await {
             let key = keys::question(&question.request);
-            // What another driver has written since has another version.
+            // A question written by another driver since has another version.
             if let Err(error) = self.env.store.remove(&key, Expect::Version(version)).await
                 && !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. })
             {
@@ -121,10 +122,10 @@ impl Questions {
         Ok(())
     }
 
-    /// Puts a question in place of one that an earlier driver had asked, and returns its version.
+    /// Replaces a question of an earlier driver, and returns its version.
     ///
     /// # Errors
-    /// As of a lost lease, if a later driver has asked it.
+    /// The error of a lost lease, if a later driver has written it.
     async fn put_unless_newer(&self, question: &OpenQuestion) -> Result<u64> {
         let key = keys::question(&question.request);
         let mut expect = Expect::Absent;
@@ -151,7 +152,7 @@ impl Questions {
         }
     }
 
-    /// How long a question is kept: until it can be answered no more, and as long as runs are kept after that.
+    /// How long a question is stored: until it expires, plus the retention of runs.
     fn question_ttl(&self, question: &OpenQuestion) -> Duration {
         match question.closed {
             Some(_) => self.env.options.keep,
@@ -161,7 +162,7 @@ impl Questions {
         }
     }
 
-    /// Writes that a question is closed.
+    /// Stores the closed state of a question.
     async fn put_closed(&self, question: &OpenQuestion) -> Result<()> {
         let key = keys::question(&question.request);
         let ttl = Some(self.question_ttl(question));
@@ -190,7 +191,7 @@ impl Questions {
         })
     }
 
-    /// Closes the questions of a run that has ended, so that a late answer gets an error that says so.
+    /// Closes the questions of an ended run, so that a late answer gets a matching error.
     pub(crate) async fn close_all(
         &self,
         run: &RunId,
@@ -203,8 +204,8 @@ impl Questions {
         Ok(())
     }
 
-    /// Closes a question whose answer is in the journal, or that can never be answered, and takes the answer out of
-    /// the inbox. In this order, so that a concurrent answer always finds one of the two.
+    /// Closes a question whose answer is in the journal, or that can never be answered, and removes the
+    /// answer from the inbox. In this order, so that a concurrent answer always finds one of the two.
     pub(crate) async fn close(
         &self,
         run: &RunId,
@@ -234,19 +235,19 @@ impl Questions {
     /// Whether the question is still open: no answer was accepted and none is queued.
     pub(crate) async fn awaits(&self, question: &OpenQuestion) -> Result<bool> {
         let sent = match self.env.store.get(&keys::answer(&question.run, &question.request)).await {
-            // The run's driver removes an answer that cannot be read, and the question can be answered anew.
+            // The run's driver removes an unreadable answer, and the question can be answered again.
             Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
             sent => sent?,
         };
         Ok(question.waits(self.env.now()) && sent.is_none())
     }
 
-    /// Whether a request is one that an answer can still be taken for.
+    /// Whether a request still accepts an answer.
     pub(crate) async fn is_open(&self, request: &RequestId) -> Result<bool> {
         Ok(self.find(request).await?.is_some_and(|question| question.closed.is_none()))
     }
 
-    /// Closes a question that its session has left behind.
+    /// Closes a question that its session has abandoned.
     pub(crate) async fn retract(&self, request: &RequestId) -> Result<()> {
         if let Some(mut question) = self.find(request).await?
             && question.closed.is_none()
@@ -265,7 +266,7 @@ fn encode(question: &OpenQuestion) -> Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// By what an answer is known again: the same content is the same answer.
+/// The hash that identifies repeated answers: equal content is the same answer.
 pub(super) fn hash(answer: &AnswerValue) -> String {
     let bytes = serde_json::to_vec(answer).unwrap_or_default();
     URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))

@@ -1,4 +1,5 @@
-//! What lets a person answer: signed, and bound to the run, the request and, for a tool call, its exact input.
+//! Tokens that authorize an answer: signed, and bound to the run, the request and, for a tool call, its exact
+//! input.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_protocol::{RequestId, RunId};

@@ -15,10 +15,10 @@ use crate::{
 };
 
 impl Runs {
-    /// Gives several answers to the run that waits for them, at once: it goes on when it has them all, and in a session
-    /// they are one turn. All are checked before any is given. Should another caller answer one of them at the same moment,
-    /// the others are given nevertheless. An answer that was given before, with the same content, is taken as given: the
-    /// same request again gets the same run.
+    /// Gives several answers to the waiting run at once: it resumes when all its requests are answered, and
+    /// in a session they are one turn. All are checked before any is stored. If another caller answers one of
+    /// them concurrently, the others are still stored. An answer repeated with the same content is accepted:
+    /// the same call returns the same run.
     ///
     /// # Errors
     /// As [`Agent::answer`]; [`ErrorKind::Input`] when they belong to several runs, when one request is answered twice,
@@ -53,7 +53,7 @@ impl Runs {
             return Err(Error::new(ErrorKind::Input, message).with_code("answers.none"));
         };
         if fitting.is_empty() {
-            // The same answers again: nothing is begun by them.
+            // Repeated answers start nothing.
             let since = taken.iter().map(|(_, taken)| taken.since).min().unwrap_or(0);
             return Ok(self.handle(run).since(since));
         }
@@ -96,7 +96,7 @@ impl Runs {
             .await
         {
             Ok(_) => {}
-            // Stopping twice is stopping once.
+            // A second stop changes nothing.
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -104,12 +104,13 @@ impl Runs {
         Ok(self.handle(run.clone()).since(info.tail.last))
     }
 
-    /// Whether something was sent to a run that its driver has not taken yet.
+    /// Whether a run's inbox has an answer or a stop request that its driver has not processed.
     pub(crate) async fn has_mail(&self, run: &RunId) -> Result<bool> {
         Ok(!self.env.store.list(&keys::inbox(run), None, 1).await?.is_empty())
     }
 
-    /// Lets the driver of a run look at its inbox: wakes it, or resumes the run here. What was sent is kept if neither works.
+    /// Makes the driver of a run read its inbox: wakes it, or resumes the run here. The inbox is kept if
+    /// neither works.
     pub(crate) async fn wake_or_resume(self: &Arc<Self>, run: &RunId) {
         if self.registry.wake(run) {
             return;
@@ -119,22 +120,23 @@ impl Runs {
             Err(error) if error.kind() == ErrorKind::Busy => {
                 tracing::debug!(run = %run, error = ?error.message(), "the run is driven elsewhere");
             }
-            // What it was sent is kept.
+            // The inbox keeps its content for the next attempt.
             Err(error) => self.env.skipped.skip("run", run.as_str(), &error),
         }
     }
 
-    /// Removes a run that has ended, with what it asked, although it would be kept longer. Gives whether it could be: not
+    /// Removes an ended run and its requests before their retention is over. Returns whether it could be: not
     /// while it is driven.
     pub(crate) async fn forget_run(&self, run: &RunId) -> Result<bool> {
         let journal = JournalId::from(run.as_str());
         let info = self.env.store.info(&journal).await?;
         let asked = match &info {
-            // What cannot be read can be forgotten: its questions expire by themselves.
+            // An unreadable run can be removed too: its requests expire by themselves.
             Some(_) => self.fold(run).await.map(|fold| fold.asked).unwrap_or_default(),
             None => Default::default(),
         };
-        // A run that has ended goes last, because it tells what else is to go. One that has not may be driven.
+        // The journal of an ended run goes last, because it lists what else to remove. A run that has not
+        // ended may be driven.
         if info.is_some_and(|info| !info.tail.closed) {
             match self.env.store.delete(&journal).await {
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {

@@ -1,8 +1,8 @@
-//! Whether a run waits for something by its id.
+//! Whether a run waits for a tool result or an answer.
 
 use headwater_protocol::RunState;
 
-/// Whether a run has made a call of that id that has no result yet, or has asked a question of that id.
+/// Whether a run has a tool call of that id without a result, or an open request of that id.
 pub(crate) fn awaits(state: &RunState, id: &str) -> bool {
     let mut tools = state.messages().iter().filter_map(|message| message.tool(id));
     let question = state.interrupts().iter().any(|interrupt| interrupt.request.as_str() == id);

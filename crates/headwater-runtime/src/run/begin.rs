@@ -1,4 +1,4 @@
-//! Beginning a run: its journal, its first records, its summary, and the task that drives it.
+//! Starting a run: its journal, its first records, its summary, and the task that drives it.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Runs {
         self.begin_in(seat, lease, beginning, None).await
     }
 
-    /// Begins a run in a journal that was made for it, as the turn of a session whose head has it already.
+    /// Starts a run in a prepared journal, as the turn of a session whose head already names it.
     pub(crate) async fn begin_in(
         self: &Arc<Self>,
         seat: DriverSeat,
@@ -68,7 +68,7 @@ impl Runs {
         let shared = Arc::new(shared.with_prior(prior));
         if let Err(error) = together(&*self.env.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
-                // It can never begin.
+                // It can never start.
                 self.journals.discard(&lease).await;
             }
             return Err(error);
@@ -101,13 +101,13 @@ impl Runs {
                 ..Default::default()
             }))?;
         }
-        // All of it in one commit.
+        // All writes in one commit.
         let last = async { last.await.map_err(Error::from) };
         futures_util::try_join!(self.summaries.note_running(shared), last).map(drop)
     }
 
-    /// The name of the model that answers in a workflow, as far as it is known before the workflow asks one: the one that
-    /// the workflow names, or the agent's only model.
+    /// The name of the model that answers in a workflow, if it is known before a call: the workflow's model,
+    /// or the agent's only one.
     pub(crate) fn answering_model(&self, workflow: &Workflow) -> Option<String> {
         match &workflow.graph().model {
             Some(model) => Some(model.resolve(&self.services.models).ok()?.name().to_owned()),
@@ -116,7 +116,7 @@ impl Runs {
     }
 }
 
-/// Writes the event that begins the run's message.
+/// Appends the event that starts the run's message.
 pub(super) fn begin_message(shared: &ActiveRun) -> Result<Receipt> {
     let (message, role) = (shared.message.clone(), Role::Assistant);
     shared.append(Event::MessageStarted(MessageStarted { message, role, ..Default::default() }))

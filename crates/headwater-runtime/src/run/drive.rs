@@ -1,4 +1,5 @@
-//! The run loop: enters nodes, runs them side by side, and writes down what they give, until the run ends or waits.
+//! The run loop: enters nodes, runs them concurrently, and records their results, until the run ends or
+//! waits.
 
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -26,18 +27,18 @@ use crate::{
     telemetry,
 };
 
-/// How long tools may take to come to an end when the run is stopped.
+/// How long tools may take to finish when the run is stopped.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How many steps of the walk are kept before they are replaced by where they led.
+/// Number of recorded steps after which they are replaced by the resulting position.
 const MAX_STEPS: usize = 256;
 
-/// How far a run came.
+/// How a drive ended.
 #[derive(Debug)]
 pub(crate) enum DriveOutcome {
-    /// The event that tells its end may not be durable yet.
+    /// The run ended. Its last event may not be durable yet.
     Ended(Receipt),
-    /// It waits for an answer, until this time at most.
+    /// The run waits for an answer, until this time at most.
     Waiting { until: u64 },
 }
 
@@ -51,7 +52,7 @@ struct RunDriver {
     entries: HashMap<Visit, EntryState>,
     parked: Vec<(Visit, Vec<RequestId>)>,
     failures: HashMap<Visit, u32>,
-    /// Whether something may have been sent to the run.
+    /// Whether the inbox may have new entries.
     check_inbox: bool,
 }
 
@@ -89,7 +90,7 @@ pub(crate) async fn drive(
 }
 
 impl RunDriver {
-    /// Walks as the journal says, without running anything.
+    /// Walks along the recorded steps, without running anything.
     fn replay(&mut self, recorded: RecordedWalk) -> Result<()> {
         let mut open = Vec::new();
         if let Some(base) = recorded.base {
@@ -109,7 +110,7 @@ impl RunDriver {
                     self.entries.remove(&left.visit);
                     open.retain(|visit| *visit != left.visit);
                     self.walk.leave(&left)?;
-                    // The workflow that followed is the one whose nodes were entered.
+                    // The workflow after the handover is that of the next recorded node.
                     if let (true, Some(WalkStep::Entered(next))) = (self.walk.is_over(), recorded.peek()) {
                         let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
                         self.transit(Some((id.to_owned(), version.to_owned())))?;
@@ -123,7 +124,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Goes on from where the walk stood when its steps were last replaced by it.
+    /// Continues from a saved walk, which replaced earlier steps.
     fn restore(&mut self, mut saved: SavedWalk) -> Result<()> {
         let (id, version) = saved.workflow.split_once('@').unwrap_or((&saved.workflow, ""));
         let workflow = self.runs.workflows.version(id, version)?;
@@ -134,7 +135,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Replaces the steps of the walk by where it stands, when there are many: a snapshot need not have all of them.
+    /// Replaces the steps of a long walk by its position: a snapshot need not contain all of them.
     fn save_walk(&self) {
         let mut fold = self.run.fold();
         if fold.walk.steps.len() < MAX_STEPS || self.walk.is_over() {
@@ -149,7 +150,7 @@ impl RunDriver {
         fold.walk = RecordedWalk { base: Some(Box::new(saved)), steps: Vec::new() };
     }
 
-    /// Continues with the workflow that the last one handed over to; `Some` if it handed over to none.
+    /// Continues with the workflow named by a transition; `Some` if the walk has finished instead.
     fn transit(&mut self, version: Option<(String, String)>) -> Result<Option<WalkEnd>> {
         match self.walk.ended() {
             WalkEnd::Transition(transition) => {
@@ -182,7 +183,7 @@ impl RunDriver {
                     match self.transit(None)? {
                         None => continue,
                         Some(WalkEnd::Finished { result, reason }) => {
-                            // A stop that was accepted before the end is the end.
+                            // A stop accepted before the end takes precedence.
                             if let Some(reason) = self.absorb().await? {
                                 return self.stop(reason).await;
                             }
@@ -201,7 +202,7 @@ impl RunDriver {
                         Some(WalkEnd::Transition(_)) => continue,
                     }
                 }
-                // An answer may have come while the last node was being parked.
+                // An answer may have arrived while the last node was being parked.
                 if let Some(reason) = self.absorb().await? {
                     return self.stop(reason).await;
                 }
@@ -250,7 +251,7 @@ impl RunDriver {
             NodeOutcome::Parked(requests) => {
                 node.park(&requests)?;
                 self.parked.push((node.visit.clone(), requests));
-                // An answer may have come just before the question was in the journal.
+                // An answer may have arrived just before the question was in the journal.
                 self.check_inbox = true;
             }
             NodeOutcome::Left(next) => self.left(node, *next, None)?,
@@ -322,7 +323,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Takes what was sent to the run into its journal. Gives the reason of a stop.
+    /// Moves the run's inbox into its journal. Returns the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
         let store = self.runs.env.store.clone();
         let mut pages = ValuePages::new(&*store, keys::inbox(&self.run.id));
@@ -338,7 +339,7 @@ impl RunDriver {
                 let sent: QueuedAnswer = match crate::codec::decode(&value.bytes) {
                     Ok(sent) => sent,
                     Err(error) => {
-                        // It would be found again and again. The question can be answered anew.
+                        // It would fail on every read. The question can be answered again.
                         tracing::error!(run = %self.run.id, request = ?request.as_str(), error = ?error.to_string(), "removed an answer that cannot be read");
                         store.remove(key, Expect::Any).await?;
                         continue;
@@ -352,7 +353,7 @@ impl RunDriver {
                     }
                     fold.asked.values().find(|wait| wait.request == request).cloned()
                 };
-                // The question can be answered a moment before it is in the journal: the next look finds both.
+                // An answer can precede the question's journal record: the next read of the inbox finds both.
                 let Some(wait) = wait else { continue };
                 let effect = Effect::Answered { request: request.clone(), answer: sent.answer.clone() };
                 let origin = self.run.origin();
@@ -366,14 +367,14 @@ impl RunDriver {
             self.run.answered.notify_waiters();
         }
         for (request, sent) in taken {
-            // What the journal has is what was taken, also if this answer came later.
+            // The recorded answer counts, also if this one came later.
             let answer = self.run.fold().answers.get(&request).cloned();
             self.runs.questions.close(&self.run.id, &request, answer.as_ref(), Some(&sent)).await?;
         }
         Ok(None)
     }
 
-    /// Runs the parked nodes again whose questions were answered.
+    /// Runs parked nodes again if their questions have answers.
     fn unpark(&mut self) -> Result<bool> {
         let (go, stay): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.parked).into_iter().partition(|(_, requests)| {
@@ -390,7 +391,7 @@ impl RunDriver {
         Ok(any)
     }
 
-    /// Every node waits for an answer: writes that, and leaves the run.
+    /// Every node waits for an answer: records the wait, and leaves the run.
     async fn wait(&mut self) -> Result<DriveOutcome> {
         let env = &self.runs.env;
         let mut until = env.now().saturating_add(env.options.max_wait.as_millis() as u64);
@@ -423,7 +424,7 @@ impl RunDriver {
         loop {
             tokio::select! {
                 done = self.executing.next() => match done {
-                    // What is done is done, and is kept.
+                    // A finished node keeps its result.
                     Some((node, NodeOutcome::Left(next))) => self.left(&node, *next, None)?,
                     Some(_) => {}
                     None => break,
@@ -449,10 +450,10 @@ impl RunDriver {
         }
     }
 
-    /// Tells the end.
+    /// Writes the final event.
     async fn end(&mut self, end: Event) -> Result<DriveOutcome> {
         self.run.cancel.cancel();
-        // Models and tools that are under way are dropped before the end is written.
+        // Running models and tools are dropped before the final event is written.
         self.executing.clear();
         finish(&self.runs, &self.run, end).await.map(DriveOutcome::Ended)
     }

@@ -1,4 +1,4 @@
-//! The task that drives a run: it keeps the lease, and writes what the run leaves when it ends or waits.
+//! The task that drives a run: it keeps the lease, and writes the remaining data when the run ends or waits.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Runs {
         let run = shared.id.clone();
         let mut drivers = self.registry.lock();
         if drivers.closed {
-            // The seat is given back after the lock.
+            // The seat must be released after the lock.
             drop(drivers);
             let runs = self.clone();
             tokio::spawn(async move { runs.expire_lease(&shared).await });
@@ -50,9 +50,9 @@ impl Runs {
         let span = telemetry::run_span(shared.labels(), resumed);
         let weak = Arc::downgrade(&shared);
         let (runs, store) = (self.clone(), self.env.store.clone());
-        // In a box: a future that is handed on by value is kept once for each hand.
+        // Boxed: a future passed by value occupies space once for each level.
         let work = Box::pin(runs.work(seat, shared, walk, recorded, resumed));
-        // What a run writes in one go is one commit: its end with all that it leaves, above all.
+        // Consecutive writes of a run share one commit, above all its end and the writes that follow from it.
         let work = async move { together(&*store, work).await };
         let task = tokio::spawn(work.instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {
@@ -60,7 +60,7 @@ impl Runs {
         }
     }
 
-    /// Drives a run for as long as its lease is ours.
+    /// Drives a run until its lease is lost or released.
     async fn work(
         self: Arc<Self>,
         seat: DriverSeat,
@@ -74,14 +74,14 @@ impl Runs {
             let driven =
                 drive(self.clone(), shared.clone(), walk, recorded, resumed, seat.wake.clone()).await;
             drop(going);
-            // In a box: it takes more room than the run did, and only at its end.
+            // Boxed: it is larger than the drive itself, and needed only at the end.
             Box::pin(self.settle(&shared, driven, since)).await
         });
         let settled = tokio::select! {
             settled = work => settled,
             error = self.keep_lease(&shared) => {
-                // What this process had under way is dropped at once: another one does it now. Readers here go on from the
-                // store, where the other one writes.
+                // The work of this process is dropped at once, since another one repeats it. Local readers
+                // continue from the store, where the new driver writes.
                 shared.cancel.cancel();
                 tracing::warn!(run = %shared.id, error = ?error.message(), "the lease of a run was lost: another process drives it");
                 false
@@ -89,7 +89,8 @@ impl Runs {
         };
         let run = shared.id.clone();
         drop((shared, seat));
-        // An answer may have come after the driver's last look, from a caller that saw the driver still there.
+        // An answer may have arrived after the driver's last read of the inbox, from a caller that still saw
+        // the driver.
         if settled && Box::pin(self.has_unread_mail(&run)).await {
             match Box::pin(self.resume(&run, ResumeCause::Addressed)).await {
                 Err(error) if error.kind() != ErrorKind::Busy => {
@@ -100,11 +101,11 @@ impl Runs {
         }
     }
 
-    /// Renews the lease of a run until it is given back. Ends when the lease is lost, with the reason.
+    /// Renews the lease of a run until it is released. Returns the reason when the lease is lost.
     async fn keep_lease(&self, shared: &ActiveRun) -> Error {
         use headwater_store::ErrorKind::{Closed, Held, Stale, Unknown};
         let lease = self.env.options.lease;
-        // Two renewals may fail before the lease runs out.
+        // Two renewals may fail before the lease expires.
         let mut pause = lease / 3;
         let mut noted = shared.journal.last_snapshot();
         loop {
@@ -118,7 +119,7 @@ impl Runs {
                 Err(error) if matches!(error.kind(), Stale { .. } | Held { .. } | Unknown | Closed) => {
                     return error.into();
                 }
-                // The store may be slow, or down for a moment. Whether it still takes writes is for the writes to find out.
+                // The store may be slow or briefly down. The writes find out whether it still accepts them.
                 Err(_) => lease / 10,
             };
             let snapshot = shared.journal.last_snapshot();
@@ -137,7 +138,7 @@ impl Runs {
         telemetry::run_settled(shared.labels(), &RunEnd { status, error, failure, usage }, since.elapsed());
     }
 
-    /// Writes what is left when a driver has come to its end. Returns whether all of it was written.
+    /// Writes the remaining data after a drive has ended. Returns whether all of it was written.
     async fn settle(
         self: &Arc<Self>,
         shared: &ActiveRun,
@@ -180,20 +181,21 @@ impl Runs {
         settled.is_ok()
     }
 
-    /// Puts away a run of which not even the end could be written: it must not be driven again.
+    /// Cleans up a run whose final event could not be written: it must not be driven again.
     pub(super) async fn end_without_event(self: &Arc<Self>, shared: &ActiveRun, error: &Error) -> Result<()> {
         tracing::error!(run = %shared.id, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
         self.ended(shared).await
     }
 
-    /// Writes all that a run leaves, in one commit with its end where the store can do that. Returns `false` where too
-    /// little is known here, or something was changed meanwhile: then it is read back. The end is durable in both cases.
+    /// Writes the end of a run with all that follows from it, in one commit if the store supports that.
+    /// Returns `false` if this process lacks some of the data, or on a conflict: the caller then reads it
+    /// back. The end is durable in both cases.
     async fn put_away(self: &Arc<Self>, shared: &ActiveRun, told: Receipt) -> Result<bool> {
-        // Questions are closed one by one.
+        // Requests are closed one by one.
         let known = shared.journal.is_drained() && shared.fold().asked.is_empty();
         let of_turn = match shared.spec.session_key() {
             None => Some(Vec::new()),
-            // An error here shows again when the turn is ended from the journal.
+            // An error here recurs when the turn is ended from the journal.
             Some(_) if known => match self.registry.turn_of(&shared.id) {
                 Some(turn) => turn.end_writes(shared).await.unwrap_or(None),
                 None => None,
@@ -206,14 +208,14 @@ impl Runs {
         };
         writes.extend(self.summaries.end_writes(shared)?);
         writes.push(WriteOp::Remove { key: keys::stop(&shared.id), expect: Expect::Any });
-        // The journal is closed last: until then the run is found again if this process dies.
+        // The journal is closed last: until then recovery finds the run if this process dies.
         let (lease, keep) = (shared.journal.lease().clone(), Some(self.env.options.keep));
         writes.push(WriteOp::Close { lease, keep });
         shared.phase.release();
         match self.env.store.write(Some(told), writes).await {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
-                // Only what came with the end was refused; the caller does it step by step.
+                // Only the accompanying writes were refused; the caller does them step by step.
                 headwater_store::ErrorKind::Conflict { .. } | headwater_store::ErrorKind::TooLarge => {
                     Ok(false)
                 }
@@ -222,7 +224,7 @@ impl Runs {
         }
     }
 
-    /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
+    /// Cleans up after a run that has ended. The journal is closed last: until then recovery finds the run if
     /// this process dies.
     pub(super) async fn ended(self: &Arc<Self>, shared: &ActiveRun) -> Result<()> {
         self.turn_over(shared).await?;
@@ -240,7 +242,7 @@ impl Runs {
 
     async fn waiting(self: &Arc<Self>, shared: &ActiveRun, until: u64) -> Result<()> {
         self.turn_over(shared).await?;
-        // Both before the release: a process that takes the run over then must find out how long it waits.
+        // Both before the release: a process that takes the run over then needs the time limit of the wait.
         self.summaries.note_wait(shared, until).await?;
         self.note_waiting(&shared.id, until).await?;
         shared.phase.release();
@@ -252,7 +254,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Ends the turn that a run is, if it belongs to a session.
+    /// Ends the turn of a run that belongs to a session.
     async fn turn_over(&self, shared: &ActiveRun) -> Result<()> {
         match shared.spec.session_key() {
             Some(session) => self.turns()?.turn_over(session, shared).await,
@@ -260,7 +262,7 @@ impl Runs {
         }
     }
 
-    /// Whether something was sent to the run that its journal does not have.
+    /// Whether the inbox has entries that are not in the run's journal.
     async fn has_unread_mail(&self, run: &RunId) -> bool {
         let Ok(mail) = self.env.store.list(&keys::inbox(run), None, 1_000).await else { return false };
         if mail.is_empty() {
@@ -275,7 +277,7 @@ impl Runs {
     }
 }
 
-/// Whether the lease of a run is no longer ours: another process has taken it over, or has ended or deleted it.
+/// Whether the run's lease is lost: another process has taken it over, or has ended or deleted the run.
 fn is_fenced(error: &Error) -> bool {
     matches!(error.code(), "store.stale" | "store.held" | "store.closed" | "store.unknown")
 }

@@ -1,4 +1,4 @@
-//! Reading the events of a run as they come.
+//! Reading the events of a run live.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -11,13 +11,14 @@ use crate::{
     journal::{RecordReader, is_answer},
 };
 
-/// How long a reader waits for a record before it reads again: a store may deliver a notification late or not at all.
+/// How long a reader waits for a record before it polls: a store may deliver a notification late or not at
+/// all.
 const POLL: Duration = Duration::from_secs(5);
 
-/// How long it waits where the store cannot wait for it.
+/// Polling interval for a store without notifications.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A reader of a run: a place in its journal.
+/// A reader of a run, at a position in its journal.
 pub(super) struct EventReader {
     runs: Arc<Runs>,
     run: RunId,
@@ -28,13 +29,13 @@ pub(super) struct EventReader {
     since: u64,
     ready: VecDeque<Record>,
     reader: RecordReader,
-    /// The last event said that the run waits.
+    /// Whether the last event reported a wait.
     waits: bool,
     over: bool,
 }
 
 impl EventReader {
-    /// A reader of the events after a sequence number. A wait that was reported before `since` is over.
+    /// A reader of the events after a sequence number. A wait reported before `since` is over.
     pub(super) fn new(runs: Arc<Runs>, run: RunId, after: u64, since: u64) -> Self {
         Self {
             runs,
@@ -77,7 +78,7 @@ impl EventReader {
             let after = self.after.min(empty.tail.last);
             let waited = tokio::time::timeout(POLL, store.wait(&self.journal, after)).await;
             if let Ok(Err(_)) = waited {
-                // Mostly the read fails as well, and says why.
+                // The read usually fails as well, with the reason.
                 tokio::time::sleep(PAUSE).await;
             }
             page = read().await;
@@ -100,7 +101,7 @@ impl EventReader {
         self.reader.prepare(&**store, &self.journal, &page).await?;
         for record in &page.records {
             (self.after, self.epoch) = (record.seq, record.epoch);
-            // The wait is over, although no event has followed it yet.
+            // The wait is over, although no event has followed yet.
             self.waits &= !is_answer(record);
             if let Some(record) = self.reader.visible_event(record)? {
                 let kind = record.event.kind();
@@ -126,10 +127,12 @@ impl EventReader {
     }
 }
 
-/// Where a reader goes on that was given records which were never kept: deltas of a driver that was fenced out before it had
-/// written them. The new driver retracts their attempt, under sequence numbers that the reader has already seen.
+/// The position at which a reader continues after it received records that were never stored: deltas of a
+/// driver that lost its lease before it wrote them. The new driver retracts their attempt, under sequence
+/// numbers that the reader has already seen.
 ///
-/// `page` was read after `after`, and `epoch` is that of the record `after`; 0 if it is not known. `None` if nothing was lost.
+/// `page` was read after `after`, and `epoch` is that of the record `after`; 0 if unknown. `None` if nothing
+/// was lost.
 ///
 /// # Errors
 /// When the store fails.

@@ -1,4 +1,4 @@
-//! The execution of a node: its code is polled until it gives something, fails, or waits.
+//! The execution of a node: its code is polled until it returns, fails, or waits.
 
 use std::{
     any::Any,
@@ -28,7 +28,7 @@ use crate::{
 pub(crate) enum NodeOutcome {
     Left(Box<Next>),
     Failed(Error),
-    /// It continues when one of these is answered.
+    /// It continues when one of these requests is answered.
     Parked(Vec<RequestId>),
 }
 
@@ -68,7 +68,7 @@ async fn run_node(node: &Arc<NodeVisit>, handler: &Handler) -> NodeOutcome {
         node.is_polled.store(true, Ordering::Relaxed);
         let polled = future.as_mut().poll(cx);
         node.is_polled.store(false, Ordering::Relaxed);
-        // What ends the run is not for the node to catch.
+        // A fatal error of the run must not be caught by the node.
         if let Some(error) = node.run.fatal() {
             return Poll::Ready(NodeOutcome::Failed(error));
         }

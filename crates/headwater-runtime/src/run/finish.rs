@@ -1,4 +1,4 @@
-//! What is still open when a run ends is closed, so that the conversation stays usable.
+//! Closing open parts when a run ends, so that the conversation stays usable.
 
 use headwater_protocol::{BlockEnded, ErrorInfo, Event, Part, PartState, RunState, ToolOutputError};
 use headwater_store::Receipt;
@@ -6,7 +6,7 @@ use headwater_store::Receipt;
 use super::Runs;
 use crate::{Result, node::ActiveRun};
 
-/// Closes what can never be completed, and writes the event that ends the run. Durable when the receipt is.
+/// Closes all incomplete parts, and writes the final event. Durable when the receipt is.
 pub(crate) async fn finish(runs: &Runs, run: &ActiveRun, end: Event) -> Result<Receipt> {
     run.journal.open_reserve();
     for closing in run.journal.with_state(closing) {
@@ -18,18 +18,18 @@ pub(crate) async fn finish(runs: &Runs, run: &ActiveRun, end: Event) -> Result<R
     match runs.checkpoint_event(run).await {
         Ok(Some(checkpoint)) => drop(run.append(checkpoint)?),
         Ok(None) => {}
-        // A session that cannot be read must not keep its run from ending.
+        // An unreadable session must not keep its run from ending.
         Err(error) => {
             tracing::error!(run = %run.id, error = ?error.message(), "a run ends without its session");
         }
     }
-    // Before readers can see the end: they may look for what the run leaves.
+    // Before readers can see the end: they may look for the data written with it.
     run.phase.settle();
     run.append(end)
 }
 
-/// The events that close what can never be completed: texts that ended in the middle, and tool calls without a result,
-/// which a provider would refuse in the next turn.
+/// The events that close incomplete parts: texts cut in the middle, and tool calls without a result, which a
+/// provider would refuse in the next turn.
 fn closing(state: &RunState) -> Vec<Event> {
     let mut events = Vec::new();
     for part in state.current_message().into_iter().flat_map(|message| &message.parts) {
@@ -51,10 +51,10 @@ fn closing(state: &RunState) -> Vec<Event> {
     events
 }
 
-/// Marks a stop that is really an expiry: the run has waited too long.
+/// Reason of a stop that is really an expiry: the run has waited too long.
 pub(crate) const EXPIRED: &str = "!expired";
 
-/// How a run ends that was stopped for a reason.
+/// The final event of a stopped run.
 pub(crate) fn stop_event(reason: Option<String>) -> Event {
     match reason.as_deref() {
         Some(EXPIRED) => Event::RunFailed(

@@ -1,4 +1,4 @@
-//! A run, as callers hold it.
+//! The handle of a run.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,36 +20,36 @@ use crate::{
     journal::{JournalEntry, RecordReader},
 };
 
-/// A run of an agent. Holding it costs nothing, and dropping it stops nothing.
+/// Handle of an agent's run. It is cheap to keep, and dropping it does not stop the run.
 #[derive(Debug, Clone)]
 pub struct Run {
     id: RunId,
     pub(super) runs: Arc<Runs>,
-    /// A wait that was reported before this sequence number is over.
+    /// A wait reported before this sequence number is over.
     since: u64,
 }
 
-/// How far a run came: what it said, and whether it ended or waits.
+/// The state of a run that has ended or waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
-    /// The state that its journal adds up to.
+    /// The state folded from its journal.
     pub state: RunState,
 }
 
 impl RunOutcome {
-    /// How it stands.
+    /// The status of the run.
     #[must_use]
     pub fn status(&self) -> RunStatus {
         self.state.run().status
     }
 
-    /// All text that it said, in order.
+    /// The complete text output, in order.
     #[must_use]
     pub fn text(&self) -> String {
         self.state.messages().iter().map(Message::plain_text).collect()
     }
 
-    /// The objects that it showed.
+    /// The structured objects that it emitted.
     #[must_use]
     pub fn structured(&self) -> &StructuredStreams {
         self.state.structured()
@@ -66,7 +66,8 @@ impl Run {
         self
     }
 
-    /// The sequence before which a wait is over: a reader that reconnects at an earlier wait is not at its end.
+    /// The sequence number before which a wait is over: a reader that reconnects at an earlier wait
+    /// continues.
     #[must_use]
     pub fn since_seq(&self) -> u64 {
         self.since
@@ -78,13 +79,13 @@ impl Run {
         &self.id
     }
 
-    /// The store that keeps its journal.
+    /// The store of its journal.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.runs.env.store
     }
 
-    /// Signs the cursors of its readers.
+    /// The secret that signs the cursors of its readers.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -92,13 +93,13 @@ impl Run {
         self.runs.env.secret().await
     }
 
-    /// How long a process that died keeps it from being taken over.
+    /// The lease duration: how long a dead process blocks others from taking the run over.
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.runs.env.options.lease
     }
 
-    /// Its summary.
+    /// The summary of the run.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -106,12 +107,12 @@ impl Run {
         self.runs.summaries.load(&self.id).await?.ok_or_else(|| unknown_run(&self.id))
     }
 
-    /// Waits while this process is resuming it. A cursor is to be read after that.
+    /// Waits while this process is resuming it. Read a cursor only after that.
     pub async fn resumed(&self) {
         self.runs.registry.resuming.over(&self.id).await;
     }
 
-    /// Whether an answer or a stop request was sent to it that its driver has not taken yet.
+    /// Whether its inbox has an answer or a stop request that its driver has not processed.
     ///
     /// # Errors
     /// When the store fails.
@@ -119,7 +120,8 @@ impl Run {
         self.runs.has_mail(&self.id).await
     }
 
-    /// Answers one of the questions in [`RunOutcome::state`]. The answer is durable when this returns, and the run continues.
+    /// Answers one of the questions in [`RunOutcome::state`]. The answer is durable when this returns, and
+    /// the run continues.
     ///
     /// # Errors
     /// As [`Agent::answer`](crate::Agent::answer).
@@ -158,7 +160,7 @@ impl Run {
         Ok(waits && !self.runs.has_mail(&self.id).await?)
     }
 
-    /// The events after a sequence, as they come, until the run waits or ends.
+    /// The live events after a sequence number, until the run waits or ends.
     pub fn events(&self, after: u64) -> impl Stream<Item = Result<Record>> + Send + use<> {
         let reader = EventReader::new(self.runs.clone(), self.id.clone(), after, self.since);
         futures_util::stream::unfold(reader, |mut reader| async move {
@@ -177,7 +179,7 @@ impl Run {
         let mut events = std::pin::pin!(self.events(0));
         while let Some(record) = events.next().await {
             let record = record?;
-            // The journal has only what its writer's state could take.
+            // Cannot fail: the writer's state accepted the same records.
             let _ = state.apply(&record);
         }
         Ok(RunOutcome { state })
@@ -203,7 +205,7 @@ impl Run {
         }
     }
 
-    /// The sequence number of the record by which the run last reported that it waits.
+    /// The sequence number of the last record that reports a wait.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -211,7 +213,7 @@ impl Run {
         Ok(self.runs.fold(&self.id).await?.last_wait)
     }
 
-    /// The sequence number of the last record by which the run ended or reported that it waits.
+    /// The sequence number of the last record that reports an end or a wait.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -223,7 +225,7 @@ impl Run {
         Ok(if fold.ended { Some(fold.last) } else { fold.last_wait })
     }
 
-    /// The whole conversation of the run so far, with the events that made it.
+    /// The whole conversation of the run so far, as events.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -238,8 +240,8 @@ impl Run {
             .collect())
     }
 
-    /// Whether this run, if another process drives it, has made one of these calls and has no result yet, or has asked one
-    /// of these questions. For runs that are driven here there is [`Agent::awaits`](crate::Agent::awaits).
+    /// Whether this run, if another process drives it, has one of these tool calls without a result, or one
+    /// of these open requests. For runs driven here use [`Agent::awaits`](crate::Agent::awaits).
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -256,7 +258,7 @@ impl Run {
             for record in &page.records {
                 after = record.seq;
                 if let Some(record) = reader.visible_event(record)? {
-                    // The journal has only what its writer's state could take.
+                    // Cannot fail: the writer's state accepted the same records.
                     let _ = state.apply(&record);
                 }
             }

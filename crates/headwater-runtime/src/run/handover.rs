@@ -1,4 +1,4 @@
-//! Leaving: a process that stops lets its runs end, and hands the others over to the processes that stay.
+//! Shutdown: a stopping process lets its runs end, and hands the others over to the remaining processes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,21 +9,21 @@ use tokio::time::Instant;
 use super::Runs;
 use crate::{journal::Effect, keys, node::ActiveRun};
 
-/// How long the lease of a run lasts that is handed over. It must end by itself: a run whose lease is released counts as
+/// Lease of a run that is handed over. It must expire by itself: a run whose lease is released counts as
 /// waiting for an answer, and recovery would not look for it.
 pub(super) const LEFT: Duration = Duration::from_millis(1);
 
-/// How long a run that has ended may take to be put away before it is handed over too.
+/// How long the cleanup of an ended run may take before it is handed over too.
 const PUT_AWAY: Duration = Duration::from_secs(2);
 
-/// How many leases are given up at once.
+/// Number of leases given up concurrently.
 const AT_ONCE: usize = 32;
 
 impl Runs {
-    /// Stops driving, and lets the leases of the active runs end now, so that another process takes them over at once
-    /// instead of when they would have run out. Returns how many were handed over.
+    /// Stops driving, and lets the leases of the active runs expire now, so that another process takes them
+    /// over at once. Returns how many were handed over.
     ///
-    /// Models and tools that are under way are dropped. What they had not finished is done again, or not, as after a crash.
+    /// Running models and tools are dropped. Their unfinished work is repeated or not, as after a crash.
     pub(crate) async fn hand_over(&self) -> usize {
         let left: Vec<_> = {
             let mut drivers = self.registry.lock();
@@ -40,7 +40,7 @@ impl Runs {
                 task.abort();
             }
         }
-        // Nothing is written after the lease is gone: a task that was aborted ends at its next await.
+        // Nothing is written after the lease is gone: an aborted task ends at its next await.
         for (_, task) in &left {
             while !task.is_finished() {
                 if Instant::now() >= deadline {
@@ -65,8 +65,8 @@ impl Runs {
     }
 }
 
-/// Writes into the journal that the run has not lost its driver, so that this takeover does not count as one without
-/// progress. A run that is being put away has ended, and is driven no further.
+/// Records in the journal that the driver handed the run over, so that this takeover does not count as one
+/// without progress. A run being cleaned up has ended, and is driven no further.
 fn note_handed_over(run: &ActiveRun) {
     if !run.phase.is_driven() {
         return;
@@ -78,14 +78,14 @@ fn note_handed_over(run: &ActiveRun) {
 }
 
 impl Runs {
-    /// Lets the lease of a run end now. Should this fail, it ends when its time has passed.
+    /// Lets the lease of a run expire now. If this fails, it expires after its full duration.
     pub(super) async fn expire_lease(&self, run: &ActiveRun) {
         if let Err(error) = self.env.store.renew(run.journal.lease(), LEFT).await {
             tracing::warn!(run = %run.id, error = ?error.to_string(), "a run is taken over only when its lease has run out");
         }
     }
 
-    /// Wakes the processes that stay. They would find the runs by themselves, a little later.
+    /// Wakes the other processes. Without this they would find the runs a little later.
     async fn note_handover(&self) {
         let key = keys::handover(&self.env.process);
         let put = self

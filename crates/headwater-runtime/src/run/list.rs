@@ -8,10 +8,11 @@ use crate::{
     keys::{self, OwnerTag, RUNS},
 };
 
-/// How many runs one call looks at: a filter that nothing matches must not read every summary of an owner at once.
+/// Number of summaries read by one call: a filter without matches must not read every summary of an owner at
+/// once.
 const MAX_SCANNED: usize = 1_000;
 
-/// Which runs of an owner to list. What is not set does not matter.
+/// Filter for an owner's runs. Unset fields match everything.
 ///
 /// ```
 /// use headwater_protocol::RunStatus;
@@ -29,18 +30,18 @@ pub struct RunFilter {
     pub session: Option<SessionId>,
     /// The earliest start, in milliseconds since 1970.
     pub since: Option<u64>,
-    /// A text in the [beginning of their input](RunSummary::input), in capitals or not.
+    /// A text in the [beginning of their input](RunSummary::input), ignoring case.
     pub text: Option<String>,
     /// The agents, by name, whose inputs the caller does not see: no text is found in them.
     pub hidden_inputs: Vec<String>,
 }
 
-/// Whose runs to list.
+/// The owners whose runs are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owners<'a> {
-    /// Those of one owner, or those without an owner.
+    /// One owner, or runs without an owner.
     One(Option<&'a str>),
-    /// Everyone's: for operators.
+    /// All owners, for operators.
     All,
 }
 
@@ -61,7 +62,7 @@ impl Owners<'_> {
 }
 
 impl RunFilter {
-    /// Whether it looks at more than the time: then a [`RunIndex`](crate::RunIndex) finds the runs.
+    /// Whether it filters by more than time: then a [`RunIndex`](crate::RunIndex) finds the runs.
     #[must_use]
     pub fn is_selective(&self) -> bool {
         self.status.is_some() || self.agent.is_some() || self.session.is_some() || self.text.is_some()
@@ -83,24 +84,24 @@ impl RunFilter {
     }
 }
 
-/// A place in a list of runs: when a run was started, and its id.
+/// A position in a list of runs: start time and id.
 pub type RunPlace = (u64, RunId);
 
-/// Some runs of an owner, newest first.
+/// A page of runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunPage {
     /// The runs.
     pub runs: Vec<RunSummary>,
-    /// Where to continue; none at the end of the list. A page with a `next` may hold fewer runs than asked for, even
-    /// none: the filter matched few of the runs that were read.
+    /// Where to continue; `None` at the end of the list. A page with a `next` may hold fewer runs than
+    /// requested, even none, if the filter matched few of the runs that were read.
     pub next: Option<RunPlace>,
-    /// Runs in between that cannot be read.
+    /// Unreadable runs within the page.
     pub unreadable: Vec<RunId>,
 }
 
 impl Summaries {
-    /// The runs that are kept, ordered by id, after an id.
+    /// The stored runs, ordered by id, after an id.
     ///
     /// # Errors
     /// When the store fails.
@@ -110,8 +111,8 @@ impl Summaries {
         Ok(values.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok()).collect())
     }
 
-    /// The runs of an owner or of all, of all agents that share the store, newest first, after a place. No journal is read. Runs
-    /// that cannot be read are named apart, and logged once.
+    /// The runs of one owner or all, of all agents that share the store, newest first, after a position. No
+    /// journal is read. Unreadable runs are returned separately, and logged once.
     ///
     /// # Errors
     /// When the store fails.
@@ -129,7 +130,7 @@ impl Summaries {
         let mut scanned = 0;
         while page.runs.len() < limit && scanned < MAX_SCANNED {
             let wanted = (limit - page.runs.len()).min(100);
-            // One more tells whether this is the end of the list.
+            // One extra entry shows whether this is the end of the list.
             let entries = self.env.store.list(&prefix, after.as_deref(), wanted + 1).await?;
             let more = entries.len() > wanted;
             for (key, _) in entries.into_iter().take(wanted) {
@@ -137,7 +138,7 @@ impl Summaries {
                 if let Some((created, run)) = keys::read_listed(&prefix, &key) {
                     let run = RunId::from(run);
                     if filter.since.is_some_and(|since| created < since) {
-                        // All that follow are older.
+                        // All further entries are older.
                         page.next = None;
                         return Ok(page);
                     }

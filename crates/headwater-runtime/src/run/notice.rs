@@ -1,4 +1,4 @@
-//! Notices of runs that ended or began to wait: a durable queue beside the journals, for webhooks.
+//! Notices of runs that ended or started to wait: a durable queue beside the journals, for webhooks.
 
 use headwater_protocol::RunStatus;
 use headwater_store::{Expect, Watch, WriteOp};
@@ -10,25 +10,25 @@ use crate::{
     node::ActiveRun,
 };
 
-/// How long a notice is kept if nothing takes it.
+/// How long a notice is kept if it is never taken.
 const KEPT: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 60 * 60);
 
-/// A run ended or began to wait. It is written with the end or the wait, in one commit where the store can do that, if the
-/// agent [writes notices](crate::AgentOptions::notices). A process that dies may leave the same notice twice, with the same
-/// [id](Self::id).
+/// Notice that a run ended or started to wait. It is written with the end or the wait, in one commit if the
+/// store supports that, if the agent [writes notices](crate::AgentOptions::notices). A process that dies may
+/// leave the same notice twice, with the same [id](Self::id).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunNotice {
-    /// Names what happened: the same for the same end or wait of a run.
+    /// Identifies the end or wait of a run; repeated notices share it.
     pub id: String,
-    /// The run as it was then.
+    /// The run at that time.
     pub run: RunSummary,
     key: String,
     version: u64,
 }
 
 impl Summaries {
-    /// What writes the notice of a run that ended or waits; none where notices are off.
+    /// The write of a notice for a run that ended or waits; `None` if notices are off.
     pub(super) fn notice_write(&self, shared: &ActiveRun, summary: &RunSummary) -> Result<Option<WriteOp>> {
         if !self.env.options.notices || summary.status == RunStatus::Running {
             return Ok(None);
@@ -42,7 +42,7 @@ impl Summaries {
         Ok(Some(WriteOp::Put { key, bytes: encode(summary)?, expect: Expect::Any, ttl: Some(KEPT) }))
     }
 
-    /// Writes a notice by itself.
+    /// Writes a notice on its own.
     pub(super) async fn put_notice(&self, shared: &ActiveRun, summary: &RunSummary) -> Result<()> {
         if let Some(WriteOp::Put { key, bytes, expect, ttl }) = self.notice_write(shared, summary)? {
             self.env.store.put(&key, bytes, expect, ttl).await?;
@@ -73,8 +73,8 @@ impl Summaries {
         Ok(notices)
     }
 
-    /// Takes a notice out of the queue after other changes, in one commit where the store can do that. Returns `false` if
-    /// another process has taken it.
+    /// Removes a notice from the queue after other writes, in one commit if the store supports that. Returns
+    /// `false` if another process has taken it.
     ///
     /// # Errors
     /// When the store fails.

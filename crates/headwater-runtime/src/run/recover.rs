@@ -16,26 +16,26 @@ use crate::{
     telemetry,
 };
 
-/// How many open questions are counted in one go.
+/// Number of open requests counted per call.
 const COUNTED: usize = 500;
 
-/// What [`Agent::recover`](crate::Agent::recover) did.
+/// Report of [`Agent::recover`](crate::Agent::recover).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoveryReport {
-    /// Runs whose process had died, and that go on here.
+    /// Runs taken over from a dead process.
     pub taken_over: Vec<RunId>,
-    /// Runs with an answer or a stop request that no process had taken.
+    /// Runs with an answer or a stop request that no process had processed.
     pub answered: Vec<RunId>,
-    /// Runs that had waited long enough for something.
+    /// Runs that had waited too long.
     pub expired: Vec<RunId>,
-    /// Runs that cannot go on here, and why.
+    /// Runs that cannot continue here, with the reason.
     pub stuck: Vec<(RunId, String)>,
 }
 
 impl Runs {
-    /// Takes over the runs whose process died. Processes that do so at the same time go through them in different orders,
-    /// so that each takes some: the quicker one, which has less to do, takes more.
+    /// Takes over the runs whose process died. Concurrent processes go through them in different orders, so
+    /// that each gets some; a process with less load gets more.
     pub(crate) async fn recover_expired(
         self: &Arc<Self>,
         report: &mut RecoveryReport,
@@ -48,18 +48,18 @@ impl Runs {
         if draining || room == 0 {
             return Ok(());
         }
-        // Those that are skipped must not take the place of others.
+        // Skipped runs must not use up the limit.
         let mut expired = self.env.store.expired(1_000 + driven + self.env.skipped.len()).await?;
-        // Seeded anew each time.
+        // Seeded differently for each call.
         let order = RandomState::new();
         expired.sort_by_cached_key(|journal| order.hash_one(journal.as_str()));
         for journal in expired {
-            // The journal of a durable stream, which another part of the server looks after.
+            // The journal of a durable stream, which the server recovers separately.
             if journal.as_str().starts_with("durable-stream/") {
                 continue;
             }
             let run = RunId::from(journal.as_str());
-            // Whatever the store says about its lease: a run that goes on here is not taken over.
+            // A run driven here is not taken over, whatever the store reports about its lease.
             if self.registry.drives(&run) {
                 continue;
             }
@@ -105,7 +105,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Resumes a run that no process drives. Returns whether it is driven here now.
+    /// Resumes a run without a driver. Returns whether it is driven here now.
     pub(crate) async fn recover_run(
         self: &Arc<Self>,
         run: &RunId,
@@ -136,8 +136,8 @@ impl Runs {
         Ok(())
     }
 
-    /// The runs with something in their inbox that no driver has taken: the process that received it died, or does not have
-    /// the version of the workflow that the run needs.
+    /// The runs with unprocessed inbox entries: the process that received them died, or lacks the run's
+    /// version of the workflow.
     async fn addressed(&self) -> Result<Vec<RunId>> {
         let mut runs: Vec<RunId> = Vec::new();
         let mut pages = ValuePages::new(&*self.env.store, INBOX);
@@ -168,7 +168,7 @@ impl Runs {
         Ok(runs)
     }
 
-    /// The waiting runs whose time has come.
+    /// The waiting runs whose time limit has passed.
     async fn due(&self) -> Result<Vec<(String, RunId)>> {
         let now = self.env.now();
         let mut due = Vec::new();
@@ -187,7 +187,7 @@ impl Runs {
         Ok(due)
     }
 
-    /// Gives up what a run has waited for too long. Gives whether there was something.
+    /// Expires the requests of a run that has waited too long. Returns whether there were any.
     async fn give_up(self: &Arc<Self>, run: &RunId) -> Result<bool> {
         let journal = run.as_str().into();
         if self.env.store.info(&journal).await?.is_none_or(|info| info.tail.closed) {
@@ -230,9 +230,8 @@ impl Runs {
         Ok(any)
     }
 
-    /// Corrects what is known about the runs that wait: other processes have some, and so had this one before it was
-    /// started anew. Looks at one page of the open questions, however many there are, and at the next page with the next
-    /// call.
+    /// Updates the count of waiting runs: other processes have some, and so had this one before a restart.
+    /// Each call reads one page of the open requests, so its cost does not grow with their number.
     pub(crate) async fn count_waiting(&self) -> Result<()> {
         let after = self.registry.lock().counted_to();
         let mut pages = ValuePages::new(&*self.env.store, OPEN_QUESTIONS).after(after).size(COUNTED);

@@ -12,43 +12,43 @@ use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use super::{resuming::ResumingRuns, turn::BegunTurn};
 use crate::{Error, Result, error::ErrorKind, node::ActiveRun};
 
-/// How long a reader of a session waits at most for a turn that has sent its end to be put away.
+/// How long a reader of a session waits at most for the cleanup of a turn that has sent its end.
 pub(crate) const SETTLING: Duration = Duration::from_secs(1);
 
-/// The runs that this process drives, by their names.
+/// The runs driven by this process, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Drivers {
     pub(crate) all: HashMap<RunId, DriverEntry>,
-    /// The runs of the agent that wait for an answer, as far as it is known here.
+    /// The agent's waiting runs, as far as known here.
     pub(super) waiting: HashSet<RunId>,
-    /// The count of them that is under way.
+    /// The count of waiting runs in progress.
     pub(super) counting: WaitingCount,
     /// Whether a task watches the inboxes of the runs.
     pub(super) watching: bool,
-    /// Whether new runs, and runs that are resumed, are left to other processes.
+    /// Whether new and resumed runs are left to other processes.
     pub(crate) draining: bool,
-    /// Whether nothing is driven here any more.
+    /// Whether this process has stopped driving runs.
     pub(crate) closed: bool,
     /// Tells when the last run is no longer driven here.
     idle: Arc<Notify>,
 }
 
-/// A count of the runs that wait, page by page of the open questions.
+/// A count of waiting runs, page by page of the open requests.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingCount {
-    /// The last key of the page before; the count begins anew without one.
+    /// The last key of the previous page; `None` restarts the count.
     after: Option<String>,
-    /// The runs that were found so far, and those that have begun to wait here meanwhile.
+    /// The runs found so far, and those that have started to wait here since.
     pub(super) runs: HashSet<RunId>,
 }
 
 impl Drivers {
-    /// How far the runs that wait are counted.
+    /// The position of the count.
     pub(super) fn counted_to(&self) -> Option<String> {
         self.counting.after.clone()
     }
 
-    /// Counts the runs of a page. Returns how many wait, if that was the last page.
+    /// Counts the runs of a page. Returns the number of waiting runs after the last page.
     pub(super) fn count_waiting(
         &mut self,
         runs: impl Iterator<Item = RunId>,
@@ -70,16 +70,16 @@ pub(crate) struct DriverEntry {
     wake: Arc<Notify>,
     pub(crate) task: Option<AbortHandle>,
     pub(crate) run: Weak<ActiveRun>,
-    /// The turn of a session that the run is, if this process has begun it.
+    /// The session's turn, if this process has started it.
     turn: Option<Arc<dyn BegunTurn>>,
-    /// Tells when the run is no longer driven here.
+    /// Notified when the run is no longer driven here.
     left: Arc<Notify>,
     pub(super) since: Instant,
 }
 
-/// The place of a run among the drivers of this process. It is taken before the run's lease is claimed and given back
-/// when the lease is, so that a process never drives a run twice and never takes over a run from itself, whatever the
-/// store says about the lease.
+/// The place of a run among the drivers of this process. It is taken before the run's lease is claimed and
+/// released with the lease, so that a process never drives a run twice and never takes over a run from
+/// itself, whatever the store reports about the lease.
 #[derive(Debug)]
 pub(crate) struct DriverSeat {
     drivers: Arc<Mutex<Drivers>>,
@@ -100,7 +100,7 @@ impl Drop for DriverSeat {
 }
 
 impl Drivers {
-    /// How many runs are driven here.
+    /// Number of runs driven here.
     pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
@@ -114,16 +114,16 @@ impl Drivers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalRun {
-    /// The id that `Agent::run` takes.
+    /// Its id, the argument of `Agent::run`.
     pub run: RunId,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Option<String>,
-    /// For how long it has been driven here, since it was begun or last resumed.
+    /// How long it has been driven here, since it was started or last resumed.
     pub active: Duration,
 }
 
-/// The runs that this process drives. Cheap to clone; all clones are one. An agent that is read again from its file shares the
-/// registry of the one before it, so that a run can be woken and stopped through either.
+/// The runs driven by this process. Cheap to clone; clones share state. An agent reloaded from its file
+/// shares the registry of its predecessor, so that either can wake and stop a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunRegistry {
     drivers: Arc<Mutex<Drivers>>,
@@ -151,13 +151,14 @@ impl RunRegistry {
         self.lock().all.contains_key(run)
     }
 
-    /// Whether this process drives a run that has sent its end or its wait, and writes what the run leaves.
+    /// Whether this process drives a run that has sent its end or its wait, and is writing the remaining
+    /// data.
     pub(crate) fn is_settling(&self, run: &RunId) -> bool {
         let driven = self.lock().all.get(run).and_then(|driver| driver.run.upgrade());
         driven.is_some_and(|run| !run.phase.is_driven())
     }
 
-    /// Waits until a run is no longer driven here, for a while.
+    /// Waits until a run is no longer driven here, for at most [`SETTLING`].
     pub(crate) async fn wait_until_settled(&self, run: &RunId) {
         let Some(left) = self.lock().all.get(run).map(|driver| driver.left.clone()) else { return };
         let mut left = std::pin::pin!(left.notified());
@@ -191,7 +192,7 @@ impl RunRegistry {
         }
     }
 
-    /// From here on the journal says how far the run is.
+    /// From here on the journal holds the progress of the run.
     pub(crate) fn forget_turn(&self, run: &RunId) {
         self.set_turn(run, None);
     }
@@ -202,7 +203,7 @@ impl RunRegistry {
         Some(run.journal.last_snapshot())
     }
 
-    /// Takes the place of a run among the drivers; nothing if it is taken.
+    /// Takes a run's place among the drivers; `None` if it is taken.
     pub(crate) fn seat(&self, run: &RunId) -> Result<Option<DriverSeat>> {
         let mut drivers = self.lock();
         if drivers.all.contains_key(run) {
@@ -230,7 +231,7 @@ impl RunRegistry {
         self.lock().all.values().filter_map(|driver| driver.run.upgrade()).collect()
     }
 
-    /// Those of them that have neither ended nor wait.
+    /// The driven runs that have neither ended nor wait.
     pub(crate) fn local_runs(&self) -> Vec<LocalRun> {
         let drivers = self.lock();
         let active = drivers.all.values().filter_map(|driver| {

@@ -10,7 +10,7 @@ use std::{
 use headwater_protocol::RunId;
 use tokio::sync::Notify;
 
-/// The runs that are being resumed in this process. Cheap to clone; all clones are one.
+/// The runs being resumed in this process. Cheap to clone; clones share state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResumingRuns(Arc<ResumingState>);
 
@@ -20,7 +20,7 @@ struct ResumingState {
     done: Notify,
 }
 
-/// Counts a run as being resumed for as long as it lives.
+/// Counts a run as being resumed until dropped.
 #[derive(Debug)]
 pub(crate) struct ResumingGuard {
     all: ResumingRuns,

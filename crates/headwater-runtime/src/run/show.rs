@@ -1,11 +1,11 @@
-//! What readers are shown of what a node gave.
+//! The events that readers see for the result of a node.
 
 use headwater_protocol::{Event, StructuredOp, StructuredUpdate, TransitionEvent, WarningEvent};
 
 use super::Workflows;
 use crate::{Next, Result, node::NodeVisit, question::request_id};
 
-/// Shows what a node gave, unless an earlier execution of this visit did.
+/// Emits the result of a node, unless an earlier execution of this visit did.
 pub(crate) fn show(node: &NodeVisit, next: &Next, workflows: &Workflows) -> Result<()> {
     let origin = node.origin();
     if let Some(text) = next.message.as_ref().filter(|text| !text.trim().is_empty()) {
@@ -29,7 +29,7 @@ pub(crate) fn show(node: &NodeVisit, next: &Next, workflows: &Workflows) -> Resu
         node.emit(&origin, Event::Structured(update))?;
     }
     if let Some(transition) = &next.transition {
-        // An unknown workflow is an error before readers see the transition.
+        // An unknown workflow must fail before readers see the transition.
         workflows.newest(&transition.to)?;
         transition.check()?;
         let event = Event::Transition(TransitionEvent {

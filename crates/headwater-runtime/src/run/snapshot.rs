@@ -15,8 +15,9 @@ use crate::{
 impl Run {
     /// The newest snapshot and its sequence number; `None` if the journal must be read from the start.
     ///
-    /// This reads one record. The events after a snapshot have at most three times its bytes, or 256 KiB; the process that
-    /// drives the run knows the newest one at once, others find one that is up to a third of a lease old.
+    /// Reads one record. The events after a snapshot have at most three times its bytes, or 256 KiB. The
+    /// driving process knows the newest snapshot at once; others find one that is up to a third of a lease
+    /// old.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -34,14 +35,14 @@ impl Run {
             }
             page => page.map_err(|error| read_error(self.id(), error))?,
         };
-        // One that its process had not made durable when it died is not there.
+        // Its process may have died before the snapshot was durable.
         let Some(record) = page.records.first().filter(|record| is_snapshot(record)) else { return Ok(None) };
         Ok(Some((record.seq, state_in_snapshot(record)?)))
     }
 }
 
 impl Runs {
-    /// The newest snapshot of a run that is known here; 0 without one.
+    /// The newest known snapshot of a run; 0 without one.
     pub(crate) async fn last_snapshot(&self, run: &RunId) -> Result<u64> {
         match self.registry.snapshot_of(run) {
             Some(seq) => Ok(seq),
@@ -49,9 +50,9 @@ impl Runs {
         }
     }
 
-    /// What the journal of a run adds up to, read from its newest snapshot on.
+    /// The folded journal of a run, read from its newest snapshot on.
     pub(crate) async fn fold(&self, run: &RunId) -> Result<Fold> {
-        // A summary that cannot be read only costs time: the journal is the truth.
+        // An unreadable summary only costs time: the journal is authoritative.
         let snapshot = match self.last_snapshot(run).await {
             Err(error) if error.is_store_down() => return Err(error),
             snapshot => snapshot.unwrap_or(0),
@@ -59,7 +60,8 @@ impl Runs {
         self.journals.fold(run, snapshot).await
     }
 
-    /// The same for a run that a caller names: a full store may have dropped it while its summary is still there.
+    /// As `fold`, for a run id from a caller: a full store may have dropped the run while its summary
+    /// remains.
     pub(crate) async fn fold_of_kept(&self, run: &RunId) -> Result<Fold> {
         self.fold(run).await.map_err(|error| fold_error(run, error))
     }

@@ -1,4 +1,4 @@
-//! What a run is asked for.
+//! The request to start a run.
 
 use headwater_protocol::{AnswerFormat, ClientTool, Message, RunId, SessionId};
 use headwater_tools::Schema;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{AgentOptions, Error, RawJson, Result, error::ErrorKind, journal::RunSpec, limits};
 
-/// What a run is to do.
+/// Input and options of a run.
 ///
 /// ```
 /// use headwater_runtime::Start;
@@ -20,55 +20,54 @@ pub struct Start {
     pub(super) run: Option<RunId>,
     pub(super) workflow: Option<String>,
     pub(super) spec: RunSpec,
-    /// Whether it says what the route approved.
+    /// Whether the route's context is set.
     approved: bool,
-    /// Whether it says anything of the page.
+    /// Whether any field of the page is set.
     of_page: bool,
 }
 
 impl Start {
-    /// Runs on what a person wrote.
+    /// Starts from a message text.
     pub fn new(input: impl Into<String>) -> Self {
         Self { spec: RunSpec { input: input.into(), ..RunSpec::default() }, ..Self::default() }
     }
 
-    /// Names the workflow; otherwise the agent's default.
+    /// Sets the workflow; the default is the agent's.
     pub fn workflow(mut self, id: impl Into<String>) -> Self {
         self.workflow = Some(id.into());
         self
     }
 
-    /// Names the run; otherwise a fresh name.
+    /// Sets the id of the run; the default is a fresh one.
     pub fn run(mut self, run: impl Into<RunId>) -> Self {
         self.run = Some(run.into());
         self
     }
 
-    /// Says to which session it belongs.
+    /// Sets the session that it belongs to.
     pub fn session(mut self, session: impl Into<SessionId>) -> Self {
         self.spec.session = Some(session.into());
         self
     }
 
-    /// Says whose it is.
+    /// Sets the owner.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.spec.owner = Some(owner.into());
         self
     }
 
-    /// Names the HTTP request that asks for it. An error of the run carries it to readers, and the log has the error under it.
+    /// Sets the id of the HTTP request. Readers see it with an error of the run, and the log has it too.
     pub fn request(mut self, request: impl Into<String>) -> Self {
         self.spec.request = Some(request.into());
         self
     }
 
-    /// Takes it apart: the workflow, and what the run is asked for.
+    /// Splits it into the workflow and the spec.
     pub(crate) fn into_parts(self) -> (Option<String>, RunSpec) {
         (self.workflow, self.spec)
     }
 
-    /// What a run is asked for that was asked for before: what is said now counts, and what is not said is as it was. What
-    /// a page says of itself is one thing: a tool that it does not name any more is gone.
+    /// Merges a repeated request over the earlier one; page tools are replaced as a whole.
     pub(crate) fn instead_of(self, workflow: Option<String>, before: RunSpec) -> (Option<String>, RunSpec) {
         let now = self.spec;
         let mut spec = before;
@@ -93,13 +92,13 @@ impl Start {
         &self.spec.input
     }
 
-    /// The workflow that it names.
+    /// The requested workflow.
     pub(crate) fn named_workflow(&self) -> Option<&str> {
         self.workflow.as_deref()
     }
 
-    /// Refuses what no run can be begun with: an invalid choice of tools, data that is no object or larger than a run's
-    /// state may be, and JSON that is nested too deeply to be read back.
+    /// Refuses requests that can never start: an invalid choice of tools, data that is not an object or
+    /// exceeds the limit of a run's state, and JSON nested too deeply to be read back.
     pub(crate) fn check(&self, options: &AgentOptions) -> Result<()> {
         let spec = &self.spec;
         let limit = options.max_state_bytes;
@@ -135,48 +134,48 @@ impl Start {
         Ok(())
     }
 
-    /// Gives the conversation before it.
+    /// Sets the conversation before the run.
     pub fn messages(mut self, messages: Vec<Message>) -> Self {
         self.spec.messages = messages;
         self
     }
 
-    /// Gives data to the first node: a JSON object.
+    /// Sets the data of the first node: a JSON object.
     pub fn data(mut self, data: impl Into<RawJson>) -> Self {
         self.spec.data = data.into();
         self
     }
 
-    /// Gives what the route approved. Never sent to a reader.
+    /// Sets the context that the route approved. Never sent to a reader.
     pub fn runtime_context(mut self, context: impl Into<RawJson>) -> Self {
         self.spec.runtime_context = context.into();
         self.approved = true;
         self
     }
 
-    /// Gives what the client said about itself: a JSON object.
+    /// Sets the context that the client sent about itself: a JSON object.
     pub fn client_context(mut self, context: impl Into<RawJson>) -> Self {
         self.spec.client_context = context.into();
         self.of_page = true;
         self
     }
 
-    /// Names the tools that the page can execute.
+    /// Sets the tools that the page can execute.
     pub fn client_tools(mut self, tools: Vec<ClientTool>) -> Self {
         self.spec.client_tools = tools;
         self.of_page = true;
         self
     }
 
-    /// Says which tool the model shall use, in the page's words.
+    /// Sets the tool choice for the model, in the format of the page's protocol.
     pub fn tool_choice(mut self, choice: Value) -> Self {
         self.spec.tool_choice = Some(choice);
         self.of_page = true;
         self
     }
 
-    /// Says in which form the client wants the answer. It goes to the models whose text readers see, unless the node wants
-    /// a form of its own.
+    /// Sets the answer format that the client requests. It applies to models whose text readers see, unless
+    /// the node sets its own.
     pub fn answer_format(mut self, format: AnswerFormat) -> Self {
         self.spec.answer_format = Some(format);
         self.of_page = true;

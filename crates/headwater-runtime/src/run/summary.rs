@@ -1,4 +1,4 @@
-//! The summary of a run: a small value beside its journal, so that runs are listed without reading journals.
+//! The summary of a run: a small value beside its journal, for listing runs without reading journals.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,47 +15,47 @@ use crate::{
     node::ActiveRun,
 };
 
-/// How many active runs are counted with one access of the store.
+/// Number of active runs counted per store access.
 const PAGE: usize = 1_000;
-/// The characters of the input that a summary has.
+/// Characters of the input in a summary.
 const PREVIEW: usize = 200;
 
-/// What is known about a run without reading its journal. It is written whenever the status changes. The journal is the
-/// truth: a process that died may have left an older summary behind, until the run is recovered.
+/// The summary of a run, written whenever the status changes. The journal is authoritative: a process that
+/// died may have left an outdated summary, until the run is recovered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunSummary {
-    /// The id that `Agent::run` takes.
+    /// Its id, the argument of `Agent::run`.
     pub run: RunId,
     /// The agent that executes it.
     pub agent: String,
-    /// The workflow that it began with.
+    /// The workflow that it started with.
     pub workflow: String,
     /// The version of the workflow.
     pub version: String,
-    /// Its status when this was written.
+    /// Its status at the time of writing.
     pub status: RunStatus,
     /// The code of the error that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The model that answers, if it is known before a node asks one.
+    /// The model that answers, if known before a node calls one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The tokens that its models used.
     #[serde(default)]
     pub usage: Usage,
-    /// What its models cost by the [prices](crate::AgentBuilder::price) of the agent, in billionths of the currency; none where a
-    /// model without a price took part.
+    /// Cost of its models by the [prices](crate::AgentBuilder::price) of the agent, in billionths of the
+    /// currency; `None` if a model without a price was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_nanos: Option<u64>,
-    /// The beginning of what the person wrote, in one line of at most 200 characters.
+    /// The beginning of the input, in one line of at most 200 characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
-    /// The principal that it belongs to.
+    /// The principal that owns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The session that the run is a turn of; none if it stands alone.
+    /// The session that it is a turn of, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// When it was started, in milliseconds since 1970.
@@ -68,17 +68,17 @@ pub struct RunSummary {
     /// The newest snapshot in its journal; 0 without one.
     #[serde(default)]
     pub snapshot: u64,
-    /// When it stops waiting.
+    /// When its wait expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Why it cannot continue, although it should.
+    /// Why it cannot continue, if it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
     /// Since when it cannot continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck_since: Option<u64>,
-    /// The epoch of the lease under which this was written. A driver that was fenced out never replaces what a newer one
-    /// wrote.
+    /// The epoch of the lease under which this was written. A driver that lost its lease never replaces the
+    /// summary of a newer one.
     #[serde(default)]
     pub epoch: u64,
 }
@@ -101,7 +101,7 @@ impl Summaries {
         Self { env }
     }
 
-    /// Writes the summary of a run that is being driven, and lists it where its driver has not yet.
+    /// Writes the summary of a driven run, and lists it if its driver has not done so.
     pub(crate) async fn note_running(&self, shared: &ActiveRun) -> Result<()> {
         let summary = self.summarise(shared, RunStatus::Running);
         if !shared.summary.list() {
@@ -125,7 +125,7 @@ impl Summaries {
         futures_util::try_join!(self.put_summary(shared, &summary), self.uncount(&summary), notice).map(drop)
     }
 
-    /// The summary of a run that has ended.
+    /// The summary of an ended run.
     fn end_summary(&self, shared: &ActiveRun) -> RunSummary {
         let (status, code) = shared.journal.with_state(|state| {
             let run = state.run();
@@ -133,7 +133,7 @@ impl Summaries {
         });
         let (status, error) = match status {
             RunStatus::Failed => (status, Some(code.unwrap_or_else(|| "node.failed".to_owned()))),
-            // Its journal was too full for an event that says how it ended.
+            // Its journal was too full for a final event.
             RunStatus::Running | RunStatus::Waiting => (RunStatus::Failed, Some("run.too-large".to_owned())),
             ended => (ended, None),
         };
@@ -141,7 +141,7 @@ impl Summaries {
         RunSummary { error, ended: Some(summary.updated), ..summary }
     }
 
-    /// What writes the summary of a run that has ended, if no other process has written one.
+    /// The writes for the summary of an ended run, unless another process has written one.
     pub(crate) fn end_writes(&self, shared: &ActiveRun) -> Result<Vec<WriteOp>> {
         let summary = self.end_summary(shared);
         let notice = self.notice_write(shared, &summary)?;
@@ -162,7 +162,7 @@ impl Summaries {
         Ok(writes.into_iter().chain(notice).collect())
     }
 
-    /// Writes the summary of a run that has ended.
+    /// Writes the summary of an ended run.
     pub(crate) async fn note_end(&self, shared: &ActiveRun) -> Result<()> {
         let summary = self.end_summary(shared);
         let [own, all] = listed_keys(&summary);
@@ -172,7 +172,7 @@ impl Summaries {
         futures_util::try_join!(put, list, list_for_all, self.uncount(&summary), notice).map(drop)
     }
 
-    /// Counts a run as active no longer.
+    /// Stops counting a run as active.
     pub(crate) async fn uncount(&self, summary: &RunSummary) -> Result<()> {
         self.env.store.remove(&active_run(summary), Expect::Any).await?;
         Ok(())
@@ -204,7 +204,7 @@ impl Summaries {
         }
     }
 
-    /// Writes a summary in the name of a driver, unless a newer driver has written one.
+    /// Writes a summary on behalf of a driver, unless a newer driver has written one.
     async fn put_summary(&self, shared: &ActiveRun, summary: &RunSummary) -> Result<()> {
         let (key, bytes) = (keys::run(&summary.run), encode(summary)?);
         let ttl = summary.ended.is_some().then_some(self.env.options.keep);
@@ -217,7 +217,7 @@ impl Summaries {
                 }
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
                     let stored = match self.load_stored(&summary.run).await {
-                        // It is replaced by one that can be read.
+                        // It is replaced by a readable one.
                         Err(error) if error.code() == "run.unreadable" => {
                             self.env.store.remove(&key, Expect::Any).await?;
                             None
@@ -239,7 +239,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// Takes a run out of the lists.
+    /// Removes a run from the lists.
     pub(crate) async fn delist(&self, summary: &RunSummary) -> Result<()> {
         for key in listed_keys(summary) {
             self.env.store.remove(&key, Expect::Any).await?;
@@ -247,7 +247,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// Notes why a run cannot continue. Returns since when that is known.
+    /// Records why a run cannot continue. Returns since when that is known.
     pub(crate) async fn note_stuck(&self, run: &RunId, why: &Error) -> Result<u64> {
         let now = self.env.now();
         let Some(StoredSummary { mut summary, version }) = self.load_stored(run).await? else {
@@ -259,7 +259,7 @@ impl Summaries {
             summary.stuck = why;
             let key = keys::run(run);
             match self.env.store.put(&key, encode(&summary)?, Expect::Version(version), None).await {
-                // Another process has noted it, or drives the run.
+                // Another process has recorded it, or drives the run.
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
                 put => drop(put?),
             }
@@ -282,8 +282,8 @@ impl Summaries {
         Ok(Some(StoredSummary { summary, version: value.version }))
     }
 
-    /// How many runs of an owner are active, in all processes and of all agents that share the store. It counts no further
-    /// than `limit`.
+    /// Number of active runs of an owner, in all processes and of all agents that share the store. Counts up
+    /// to `limit`.
     pub(crate) async fn count_active(&self, owner: &str, limit: usize) -> Result<usize> {
         let prefix = keys::active_runs(&OwnerTag::new(Some(owner)));
         let mut pages = ValuePages::new(&*self.env.store, prefix).size(limit.min(PAGE));
@@ -297,18 +297,18 @@ impl Summaries {
     }
 }
 
-/// The keys by which a run is listed: for its owner, and for operators.
+/// The keys that list a run for its owner and for operators.
 fn listed_keys(summary: &RunSummary) -> [String; 2] {
     let owners = [OwnerTag::new(summary.owner.as_deref()), OwnerTag::everyone()];
     owners.map(|owner| keys::listed_run(&owner, summary.created, &summary.run))
 }
 
-/// The key by which an active run counts for its owner.
+/// The key that counts an active run for its owner.
 fn active_run(summary: &RunSummary) -> String {
     keys::active_run(&OwnerTag::new(summary.owner.as_deref()), &summary.run)
 }
 
-/// The beginning of an input in one line.
+/// The beginning of an input, in one line.
 fn preview(input: &str) -> String {
     let mut line = String::new();
     for word in input.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Resuming a run that no process drives: one that waited, or whose process died.
+//! Resuming a run without a driver: one that waited, or whose process died.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::{
     node::ActiveRun,
 };
 
-/// Where a run that may need a driver was found.
+/// Why a run may need a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResumeCause {
     /// Its lease has run out: no process drives it.
     LeaseExpired,
-    /// By something that was sent to it, or by a reader. Another process may drive it.
+    /// Its inbox or a reader refers to it. Another process may drive it.
     Addressed,
 }
 
@@ -45,14 +45,14 @@ struct Resumption {
 }
 
 impl Runs {
-    /// Resumes a run that no process drives: one that waited, or whose process died. Returns whether it is driven here now
-    /// and was not before.
+    /// Resumes a run without a driver: one that waited, or whose process died. Returns whether it is driven
+    /// here now and was not before.
     ///
-    /// The claim decides between processes that find the same run. It comes before the journal is read, so that a process
-    /// that loses has done next to nothing.
+    /// The claim decides between processes that find the same run. It precedes reading the journal, so that a
+    /// losing process has done almost no work.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
+    /// [`ErrorKind::Busy`] when another process drives it; the value in its inbox wakes that process.
     pub(crate) async fn resume(self: &Arc<Self>, run: &RunId, found: ResumeCause) -> Result<bool> {
         let Some(seat) = self.registry.seat(run)? else {
             self.registry.wake(run);
@@ -80,7 +80,8 @@ impl Runs {
             fold => fold?,
         };
         if fold.last == 0 || fold.last < fold.copied {
-            // Its process died before it had written the spec (or the whole copy), so no caller knows that it began.
+            // Its process died before it had written the spec (or the whole copy), so no caller knows the
+            // run.
             // A journal with a lease cannot be deleted.
             self.env.store.release(&lease).await?;
             return match self.env.store.delete(&journal).await {
@@ -99,7 +100,7 @@ impl Runs {
         };
         let version = stored.map_or(0, |stored| stored.version);
         if fold.ended {
-            // Its process died after it had told the end, and before it had put everything away.
+            // Its process died after writing the final event, before the cleanup was complete.
             let journal = self.journals.writer(lease, fold);
             let shared = ActiveRun::new(run.clone(), self.services.clone(), resumption.spec, journal);
             shared.summary.set_version(version);
@@ -131,7 +132,7 @@ impl Runs {
         }
     }
 
-    /// The summary of a run that is to be resumed. The journal is the truth where the summary cannot be read.
+    /// The summary of a run to resume. `None` if it is unreadable, since the journal is authoritative.
     async fn stored_summary_of(&self, run: &RunId) -> Result<Option<StoredSummary>> {
         match self.summaries.load_stored(run).await {
             Err(error) if error.is_store_down() => Err(error),
@@ -147,22 +148,23 @@ impl Runs {
         Err(Error::new(ErrorKind::Foreign, message))
     }
 
-    /// Leaves a run to the processes that have its version of the workflow, as in a rolling upgrade. Nothing is claimed.
+    /// Leaves a run to the processes that have its version of the workflow, as in a rolling upgrade. Nothing
+    /// is claimed.
     async fn check_version(&self, summary: &RunSummary, found: ResumeCause) -> Result<()> {
         let Err(error) = self.workflows.version(&summary.workflow, &summary.version) else { return Ok(()) };
         if summary.ended.is_some() || self.env.store.get(&keys::stop(&summary.run)).await?.is_some() {
-            // What has ended is put away, and a stop needs no workflow.
+            // An ended run needs only cleanup, and a stop needs no workflow.
             return Ok(());
         }
         if found == ResumeCause::Addressed && summary.status == RunStatus::Running {
-            // Another process drives it, or recovery finds it when its lease has run out.
+            // Another process drives it, or recovery finds it when its lease has expired.
             return Err(Error::new(ErrorKind::Busy, error.message()));
         }
         self.wait_for_version(&summary.run, summary.stuck_since, error).await.map(drop)
     }
 
-    /// Notes that a run needs a version of a workflow that is not here. Returns the error if the run has waited for that
-    /// version long enough and must fail.
+    /// Records that a run needs a missing version of a workflow. Returns the error if the run has waited for
+    /// that version long enough and must fail.
     ///
     /// # Errors
     /// The error, while the run has to wait for a process that has the version.
@@ -176,7 +178,8 @@ impl Runs {
         Err(error)
     }
 
-    /// Gives a lease back of a run that cannot be driven here. One that should be driven is found by other processes.
+    /// Releases the lease of a run that cannot be driven here. An active run is left for other processes to
+    /// find.
     async fn give_back(&self, lease: &Lease, waits: bool) -> Result<()> {
         if waits {
             self.env.store.release(lease).await?;
@@ -186,7 +189,7 @@ impl Runs {
         Ok(())
     }
 
-    /// How a run ends that cannot be driven on, or should not be; nothing if it can.
+    /// The final event of a run that cannot or should not continue; `None` if it can.
     ///
     /// # Errors
     /// When the run has to wait for a process that has its workflow.
@@ -207,7 +210,7 @@ impl Runs {
         let lost = !fold.handed_over && fold.takeovers >= self.env.options.max_takeovers;
         let abandoned = lost.then(|| abandoned(fold.takeovers));
         let Some(error) = full.or(missing).or(abandoned) else { return Ok(None) };
-        // A stop needs no workflow and no room.
+        // A stop needs neither workflow nor journal space.
         if let Some(stop) = self.env.store.get(&keys::stop(run)).await? {
             let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
             return Ok(Some(stop_event(Some(reason).filter(|reason| !reason.is_empty()))));
@@ -295,7 +298,7 @@ impl Runs {
     }
 }
 
-/// A run that was taken over too often without progress.
+/// The error for a run taken over too often without progress.
 fn abandoned(takeovers: u32) -> Error {
     let message = format!(
         "the run was given up: it was taken over {takeovers} times, and each time its process died or lost the store \
@@ -304,15 +307,16 @@ fn abandoned(takeovers: u32) -> Error {
     Error::new(ErrorKind::Limit, message).with_code("run.abandoned")
 }
 
-/// Writes that the run has a new driver, retracts what the last one had under way, and tells the end if there is one. All
-/// of it may use the reserve: the last driver may have died when the journal was full.
+/// Records the new driver, retracts unfinished output of the last one, and writes the final event if there is
+/// one. All of it may use the reserve: the last driver may have died when the journal was full.
 async fn write_takeover(
     runs: &Runs,
     shared: &ActiveRun,
     open: Vec<OpenAttempt>,
     end: Option<Event>,
 ) -> Result<()> {
-    // The takeover is a record of its own, so that a node which kills its process is counted each time (`abandoned`).
+    // The takeover is a separate record, so that a node that crashes its process is counted each time
+    // (`abandoned`).
     shared.journal.open_reserve();
     let mut last = shared.journal.effect(Effect::TakenOver)?;
     if shared.journal.with_state(|state| state.messages().is_empty()) {
@@ -331,7 +335,8 @@ async fn write_takeover(
         });
         last = shared.journal.fact(&attempt.origin, event)?;
     }
-    // Durable before anything runs: readers must not see output of this driver before the attempts of the last one are retracted.
+    // Durable before anything runs: readers must not see output of this driver before the attempts of the
+    // last one are retracted.
     last.await?;
     match end {
         Some(end) => finish(runs, shared, end).await?.await.map(drop).map_err(Error::from),

@@ -1,4 +1,5 @@
-//! What the run layer asks of the session layer. A run knows the session that it belongs to, and nothing of what a session is.
+//! The interface from the run layer to the session layer. A run knows its session's key, and nothing else
+//! about sessions.
 
 use std::fmt;
 
@@ -16,9 +17,9 @@ use crate::{
 /// The code of an error about a run whose session no longer has the conversation before it.
 pub(crate) const HISTORY_GONE: &str = "run.history-gone";
 
-/// What a session does when its runs are answered, wait or end. The session layer implements it.
+/// Callbacks for a session whose runs are answered, wait or end. The session layer implements it.
 pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
-    /// Begins the turn of answers that are about to be sent to a run.
+    /// Starts the turn for answers that are about to be sent to a run.
     fn before_answers<'a>(
         &'a self,
         session: &'a SessionKey,
@@ -26,7 +27,7 @@ pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
         answers: &'a [(RequestId, AnswerValue)],
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// The event by which readers learn which checkpoint the turn of a run will leave, before it ends or waits.
+    /// The event that announces the checkpoint of a run's turn to readers, before the run ends or waits.
     fn checkpoint_event<'a>(
         &'a self,
         session: &'a SessionKey,
@@ -43,11 +44,12 @@ pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
     fn turn_over<'a>(&'a self, session: SessionKey, run: &'a ActiveRun) -> BoxFuture<'a, Result<()>>;
 }
 
-/// A turn that this process has begun. Its end is known without reading anything back.
+/// A turn started by this process. It can be ended without reading anything back.
 pub(crate) trait BegunTurn: fmt::Debug + Send + Sync {
     /// As [`TurnHost::checkpoint_event`].
     fn checkpoint_event(&self) -> Option<Event>;
 
-    /// What ends the turn, to be written together with the end of its run; `None` where that is not known here.
+    /// The writes that end the turn, to be done together with the end of its run; `None` if this process
+    /// lacks the data.
     fn end_writes<'a>(&'a self, run: &'a ActiveRun) -> BoxFuture<'a, Result<Option<Vec<WriteOp>>>>;
 }

@@ -1,4 +1,4 @@
-//! Runs that are not there.
+//! Errors for missing runs.
 
 use std::error::Error as _;
 
@@ -6,7 +6,7 @@ use headwater_protocol::RunId;
 
 use crate::{Error, error::ErrorKind};
 
-/// A journal that is not there is a run that is not there.
+/// Maps a missing journal to an unknown run.
 pub(super) fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
     match error.kind() {
         headwater_store::ErrorKind::Unknown => unknown_run(run),
@@ -14,7 +14,7 @@ pub(super) fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
     }
 }
 
-/// The same for an error of the runtime that a store caused.
+/// The same for a runtime error caused by the store.
 pub(super) fn fold_error(run: &RunId, error: Error) -> Error {
     let cause = error.source().and_then(|source| source.downcast_ref::<headwater_store::Error>());
     match cause.map(headwater_store::Error::kind) {

@@ -1,7 +1,7 @@
-//! Waking the drivers of this process when another process has put something into the inbox of their runs.
+//! Waking local drivers when another process has written to the inbox of their runs.
 //!
-//! One task watches all inboxes, so that a run costs no watch of its own. A store may deliver a notification late or not
-//! at all, so the inboxes are also read a few times within a lease.
+//! One task watches all inboxes, so that a run needs no watch of its own. A store may deliver a notification
+//! late or not at all, so the inboxes are also polled a few times within a lease.
 
 use std::{
     sync::{Arc, Weak},
@@ -21,7 +21,8 @@ use crate::{
 };
 
 impl Runs {
-    /// Starts the task that watches the inboxes, unless it runs. It ends when no run is driven here any more.
+    /// Starts the task that watches the inboxes, unless it is running. It ends when no run is driven here any
+    /// more.
     pub(super) fn ensure_watching(self: &Arc<Self>, drivers: &mut Drivers) {
         if !std::mem::replace(&mut drivers.watching, true) {
             let (runs, registry) = (Arc::downgrade(self), self.registry.clone());
@@ -34,7 +35,7 @@ impl Runs {
         }
     }
 
-    /// Wakes the drivers of this process whose runs were sent something.
+    /// Wakes the local drivers of runs with inbox entries.
     async fn wake_addressed(&self) -> Result<()> {
         let mut last: Option<RunId> = None;
         let mut pages = ValuePages::new(&*self.env.store, INBOX);
@@ -50,14 +51,14 @@ impl Runs {
     }
 }
 
-/// Holds the runs only while it looks, so that they are dropped with their agent.
+/// Holds the runs only while reading the inboxes, so that they are dropped with their agent.
 async fn watch_inboxes(runs: Weak<Runs>, registry: RunRegistry, mut watch: Watch, poll: Duration) {
     loop {
         let _ = tokio::time::timeout(poll, watch.changed()).await;
         let runs = runs.upgrade();
         {
             let mut drivers = registry.lock();
-            // An agent that was read again from its file shares the drivers: its next run starts another task.
+            // A reloaded agent shares the drivers: its next run starts another task.
             if runs.is_none() || drivers.is_empty() {
                 drivers.watching = false;
                 return;

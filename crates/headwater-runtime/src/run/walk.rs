@@ -1,4 +1,5 @@
-//! The walk through the graph: which nodes are to be entered next, with what. Pure; the driver runs the nodes.
+//! The walk through the graph: which nodes to enter next, and with which input. Pure; the driver runs the
+//! nodes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,7 +25,7 @@ pub(crate) struct Walk {
     visits: HashMap<(String, String, String), u32>,
     workflow_state: Map<String, Value>,
     node_states: HashMap<(String, String), Map<String, Value>>,
-    /// What all nodes of the workflow gave, merged.
+    /// The merged output of all nodes of the workflow.
     data: Arc<Map<String, Value>>,
     transition: Option<Transition>,
     result: Option<Value>,
@@ -47,7 +48,7 @@ impl From<EntryState> for SavedEntry {
     }
 }
 
-/// What comes after a workflow has ended.
+/// The continuation after a workflow has ended.
 #[derive(Debug)]
 pub(crate) enum WalkEnd {
     Transition(Transition),
@@ -75,7 +76,7 @@ impl Walk {
         walk
     }
 
-    /// Goes on from where a walk stood. What visits that are under way saw is not part of it.
+    /// Continues from a saved walk, which does not include the entry states of active visits.
     pub(crate) fn restore(workflow: Workflow, saved: SavedWalk) -> Self {
         Self {
             workflow,
@@ -94,7 +95,7 @@ impl Walk {
         }
     }
 
-    /// Where it stands.
+    /// The current position.
     pub(crate) fn save(&self) -> SavedWalk {
         SavedWalk {
             workflow: format!("{}@{}", self.workflow.id(), self.workflow.version()),
@@ -133,7 +134,7 @@ impl Walk {
         &self.workflow
     }
 
-    /// The next node that can be entered, as a visit that is not under way yet.
+    /// The next node that can be entered, as a visit that is not active yet.
     pub(crate) fn next_visit(&self) -> Option<Visit> {
         let token = self.tokens.iter().find(|token| token.visit.is_none())?;
         let workflow = format!("{}@{}", self.workflow.id(), self.workflow.version());
@@ -142,7 +143,7 @@ impl Walk {
         Some(Visit { workflow, node: token.node.clone(), visit, branch: token.branch.clone() })
     }
 
-    /// Enters a node: it sees the state as it is now.
+    /// Enters a node. It gets the current state.
     pub(crate) fn enter(&mut self, visit: &Visit) -> Result<EntryState> {
         self.steps += 1;
         let limit = self.graph().max_steps;
@@ -176,7 +177,7 @@ impl Walk {
         })
     }
 
-    /// Leaves a node with what it gave.
+    /// Leaves a node with its result.
     pub(crate) fn leave(&mut self, left: &NodeExit) -> Result<()> {
         let NodeExit { visit, next, node_state, workflow_state, finish, error } = left;
         let Some(at) = self.tokens.iter().position(|token| token.visit.as_ref() == Some(visit)) else {
@@ -227,7 +228,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Follows the edges of a node: those whose condition was given, otherwise the plain ones.
+    /// Follows the edges of a node: those of the chosen condition, otherwise the unconditional ones.
     fn follow(&mut self, token: Token, next: Option<&Next>) {
         let edges = self.graph().edges.get(&token.node).cloned().unwrap_or_default();
         let said = next.and_then(|next| next.condition.as_ref().or(next.intent.as_ref()));
@@ -262,7 +263,7 @@ impl Walk {
         }
     }
 
-    /// Comes to a node, or to the place where branches wait for each other.
+    /// Moves a token to a node, or to the join where branches wait for each other.
     fn arrive(&mut self, mut token: Token, target: &str) {
         if target == END {
             return self.end(token);
@@ -284,7 +285,7 @@ impl Walk {
         }
     }
 
-    /// A branch has come to its end or to the join. The last one goes on for all.
+    /// Handles a branch that has reached its end or the join. The last one continues for all.
     fn bring(&mut self, token: Token, reached: Option<&str>) {
         let Some(fork) = token.fork.and_then(|fork| self.forks.get_mut(fork)) else {
             return;
@@ -313,12 +314,12 @@ impl Walk {
         }
     }
 
-    /// Whether nothing walks any more.
+    /// Whether no token is left.
     pub(crate) fn is_over(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// What comes after the workflow.
+    /// The continuation after the workflow.
     pub(crate) fn ended(&mut self) -> WalkEnd {
         match self.transition.take() {
             Some(transition) => WalkEnd::Transition(transition),
@@ -326,7 +327,7 @@ impl Walk {
         }
     }
 
-    /// Goes on with another workflow.
+    /// Continues with another workflow.
     pub(crate) fn transit(&mut self, workflow: Workflow, payload: Option<Value>, limit: u32) -> Result<()> {
         self.transitions += 1;
         if self.transitions > limit {
@@ -350,7 +351,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The size of what the run holds for its nodes.
+    /// The size of the data that the run holds for its nodes.
     pub(crate) fn size(&self) -> usize {
         let size = |map: &Map<String, Value>| serde_json::to_string(map).map_or(0, |text| text.len());
         size(&self.workflow_state) + size(&self.data) + self.node_states.values().map(size).sum::<usize>()

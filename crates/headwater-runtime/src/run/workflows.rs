@@ -65,7 +65,7 @@ impl Workflows {
         self.default.as_deref()
     }
 
-    /// The workflow of a run that names this one, or none.
+    /// The workflow of a run request, or the default.
     pub(crate) fn choose(&self, id: Option<&str>) -> Result<Workflow> {
         match id.or(self.default.as_deref()) {
             Some(id) => self.newest(id),
@@ -109,7 +109,7 @@ impl Workflows {
         Error::new(ErrorKind::UnknownWorkflow, message)
     }
 
-    /// The workflows of today under the versions (`email@1`) of a run that is replayed.
+    /// The current workflows under the versions (`email@1`) of a replayed run.
     pub(crate) fn as_versions(&self, versions: &[String]) -> Result<Self> {
         let mut all: HashMap<String, WorkflowVersions> = HashMap::new();
         for visited in versions {
@@ -121,7 +121,7 @@ impl Workflows {
             });
             known.versions.insert(version.to_owned(), workflow);
         }
-        // Code that hands over to a workflow that the run never came to must still find it.
+        // Code that hands over to a workflow that the run never entered must still find it.
         for (id, known) in &self.all {
             all.entry(id.clone()).or_insert_with(|| known.clone());
         }
@@ -129,7 +129,7 @@ impl Workflows {
     }
 }
 
-/// The code of a run that cannot go on because the workflow that it began with is gone for good.
+/// Error code of a run whose original workflow no longer exists.
 pub(crate) const WORKFLOW_CHANGED: &str = "workflow.changed";
 
 fn changed_workflow(id: &str) -> Error {

@@ -1,4 +1,4 @@
-//! Finding one's way in the tree of checkpoints, in steps that grow with the logarithm of its depth.
+//! Navigation in the tree of checkpoints, in a number of steps logarithmic in its depth.
 
 use std::sync::Arc;
 
@@ -17,16 +17,17 @@ use crate::{
     keys::{self, SessionKey},
 };
 
-/// A branch that was left, and may be selected again.
+/// An abandoned branch, which may be selected again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Branch {
-    /// Where the session stood when it was left.
+    /// The last checkpoint of the branch.
     pub(crate) tip: CheckpointId,
 }
 
 impl CheckpointTree {
-    /// Links a new node to the node before it: what was said up to it, and its jump, as far as makes every ancestor near.
-    /// What the turns in between touched is noted with that, so that going back need not look at each of them.
+    /// Links a new node to its parent: computes the history hash and the jump link, which keeps every
+    /// ancestor within a logarithmic number of steps. The streams touched between node and jump target are
+    /// recorded too, so that a rollback need not read each turn.
     pub(crate) async fn link(&self, parent: Option<&Node>, node: &mut Node) -> Result<()> {
         let before = parent.map(|parent| parent.history.clone()).unwrap_or_default();
         node.history = before.then_all(node.messages.iter().map(|change| &change.message));
@@ -37,7 +38,8 @@ impl CheckpointTree {
             Some(id) => self.find_node(id).await?,
             None => None,
         };
-        // A node that is gone was merged with others. Its own jump is not needed: how far it went follows from its turn.
+        // A missing middle node was merged. Its own jump is not needed: the distance follows from the turn
+        // number.
         let next = match (&middle, &parent.jump.id) {
             (Some(middle), _) => middle.jump.clone(),
             (None, Some(gone)) => AncestorLink { id: Some(gone.clone()), turn: jump_turn(parent.jump.turn) },
@@ -91,7 +93,7 @@ impl CheckpointTree {
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
         while one.id() != other.id() {
-            // Nodes of one depth jump equally far, unless the turns before them were merged.
+            // Nodes of equal depth jump equally far, unless the turns before them were merged.
             if one.jump.id != other.jump.id
                 && one.jump.turn == other.jump.turn
                 && let (Some(left), Some(right)) = (&one.jump.id, &other.jump.id)
@@ -135,7 +137,7 @@ impl CheckpointTree {
             let Some(child) = self.ancestor(node.clone(), turn).await? else { return Err(unknown(id)) };
             let parent = common.as_ref().map(|common| common.id());
             match self.branch(&head.key(), parent, child.id()).await? {
-                // A branch that was left twice has one tip, so each step goes deeper.
+                // A branch abandoned twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
                 _ => return Err(unknown(id)),
             }
@@ -184,7 +186,7 @@ impl CheckpointTree {
         Ok(value.and_then(|value| crate::codec::decode(&value.bytes).ok()))
     }
 
-    /// Notes where a branch was left, so that it can be selected again.
+    /// Records the tip of an abandoned branch, so that it can be selected again.
     pub(crate) async fn note_branch(
         &self,
         session: &SessionKey,
@@ -198,9 +200,9 @@ impl CheckpointTree {
     }
 }
 
-/// The turn to which the node of a turn jumps: it depends on nothing else.
+/// The turn that the node of `turn` jumps to. It depends on the turn number alone.
 fn jump_turn(turn: u64) -> u64 {
-    // As `link` does it, from the beginning.
+    // Repeats the rule of `link` from the first turn.
     let (mut at, mut jumps) = (0, vec![0]);
     while at < turn {
         let jump = jumps.last().copied().unwrap_or(0);

@@ -19,24 +19,24 @@ use crate::{
     run::{DriverSeat, RunBeginning},
 };
 
-/// What came of writing a head with a new turn.
+/// Outcome of writing a head with a new turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnBegin {
-    /// Another head was there, and nothing was written.
+    /// The head had changed; nothing was written.
     Conflict,
-    /// It is durable, and begins as soon as it can.
+    /// The turn is durable and starts as soon as it can.
     Written,
-    /// Its run has begun.
+    /// Its run has started.
     Begun,
 }
 
 impl Sessions {
-    /// What came of beginning the turn of a head.
+    /// Handles the result of starting the turn of a head.
     pub(super) async fn check_begun(&self, begun: Result<()>, head: Head, version: u64) -> Result<()> {
         match begun {
-            // Another process begins it.
+            // Another process starts it.
             Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(()),
-            // A turn that can never begin must not keep the session from others.
+            // A turn that can never start must not block the session.
             Err(error) if error.kind() != ErrorKind::Store => {
                 self.heads.swap(Head { active: None, ..head }, version).await?;
                 Err(match error.kind() {
@@ -48,11 +48,11 @@ impl Sessions {
         }
     }
 
-    /// Writes a head with a turn that is to begin now, and begins it: with [`Expect::Absent`] if there is no session of that
-    /// name, else if it has that version. The changes of `first` are made before it.
+    /// Writes a head with a turn to start now, and starts it. [`Expect::Absent`] creates the session;
+    /// otherwise the head must have the given version. The writes of `first` precede it.
     ///
-    /// The journal of the run is made at the same time. Should the head not be written, or this process die in between, an
-    /// empty journal is left, which means nothing.
+    /// The journal of the run is created in the same call. If the head is not written, or this process dies
+    /// in between, an empty journal remains, which readers ignore.
     pub(super) async fn begin_turn(
         self: &Arc<Self>,
         first: Vec<WriteOp>,
@@ -102,7 +102,7 @@ impl Sessions {
         let Some(ActiveTurn { run, work: TurnWork::Message(said), .. }) = &head.active else {
             return Ok(None);
         };
-        // To sum up takes a model, and the message must not wait for that to be durable.
+        // A summary needs a model call, and the message must become durable without waiting for it.
         if !head.chores.is_empty() || !head.queue.is_empty() || self.options.summarise.is_some() {
             return Ok(None);
         }

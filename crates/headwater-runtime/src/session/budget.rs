@@ -1,4 +1,4 @@
-//! What a run gets of the conversation before it: the newest messages within a budget, and a summary of those that went.
+//! The conversation context of a run: the newest messages within a budget, and a summary of the older ones.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,17 +18,18 @@ use crate::{
     Error, Result, environment::Environment, error::ErrorKind, journal::HistoryRange, keys, run::HISTORY_GONE,
 };
 
-/// How long a process may take to sum up before another one tries, in case it has died.
+/// Claim of one process on writing a summary. Another process takes over after this time, in case the first
+/// has died.
 const CLAIM: Duration = Duration::from_secs(60);
 
-/// However large the budget: the run's first record must be one that a store takes.
+/// Limit on any configured budget: the run's first record must fit into the store.
 const MOST_TOKENS: usize = 1 << 20;
 
-/// A summary as it is kept beside the checkpoint after which it was needed.
+/// A summary, stored beside the checkpoint whose turn first needed it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ConversationSummary {
     pub(super) text: String,
-    /// The last message that it has in it, and the turn in which that began.
+    /// The last message included in the summary, and the turn in which that message began.
     upto: MessageId,
     turn: u64,
 }
@@ -128,7 +129,7 @@ impl ContextBudget {
             newest.drain(..after);
         }
         if !made && over(&newest, most, tokens) > 0 {
-            // Down to half of the budget, so that this is not done in every turn.
+            // Cuts to half of the budget, so that a summary is not needed in every turn.
             let gone = over(&newest, most / 2, tokens.map(|tokens| tokens / 2));
             let (dropped, _) = newest.split_at(gone);
             if let Some(last) = dropped.last() {
@@ -149,7 +150,7 @@ impl ContextBudget {
                         return Err(error);
                     }
                     Err(error) => {
-                        // The turn is worth more than the summary, which the next one tries again.
+                        // The turn matters more than the summary; the next turn tries again.
                         tracing::warn!(session = ?head.id.as_str(), code = error.code(), "a summary failed");
                         tracing::debug!(session = ?head.id.as_str(), error = ?error.message(), "a summary failed");
                     }
@@ -195,7 +196,7 @@ impl ContextBudget {
         }
     }
 
-    /// Keeps a summary, unless there is one: then that is the one.
+    /// Stores a summary. If another process stored one first, that one is used.
     async fn keep_summary(
         &self,
         at: &CheckpointId,
@@ -223,7 +224,7 @@ impl ContextBudget {
         })
     }
 
-    /// Where the newest summary is kept that a turn after a node began with.
+    /// The checkpoint of the newest summary used by a turn after `parent`.
     pub(super) async fn summarised_at(&self, parent: Option<&Node>) -> Result<Option<CheckpointId>> {
         let Some(parent) = parent else { return Ok(None) };
         if self.options.summarise.is_some()
@@ -258,7 +259,7 @@ pub(super) async fn remove_summary(store: &dyn Store, at: &CheckpointId) -> Resu
     Ok(())
 }
 
-/// How many of the oldest messages do not fit. A tool call goes with its result.
+/// Number of oldest messages to drop. A tool call is dropped together with its result.
 fn over(messages: &[Message], most: usize, tokens: Option<usize>) -> usize {
     let mut sum = 0;
     let tokens = Some(tokens.unwrap_or(usize::MAX).min(MOST_TOKENS));
@@ -270,7 +271,7 @@ fn over(messages: &[Message], most: usize, tokens: Option<usize>) -> usize {
     loop {
         let (dropped, kept) = messages.split_at(gone);
         let calls: HashSet<_> = dropped.iter().flat_map(calls_of).collect();
-        // What goes with a call that is dropped may tear another call from its result.
+        // Dropping a call's result may separate another call from its own result.
         match kept.iter().rposition(|message| calls_of(message).any(|call| calls.contains(call))) {
             Some(torn) => gone += torn + 1,
             None => return gone,
@@ -305,7 +306,7 @@ fn turns_of(nodes: &[Arc<Node>]) -> HashMap<MessageId, u64> {
     turns
 }
 
-/// Four bytes of text are about one token.
+/// Estimates one token per four bytes of text.
 fn about_tokens(message: &Message) -> usize {
     message.parts.iter().map(|part| serde_json::to_string(part).map_or(0, |text| text.len() / 4)).sum()
 }

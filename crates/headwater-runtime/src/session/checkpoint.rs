@@ -1,4 +1,4 @@
-//! What a turn leaves: a node of a tree that never changes, holding what the turn added.
+//! The checkpoint of a turn: an immutable node of a tree, holding the changes of that turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ use crate::{AnswerValue, Error, Result, error::ErrorKind, id::fresh_id};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// What `rollback`, `fork` and `edit` take. It stays the same in forks.
+    /// Argument of `rollback`, `fork` and `edit`. Forks keep the same id.
     pub id: CheckpointId,
-    /// The session in which it was made. A fork of that session has it too.
+    /// The session that created it. Forks of that session share it.
     #[serde(rename = "sessionId")]
     pub session: SessionId,
     /// The number of the turn, from 1.
@@ -30,22 +30,22 @@ pub struct Checkpoint {
     pub label: Option<String>,
     /// When the turn ended, in milliseconds since 1970.
     pub created_at: u64,
-    /// The run of the turn. One with which a session was seeded never was.
+    /// The run of the turn. For an imported turn, the id of a run that never existed.
     #[serde(rename = "runId")]
     pub run: RunId,
     /// Where in the journal of the run the turn ended.
     pub seq: u64,
-    /// The checkpoint before it.
+    /// The parent checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CheckpointId>,
     /// How the turn ended.
     pub status: CheckpointStatus,
     /// The workflow that the run was in, with its version.
     pub workflow: String,
-    /// The visits of nodes that were under way.
+    /// The node visits that were in progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub position: Vec<String>,
-    /// What the run waited for.
+    /// The requests that the run waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<RequestId>,
 }
@@ -59,9 +59,9 @@ pub enum CheckpointStatus {
     Finished,
     /// Its run waits for an answer.
     Waiting,
-    /// Its run failed. What it had said is kept.
+    /// Its run failed. The output up to then is kept.
     Failed,
-    /// Its run was stopped. What it had said is kept.
+    /// Its run was stopped. The output up to then is kept.
     Cancelled,
 }
 
@@ -78,53 +78,53 @@ impl CheckpointStatus {
     }
 }
 
-/// What a turn was given.
+/// The input of a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TurnInput {
-    /// What a person wrote.
+    /// A message of a person.
     Message(Box<Message>),
-    /// Answers to what the run waited for, in order.
+    /// Answers to the open requests of the run, in order.
     Answers(Vec<AnswerValue>),
-    /// Nothing: the session began with what was said before.
+    /// No input: the session was created from an existing conversation.
     Seed,
 }
 
-/// A checkpoint as it is kept.
+/// A checkpoint as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) checkpoint: Checkpoint,
-    /// All that people said up to here.
+    /// Hash of all user messages up to here.
     #[serde(default, skip_serializing_if = "HistoryHash::is_empty")]
     pub(crate) history: HistoryHash,
-    /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
+    /// A distant ancestor with its turn number, so that any ancestor is found in few steps.
     #[serde(default, skip_serializing_if = "AncestorLink::is_beginning")]
     pub(crate) jump: AncestorLink,
-    /// The structured streams that were touched after the turn that `jump` names, up to this one.
+    /// The structured streams touched after the turn of `jump`, up to this one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) touched: BTreeSet<String>,
-    /// Where the newest summary is kept of what the turn's run did not get.
+    /// Checkpoint of the newest summary of messages beyond the run's budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summarised: Option<CheckpointId>,
-    /// Several turns in one, of which this was the last.
+    /// Set if this node merges several turns, of which this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<MergedTurns>,
-    /// The conversation begins with instructions, which every run gets.
+    /// Whether the conversation starts with instructions, which every run receives.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) instructed: bool,
-    /// It comes from a document, and no run of ours stands behind it.
+    /// Whether it comes from an imported document, without a run in this store.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) imported: bool,
     pub(crate) input: StoredInput,
-    /// By what a turn that was an answer is known again, if it was done again: a message has its own.
+    /// Idempotency keys of a turn that repeated an answer. A message turn keeps its keys in the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) keys: Vec<String>,
     /// The messages that the turn added or changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) messages: Vec<MessageChange>,
-    /// The structured streams that it touched, as they are now; none are gone.
+    /// The structured streams touched by the turn, in their new state; an empty list means removed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) structured: BTreeMap<String, Vec<StructuredUpdate>>,
     /// The workflow state that it wrote.
@@ -132,21 +132,21 @@ pub(crate) struct Node {
     pub(crate) state: Map<String, Value>,
 }
 
-/// What is left of turns that can no longer be gone back to.
+/// Remains of turns that retention has merged into this node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MergedTurns {
     /// The first of the turns.
     pub(crate) first: u64,
-    /// Whether messages begin with the first turn, rather than go on.
+    /// Whether the first turn starts new messages, rather than continuing an earlier run.
     pub(crate) begins: bool,
-    /// Whether a run began in one of them, so that the workflow state before them does not count.
+    /// Whether a run started in one of them, so that earlier workflow state no longer applies.
     pub(crate) clears: bool,
-    /// The checkpoints before this one that are in it, and their runs.
+    /// The older checkpoints merged into this one, with their runs.
     pub(crate) merged: Vec<(CheckpointId, RunId)>,
 }
 
-/// An ancestor, or the beginning of the session.
+/// An ancestor, or the start of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AncestorLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,20 +161,20 @@ impl AncestorLink {
     }
 }
 
-/// What a turn was given, as it is kept: enough to do it again.
+/// The stored input of a turn, sufficient to repeat it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum StoredInput {
     Message(Box<TurnMessage>),
     Answers(Vec<GivenAnswer>),
-    /// What was said before the session began here. No run stands behind it.
+    /// Conversation from before the session existed. It has no run.
     Seed,
 }
 
-/// A message that a turn added, or of which it changed all but the first parts.
+/// A message added by a turn, or one of which only the first `keep` parts are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MessageChange {
-    /// So many parts are as they were.
+    /// Number of leading parts that are unchanged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) keep: usize,
     pub(crate) message: Message,
@@ -186,12 +186,12 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl MessageChange {
-    /// What has changed between two states of a run.
+    /// The messages that differ between two states of a run.
     pub(crate) fn between(before: &RunState, after: &RunState) -> Vec<Self> {
         let mut changes = Vec::new();
         for message in after.messages() {
             let old = before.messages().iter().find(|old| old.id == message.id);
-            // An object may have grown though its part is as it was.
+            // A structured object may have grown although its part is unchanged.
             let old = old.map(|old| before.with_objects(old));
             let mut message = after.with_objects(message);
             if old.as_ref() == Some(&message) {
@@ -206,7 +206,7 @@ impl MessageChange {
         changes
     }
 
-    /// Adds it to the messages of the turns before.
+    /// Applies the change to the messages of the earlier turns.
     pub(crate) fn apply(self, messages: &mut Vec<Message>) {
         let Self { keep, mut message } = self;
         match messages.iter_mut().find(|old| old.id == message.id) {
@@ -231,7 +231,7 @@ impl Node {
         self.checkpoint.turn
     }
 
-    /// The tree that it is in: the name of a checkpoint begins with it.
+    /// The tree of the checkpoint, which is the prefix of its id.
     pub(crate) fn tree(&self) -> &str {
         self.id().as_str().rsplit_once('.').map_or("", |(tree, _)| tree)
     }
@@ -240,27 +240,27 @@ impl Node {
         AncestorLink { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
     }
 
-    /// Whether its run waited, and can be gone back to.
+    /// Whether its run waited and can be copied from here.
     pub(crate) fn waits(&self) -> bool {
         self.checkpoint.status == CheckpointStatus::Waiting && !self.imported
     }
 
-    /// Whether messages begin with it, rather than go on.
+    /// Whether its messages start a new run, rather than continuing one.
     pub(crate) fn begins(&self) -> bool {
         self.base.as_ref().map_or(!matches!(self.input, StoredInput::Answers(_)), |base| base.begins)
     }
 
-    /// Whether the workflow state before it does not count.
+    /// Whether workflow state from before it no longer applies.
     pub(crate) fn clears(&self) -> bool {
         self.base.as_ref().map_or_else(|| self.begins(), |base| base.clears)
     }
 
-    /// The older checkpoints that are in it, and their runs.
+    /// The older checkpoints merged into it, with their runs.
     pub(crate) fn merged(&self) -> impl Iterator<Item = &(CheckpointId, RunId)> {
         self.base.iter().flat_map(|base| &base.merged)
     }
 
-    /// Whether an older checkpoint is in it.
+    /// Whether an older checkpoint is merged into it.
     pub(crate) fn has_merged(&self, id: &CheckpointId) -> bool {
         self.merged().any(|(merged, _)| merged == id)
     }
@@ -271,12 +271,12 @@ impl Node {
     }
 }
 
-/// A name for a new tree of checkpoints.
+/// A new id for a tree of checkpoints.
 pub(crate) fn fresh_tree() -> Result<String> {
     fresh_id("cp")
 }
 
-/// A name for a new checkpoint in a tree.
+/// A new id for a checkpoint in a tree.
 pub(crate) fn fresh_checkpoint(tree: &str) -> Result<CheckpointId> {
     let name = fresh_id("")?;
     Ok(format!("{tree}.{}", name.trim_start_matches('_')).into())

@@ -1,5 +1,5 @@
-//! Checkpoints that were read before: the turns of a conversation read the same ones again and again, and to decode them
-//! takes most of that time. A cached checkpoint counts only while the store has the version that was decoded.
+//! Cache of decoded checkpoints: the turns of a conversation read the same ones repeatedly, and decoding
+//! dominates that cost. An entry is valid only while the store has the version that was decoded.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,7 +10,7 @@ use headwater_protocol::CheckpointId;
 
 use super::checkpoint::Node;
 
-/// How many bytes of encoded checkpoints are kept decoded, and how many one of them may have.
+/// Limits on the encoded size of all cached checkpoints, and of one of them.
 const MAX_BYTES: usize = 8 << 20;
 const MAX_NODE_BYTES: usize = 64 << 10;
 
@@ -21,7 +21,7 @@ pub(crate) struct CheckpointCache(Mutex<CachedNodes>);
 #[derive(Debug, Default)]
 struct CachedNodes {
     nodes: HashMap<CheckpointId, CachedNode>,
-    /// The one that was decoded first comes first.
+    /// Insertion order, oldest first.
     order: VecDeque<(CheckpointId, u64)>,
     bytes: usize,
 }

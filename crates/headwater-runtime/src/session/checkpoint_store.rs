@@ -1,4 +1,4 @@
-//! Where checkpoints are kept: one value each, or several where one would be too large.
+//! Storage of checkpoints: one value each, or several pieces if one would be too large.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{Error, Result, environment::Environment, error::ErrorKind, keys};
 
-/// The most bytes of one value; the smaller sizes are tried where the store takes less.
+/// Sizes of a piece in bytes, tried from the largest until the store accepts one.
 const PIECES: [usize; 4] = [512 << 10, 128 << 10, 32 << 10, 8 << 10];
 
-/// What a value begins with that stands for a checkpoint in several values; then comes their number. No JSON begins so.
+/// Prefix of a value that points to several pieces; their count follows. JSON never starts with it.
 const IN_PIECES: &[u8] = b"pieces:";
 
 /// The tree of checkpoints that sessions point into.
@@ -84,7 +84,7 @@ impl CheckpointTree {
                 match self.read_node(&id, value).await {
                     Ok(node) => nodes.push((node, value.version)),
                     Err(error) if error.code() == UNREADABLE => unreadable.push(id),
-                    // Another process removes it.
+                    // Another process is removing it.
                     Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => {}
                     Err(error) => return Err(error),
                 }
@@ -93,7 +93,7 @@ impl CheckpointTree {
         Ok((nodes, unreadable))
     }
 
-    /// Keeps a node. A process that comes second finds the same there.
+    /// Stores a node. A second process finds the same content there.
     pub(crate) async fn put_node(&self, node: &Node) -> Result<()> {
         let bytes = encode(node)?;
         for size in PIECES {
@@ -111,7 +111,7 @@ impl CheckpointTree {
         Err(Error::new(ErrorKind::Limit, message).with_code("session.too-large"))
     }
 
-    /// Puts a node in the place of one that was seen, unless that has changed.
+    /// Replaces a node, unless it has changed since the version that was read.
     pub(crate) async fn replace_node(&self, node: &Node, seen: u64) -> Result<()> {
         match self
             .env
@@ -134,21 +134,21 @@ impl CheckpointTree {
         Ok(())
     }
 
-    /// Removes a checkpoint that cannot be read, or that no message began. What leads to it is not removed.
+    /// Removes a checkpoint that cannot be read or has no message. Its index entry is left alone.
     pub(crate) async fn remove_checkpoint(&self, id: &CheckpointId) -> Result<()> {
         self.env.store.remove(&keys::checkpoint(id), Expect::Any).await?;
         Ok(remove_all(&*self.env.store, &keys::checkpoint_pieces(id)).await?)
     }
 }
 
-/// What keeps a new node, in as few values as possible. The store may find them too large: [`CheckpointTree::put_node`] then
-/// tries smaller ones.
+/// The writes that store a new node in as few values as possible. If the store rejects their size,
+/// [`CheckpointTree::put_node`] retries with smaller pieces.
 pub(super) fn largest_node_writes(node: &Node) -> Result<Vec<WriteOp>> {
     let [largest, ..] = PIECES;
     Ok(node_writes(node, &encode(node)?, largest))
 }
 
-/// What keeps a new node: what leads from its message to it, its pieces, and last the checkpoint itself, so that a reader
+/// The writes that store a new node: index entry, pieces, and last the checkpoint itself, so that a reader
 /// that finds it finds all of it.
 fn node_writes(node: &Node, bytes: &Bytes, size: usize) -> Vec<WriteOp> {
     let put = |key, bytes, expect| WriteOp::Put { key, bytes, expect, ttl: None };
@@ -168,7 +168,7 @@ fn node_writes(node: &Node, bytes: &Bytes, size: usize) -> Vec<WriteOp> {
     writes
 }
 
-/// The value that leads from the message that began a turn to its checkpoint.
+/// Key of the index entry from the message of a turn to its checkpoint.
 fn index_key(node: &Node) -> Option<String> {
     let StoredInput::Message(said) = &node.input else { return None };
     Some(keys::message_turn(node.tree(), &said.message.id, node.id()))

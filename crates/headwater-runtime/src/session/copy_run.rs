@@ -1,4 +1,4 @@
-//! Going back to where a run waited: a new run whose journal is a copy of the old one's up to there.
+//! Rollback to a waiting run: a new run whose journal copies the old one up to the wait.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::{
     question::{answered_event, client_request, request_id},
 };
 
-/// Deltas of one text are joined in a copy until it has so many bytes.
+/// Deltas of one text are merged in a copy up to this many bytes.
 const MAX_COPIED_TEXT: usize = 64 << 10;
 
 impl Sessions {
-    /// Makes a run that stands where a checkpoint's run waited, answers it, and lets it go on.
+    /// Creates a run in the state of a checkpoint's waiting run, answers it and lets it continue.
     pub(crate) async fn copy_run(
         &self,
         head: &Head,
@@ -35,7 +35,7 @@ impl Sessions {
         }
         let journal = JournalId::from(run.as_str());
         if self.env.store.info(&journal).await?.is_some_and(|info| info.tail.last > 0) {
-            // Half of a copy, whose process died.
+            // An incomplete copy, left by a process that died.
             match self.env.store.delete(&journal).await {
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
                     return Err(Error::new(ErrorKind::Busy, error.to_string()));
@@ -44,7 +44,7 @@ impl Sessions {
             }
         }
         let copy = RunCopy { head, from: &waited.run, to: run, renamed: HashMap::new() };
-        // An older snapshot would do as well, but only the newest one is known.
+        // An older snapshot would also work, but only the position of the newest one is known.
         let snapshot = self.runs.last_snapshot(&waited.run).await?;
         let snapshot = if snapshot <= waited.seq { snapshot } else { 0 };
         let bodies = copy.bodies(&*self.env.store, snapshot, waited.seq, answers).await?;
@@ -71,7 +71,7 @@ struct RunCopy<'a> {
     head: &'a Head,
     from: &'a RunId,
     to: &'a RunId,
-    /// The names that are another run's, and what they are here.
+    /// Ids of the old run, mapped to their ids in the copy.
     renamed: HashMap<String, String>,
 }
 
@@ -89,7 +89,7 @@ impl RunCopy<'_> {
         }
         let asked: Vec<_> =
             waited.asked.iter().filter(|(_, wait)| !waited.answers.contains_key(&wait.request)).collect();
-        // Questions that are answered now stay as they are; the others are asked again, with a new token.
+        // Requests answered now keep their ids; the others are sent again, with a new token.
         let given: Vec<_> = answers
             .iter()
             .filter_map(|given| {
@@ -105,7 +105,7 @@ impl RunCopy<'_> {
         let mut bodies = self.copied(store, seq, &open).await?;
         let before = bodies.last();
         let message = waited.spec.and_then(|spec| spec.message.clone());
-        // Readers have seen it under this name.
+        // Readers already know the message by this id.
         let message = message.unwrap_or_else(|| format!("msg_{}", self.from).into());
         let origin = Origin { message: Some(message), ..Origin::default() };
         for (wait, answer) in given {
@@ -124,7 +124,7 @@ impl RunCopy<'_> {
         Ok(std::iter::once(header).chain(bodies.bodies).collect())
     }
 
-    /// What the copied run added up to when it waited.
+    /// The folded state of the copied run when it waited.
     async fn waited(&self, store: &dyn Store, snapshot: u64, seq: u64) -> Result<Fold> {
         let journal = JournalId::from(self.from.as_str());
         let read = async { FoldReader::open(store, &journal, snapshot).await?.read_up_to(seq).await };
@@ -141,8 +141,8 @@ impl RunCopy<'_> {
         }
     }
 
-    /// The records up to a sequence number as the copy has them. Deltas of one text become one record, since
-    /// the copy has no readers yet.
+    /// The records up to a sequence number, as written to the copy. Deltas of one text become one record,
+    /// since the copy has no readers yet.
     async fn copied(&self, store: &dyn Store, seq: u64, open: &[RequestId]) -> Result<CopiedBodies> {
         let journal = JournalId::from(self.from.as_str());
         let (mut bodies, mut reader) = (CopiedBodies::default(), RecordReader::default());
@@ -202,7 +202,7 @@ impl RunCopy<'_> {
         self.renamed.insert(wait.request.to_string(), new.to_string());
     }
 
-    /// A record as the copy has it.
+    /// A record with the ids of the copy.
     fn renamed(&self, stored: StoredRecord) -> Result<StoredRecord> {
         let mut json = serde_json::to_value(&stored).map_err(|error| unreadable(&error))?;
         self.replace(&mut json);
@@ -220,7 +220,7 @@ impl RunCopy<'_> {
         Ok(stored)
     }
 
-    /// Names are random enough that a string which is one is that name, wherever it stands.
+    /// Ids are random enough that a string equal to one is that id, wherever it occurs.
     fn replace(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -235,7 +235,7 @@ impl RunCopy<'_> {
     }
 }
 
-/// The records of a copy, after the one that says that it is one.
+/// The records of a copy, after the one that marks it as a copy.
 #[derive(Default)]
 struct CopiedBodies {
     encoder: RecordEncoder,
@@ -265,7 +265,7 @@ impl CopiedBodies {
     }
 }
 
-/// Whether a record is copied: all but the questions that the old run waited for, and snapshots.
+/// Whether a record is copied: all but snapshots and the open requests of the old run.
 fn keeps(stored: &StoredRecord, open: &[RequestId]) -> bool {
     let asks = match &stored.effect {
         Some(Effect::Asked { wait, .. }) => open.contains(&wait.request),

@@ -1,4 +1,4 @@
-//! Deleting a session: it is gone for everyone at once, and what it held as soon as its runs have stopped.
+//! Deleting a session: it is unreachable at once; its data is removed when its runs have stopped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::{
     keys::{self, SessionKey},
 };
 
-/// How often a run that is being stopped is looked at, if it says nothing.
+/// Polling interval for a run being stopped, if the store sends no notification.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Sessions {
-    /// Deletes a session. It is gone when this returns; what it held is removed as far as its runs have stopped, and the
-    /// rest by recovery.
+    /// Deletes a session. It is unreachable when this returns; its data is removed as far as its runs have
+    /// stopped, and the rest by recovery.
     pub(crate) async fn delete(
         self: &Arc<Self>,
         id: impl Into<SessionId>,
@@ -30,14 +30,14 @@ impl Sessions {
     ) -> Result<()> {
         let session = self.session(id, owner);
         loop {
-            // Nothing but the head is read: what belongs to the session may not be readable.
+            // Reads the head alone: other values of the session may be unreadable.
             let VersionedHead { mut head, version } = match self.heads.load(&session.key).await {
                 Err(error) if error.code() == UNREADABLE => self.outlined_head(&session.key, owner).await?,
                 seen => seen?,
             }
             .filter(|seen| !seen.head.deleted)
             .ok_or_else(|| unknown_session(&session.id))?;
-            // Before it is promised: if this process dies, another one removes the rest.
+            // Before the delete is confirmed: if this process dies, another one removes the rest.
             self.note_queue(&session.key).await?;
             head.queue.clear();
             head.leave_waiting();
@@ -46,12 +46,12 @@ impl Sessions {
                 break;
             }
         }
-        // Recovery may have found nothing to do just before, and removed the note.
+        // Recovery may have run in between, found nothing to do and removed the entry.
         self.note_queue(&session.key).await?;
         match self.bury(&session.key).await {
             Ok(true) => self.unnote_queue(&session.key).await,
             Ok(false) => Ok(()),
-            // It is gone for everyone; what it held is tried again.
+            // The session is already unreachable; recovery retries the removal.
             Err(error) => {
                 tracing::error!(session = %session.id, %error, "what a deleted session held cannot be removed yet");
                 Ok(())
@@ -61,14 +61,14 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// A head in the place of one that cannot be read, with just enough to delete the session.
+    /// A substitute for an unreadable head, with just enough fields to delete the session.
     async fn outlined_head(
         &self,
         session: &SessionKey,
         owner: Option<&str>,
     ) -> Result<Option<VersionedHead>> {
         let key = keys::session(session);
-        // A list has the version of a value whose bytes are damaged.
+        // Listing returns the version also of a value whose bytes are damaged.
         let listed = self.env.store.list(&key, None, 1).await?.into_iter().find(|(listed, _)| *listed == key);
         let Some((_, value)) = listed else { return Ok(None) };
         let outline: HeadOutline = crate::codec::decode(&value.bytes).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Sessions {
         Ok(Some(VersionedHead { head, version: value.version }))
     }
 
-    /// When a session of an owner was begun, by the list of the owner's sessions.
+    /// Creation time of an owner's session, from the list of the owner's sessions.
     async fn listed_at(&self, session: &SessionKey, owner: Option<&str>) -> Result<Option<u64>> {
         let prefix = keys::sessions_of(&self.env.owner_tag(owner));
         let mut pages = ValuePages::new(&*self.env.store, prefix.as_str());
@@ -108,7 +108,7 @@ impl Sessions {
         Ok(None)
     }
 
-    /// Removes what a deleted session held. Gives whether there is nothing left to be done.
+    /// Removes the data of a deleted session. Returns whether everything is removed.
     pub(super) async fn bury(&self, session: &SessionKey) -> Result<bool> {
         let Some(VersionedHead { head, .. }) = self.heads.load(session).await? else { return Ok(true) };
         if !head.deleted {
@@ -147,7 +147,7 @@ impl Sessions {
         Ok(true)
     }
 
-    /// Notes a run that asks again what another one had waited for: it belongs to no checkpoint.
+    /// Records a copy of a waiting run, since no checkpoint refers to it.
     pub(super) async fn note_copy(&self, session: &SessionKey, run: &RunId) -> Result<()> {
         let kept = self.env.options.max_wait + self.env.options.keep;
         let key = keys::session_copy(session, run);
@@ -166,7 +166,7 @@ impl Sessions {
         Ok(runs)
     }
 
-    /// Waits until a run has ended, if it is driven here. Gives whether it has.
+    /// Waits until a run that is driven here has ended. Returns whether it has.
     async fn over(&self, run: &RunId) -> Result<bool> {
         let journal = JournalId::from(run.as_str());
         let mut after = 0;
@@ -177,7 +177,7 @@ impl Sessions {
                 Some(_) if !self.runs.registry.drives(run) => return Ok(false),
                 Some(info) => after = info.tail.last.max(after),
             }
-            // A driver that had to give up closes nothing.
+            // A driver that gave up does not close the journal.
             match tokio::time::timeout(LOOK_AGAIN, self.env.store.wait(&journal, after)).await {
                 Ok(Err(error)) if matches!(error.kind(), headwater_store::ErrorKind::Unknown) => {
                     return Ok(true);

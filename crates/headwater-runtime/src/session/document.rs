@@ -1,4 +1,4 @@
-//! A session as one JSON document: to keep it elsewhere, or to move it to another store.
+//! A session as one JSON document, for backup or for moving it to another store.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,17 +28,17 @@ use crate::{
     keys, limits,
 };
 
-/// The format of the documents that are written.
+/// Format of exported documents.
 const FORMAT: &str = "headwater.session/1";
 
-/// The highest number of a turn that is imported: counting goes on from there, and the way to an ancestor takes memory
-/// for each turn before it.
+/// The highest turn number accepted on import: later turns count from there, and computing ancestors takes
+/// memory for each turn before.
 const MAX_TURN: u64 = 1_000_000;
 
-/// A session as one document: its turns with their messages, structured streams and state, and its variants. It has no
-/// tokens, and nothing that the server knew about the author.
+/// A session as one document: its turns with messages, structured streams and state, and its variants. It
+/// contains no tokens and no server-side data about the author.
 ///
-/// It serialises to JSON, and [`Agent::import_session`](crate::Agent::import_session) makes a session of that.
+/// Serialise it to JSON; [`Agent::import_session`](crate::Agent::import_session) creates a session from that.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDocument {
@@ -48,16 +48,16 @@ pub struct SessionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
     created: u64,
-    /// Where it stands.
+    /// The current checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<CheckpointId>,
     retired: u64,
-    /// All turns, each after the one before it.
+    /// All turns, parents first.
     turns: Vec<Node>,
     variants: Vec<DocumentBranch>,
 }
 
-/// A branch that was left.
+/// An abandoned branch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DocumentBranch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,8 +73,8 @@ impl From<SessionDocument> for Value {
 }
 
 impl SessionDocument {
-    /// The document without the state that workflows keep, for readers who must not see it. An imported session goes on
-    /// without it.
+    /// Removes workflow state, for readers who must not see it. A session imported from the result continues
+    /// without that state.
     #[must_use]
     pub fn without_state(mut self) -> Self {
         for node in &mut self.turns {
@@ -86,14 +86,14 @@ impl SessionDocument {
         self
     }
 
-    /// The document with another name for its agent, where the agent is served under one.
+    /// Replaces the agent's name, for an agent served under another one.
     #[must_use]
     pub fn with_agent(mut self, name: impl Into<String>) -> Self {
         self.agent = name.into();
         self
     }
 
-    /// The document with parts of its messages changed or left out, for a reader who must not see all of them.
+    /// Changes or removes parts of messages, for a reader who must not see all of them.
     #[must_use]
     pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
         retain_parts(&mut self.turns, |_, part| sees(part));
@@ -101,7 +101,7 @@ impl SessionDocument {
     }
 }
 
-/// Takes parts out of the messages of turns, each after the one before it.
+/// Removes parts from the messages of turns, which are ordered parents first.
 fn retain_parts(turns: &mut [Node], mut sees: impl FnMut(Role, &mut Part) -> bool) {
     retain_changes(turns, |_, change, left| {
         let role = change.message.role;
@@ -114,18 +114,20 @@ fn retain_parts(turns: &mut [Node], mut sees: impl FnMut(Role, &mut Part) -> boo
     });
 }
 
-/// A message as the turns up to one left it.
+/// A message as of an earlier turn.
 struct EarlierMessage {
     role: Role,
-    /// Which of the parts that it had are left.
+    /// Which of its original parts are left.
     left: Vec<bool>,
 }
 
-/// Calls `retain` with each change of a message: the role of the message before the change, the change, and which of its
-/// parts are left, to which `retain` adds one entry for each part. A change for which it returns `false` is removed.
+/// Calls `retain` with each change of a message: the role of the message before the change, the change, and
+/// the flags of its remaining parts, to which `retain` adds one entry for each part. A change is removed if
+/// it returns `false`.
 ///
-/// A change counts the parts that it keeps of the message before it, and a branch does not see the changes of another. So
-/// the tree is walked depth first, with one stack for each message: a document of many turns takes linear time.
+/// A change counts the parts that it keeps of the previous message, and a branch does not see the changes of
+/// another. So the tree is walked depth first, with one stack for each message: a document of many turns
+/// takes linear time.
 fn retain_changes(
     turns: &mut [Node],
     mut retain: impl FnMut(Option<Role>, &mut MessageChange, &mut Vec<bool>) -> bool,
@@ -175,7 +177,7 @@ fn retain_changes(
 }
 
 impl Session {
-    /// The session as one document.
+    /// Exports the session as one document.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -214,12 +216,12 @@ impl Session {
     }
 }
 
-/// Whether a part of a message in an imported document is taken.
+/// Decides whether to accept a part of a message in an imported document.
 pub(crate) type PartFilter<'a> = dyn Fn(Role, &mut Part) -> bool + Send + Sync + 'a;
 
 impl Sessions {
-    /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. `takes` decides about each part of its
-    /// messages; without it the document is trusted.
+    /// Creates a session from a document made by [`Session::export`], of this store or another. `takes`
+    /// filters the parts of its messages; without it the document is trusted.
     pub(crate) async fn import(
         self: &Arc<Self>,
         document: Value,
@@ -239,7 +241,7 @@ impl Sessions {
             distrust(&mut turns, takes);
         }
         self.check_free(&session.key).await?;
-        // If this process dies half-way, what it has put is swept.
+        // If this process dies halfway, garbage collection removes the nodes written so far.
         self.garbage.note_sweep(&head.tree).await?;
         for node in turns {
             self.put_imported(node).await?;
@@ -259,7 +261,7 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// Keeps a node whose parent is kept, with its way to its ancestors.
+    /// Stores a node, with its jump link. Its parent must be stored already.
     async fn put_imported(&self, mut node: Node) -> Result<()> {
         let parent = match &node.checkpoint.parent {
             Some(parent) => Some(self.tree.node(parent).await?),
@@ -270,7 +272,7 @@ impl Sessions {
     }
 }
 
-/// Removes everything that is not conversation: tokens, keys, and what the server knew about the author.
+/// Removes everything but the conversation: tokens, keys, and server-side data about the author.
 fn strip(node: &mut Node) {
     (node.history, node.jump, node.summarised) = (HistoryHash::default(), AncestorLink::default(), None);
     node.touched.clear();
@@ -299,15 +301,16 @@ fn strip(node: &mut Node) {
     }
 }
 
-/// Leaves of turns what a page could have written.
+/// Reduces untrusted turns to content that a page could have sent.
 fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
     retain_changes(turns, |before, change, left| {
         if change.message.role == Role::Developer {
-            // What one provider calls developer, the others call system.
+            // One provider's "developer" role is the "system" role of the others.
             change.message.role = Role::System;
         }
         let role = change.message.role;
-        // Parts were taken for the role that the message had then: under another they would be instructions, or results.
+        // Parts were accepted for the message's role at that time: under another role they would become
+        // instructions or tool results.
         if before.is_some_and(|before| before != role) {
             return false;
         }
@@ -333,7 +336,7 @@ fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
     }
 }
 
-/// Checks the ids that a turn of a document has, all of which are stored.
+/// Checks the ids of a document's turn, since all of them are stored.
 fn check_ids(place: &str, node: &Node) -> Result<()> {
     let messages = node.messages.iter().map(|change| change.message.id.as_str());
     let checkpoint = &node.checkpoint;
@@ -344,7 +347,7 @@ fn check_ids(place: &str, node: &Node) -> Result<()> {
     ids.try_for_each(check_id).map_err(|invalid| broken(place, format!("invalid id: {invalid}")))
 }
 
-/// Reads a document, with names of this session's own for all that it names, and moves the head to where it stood.
+/// Reads a document, replaces its ids by fresh ones, and moves the head to its current checkpoint.
 fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<DocumentBranch>)> {
     let format: String = field(&mut document, "format")?;
     if format != FORMAT {
@@ -376,7 +379,7 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Document
         strip(&mut node);
         node.checkpoint.parent = parent.and_then(|parent| names.get(&parent).cloned());
         node.checkpoint.id = fresh_checkpoint(&head.tree)?;
-        // A document may name runs of other principals: the name gives no right to them.
+        // A document may name runs of other principals: fresh ids give no access to them.
         node.checkpoint.run = fresh_run()?;
         node.checkpoint.session = head.id.clone();
         node.imported = true;

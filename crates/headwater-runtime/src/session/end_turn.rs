@@ -1,4 +1,4 @@
-//! Ending a turn: its checkpoint, and the head after it.
+//! Ending a turn: writes its checkpoint and the next head.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Result, error::ErrorKind, journal::Fold, node::ActiveRun, run::BegunTurn};
 
-/// A turn that this process has begun, with the head as it was written then.
+/// A turn started by this process, with its head as written then.
 #[derive(Debug)]
 pub(super) struct LocalTurn {
     pub(super) sessions: Arc<Sessions>,
@@ -49,7 +49,7 @@ impl Sessions {
         if let Some(node) = node {
             match self.tree.put_node(&node).await {
                 Err(error) if error.kind() == ErrorKind::Limit => {
-                    // A turn that cannot be kept must not keep the session from others.
+                    // A turn that cannot be stored must not block the session.
                     let Head { checkpoint, turn, label, .. } = head;
                     let mut left = Head { checkpoint, turn, label, ..after };
                     left.leave_waiting();
@@ -68,7 +68,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// The head after a turn that has ended or waits, and the checkpoint of the turn; none if it is no turn.
+    /// The head after a turn that has ended or waits, with its checkpoint; `None` if it does not count as a
+    /// turn.
     async fn after_turn(
         &self,
         mut head: Head,
@@ -84,7 +85,7 @@ impl Sessions {
         let given = || progress.answers.iter().map(|(_, given)| given.clone()).collect::<Vec<_>>();
         let input = match &active.work {
             TurnWork::Message(said) => StoredInput::Message(said.clone()),
-            // Nothing was answered: it was stopped, or asked again.
+            // No answer was applied: the run was stopped, or only repeats its requests.
             TurnWork::Answer { .. } | TurnWork::Copy { .. } if progress.answers.is_empty() => {
                 return Ok((head, None));
             }
@@ -138,8 +139,8 @@ impl Sessions {
         Ok((head, Some(node)))
     }
 
-    /// What ends the turn of a run that this process has begun and driven to its end: all of it is known here. `None` where it
-    /// is not.
+    /// The writes that end the turn of a run driven by this process from start to end, without reading it
+    /// back. `None` if the run was not.
     async fn end_writes(&self, loaded: &VersionedHead, run: &ActiveRun) -> Result<Option<Vec<WriteOp>>> {
         let VersionedHead { head, version } = loaded;
         let Some(active) = head.active.as_ref().filter(|active| active.run == run.id) else {
@@ -161,7 +162,7 @@ impl Sessions {
     }
 }
 
-/// The checkpoint that the turn of a run will leave, if the run is the turn of the session.
+/// The checkpoint event of a run, if it is the active turn of the session.
 pub(super) fn checkpoint_event(head: &Head, run: &RunId) -> Option<Event> {
     let active = head.active.as_ref().filter(|active| active.run == *run && !head.deleted)?;
     let label = match &active.work {

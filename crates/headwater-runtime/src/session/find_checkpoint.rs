@@ -1,25 +1,25 @@
-//! Finds the checkpoint of a turn by what a page knows of it: a message.
+//! Finds the checkpoint of a turn by a message id.
 
 use headwater_protocol::{CheckpointId, RunId};
 
 use super::{Checkpoint, Session, StoredInput, checkpoint::unknown, head::Head};
 use crate::Result;
 
-/// Which checkpoint of a run is meant. A run that waited for answers has several: one for its message, and one for each
-/// answer.
+/// Selects among the checkpoints of a run. A run that waited for answers has several: one for its message,
+/// and one for each answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnOfRun {
-    /// That of the message: to edit it, or to answer it again.
+    /// The checkpoint of the message: to edit it, or to answer it again.
     First,
-    /// The newest: to go back to, or to branch off from.
+    /// The newest one: to roll back to, or to fork from.
     Last,
 }
 
-/// How many turns back the checkpoints of a run are looked for.
+/// Number of turns searched for the checkpoints of a run.
 const TURNS_BACK: usize = 200;
 
 impl Session {
-    /// The checkpoints of a run among the last turns on the way to where the session stands, newest first.
+    /// The checkpoints of a run among the latest turns of the selected branch, newest first.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -34,7 +34,7 @@ impl Session {
             let Some(id) = next else { break };
             let node = self.sessions.tree.node(&id).await?;
             let is_of_run = node.checkpoint.run == *run;
-            // The turns of a run follow each other.
+            // The turns of a run are adjacent.
             if node.turn() <= head.retired || (!found.is_empty() && !is_of_run) {
                 break;
             }
@@ -44,11 +44,11 @@ impl Session {
         Ok(found)
     }
 
-    /// The checkpoint that a name stands for, on the way to where the session stands: the id of a checkpoint, the id of a
-    /// message of its turn, or `latest`.
+    /// Resolves a name to a checkpoint on the selected branch: the id of a checkpoint, the id of a message of
+    /// its turn, or `latest`.
     ///
-    /// A message of a person is found by its own id, also after its turn was regenerated; an answer by its run, which its
-    /// id ends with. The id of a checkpoint is not looked up: it may be that of a variant.
+    /// A user message is found by its own id, also after its turn was regenerated; an answer by its run,
+    /// which is the suffix of its id. The id of a checkpoint is not looked up: it may belong to a variant.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint) when no kept turn has it, and as [`Session::info`].
@@ -58,7 +58,7 @@ impl Session {
         }
         let head = self.load().await?.head;
         let mut next = head.checkpoint;
-        // The newest checkpoint of the run that is looked at, and the oldest so far.
+        // The newest checkpoint of the current run, and the oldest one found so far.
         let mut newest: Option<(RunId, CheckpointId)> = None;
         let mut oldest = None;
         let mut found = false;

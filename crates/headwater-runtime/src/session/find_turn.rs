@@ -1,4 +1,4 @@
-//! Finding what was sent before: by the keys of its request, or by the page's id of the message.
+//! Finds an earlier turn by the keys of its request, or by the page's id of the message.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use super::{
 };
 use crate::{Result, keys};
 
-/// A turn that was found by the id of the message that began it.
+/// A turn found by the id of its message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FoundTurn {
     /// The run and the checkpoint of the turn, as `send` returned them.
     pub turn: TurnHandle,
-    /// Whether it has left its checkpoint, so that it can be done again.
+    /// Whether its checkpoint is written, so that it can be repeated.
     pub over: bool,
-    /// Whether the message says what it said then.
+    /// Whether the message has the same content as then.
     pub same: bool,
 }
 
 impl Session {
-    /// The session's last turn, if it was sent with one of these [keys](crate::Turn::key), or the turn that one of them
-    /// asked for [as a request](crate::Turn::request_key): to send it again begins nothing.
+    /// The session's last turn, if it was sent with one of these [keys](crate::Turn::key), or the turn
+    /// created by a request with [one of them](crate::Turn::request_key). Sending it again starts nothing.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -47,8 +47,8 @@ impl Session {
         }
     }
 
-    /// The newest turn that a message began, among those that wait for their turn, the one that is active, and those on the
-    /// way to where the session stands.
+    /// The newest turn started by a message: among the queued turns, the active one, and the turns of the
+    /// selected branch.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -87,8 +87,8 @@ impl Session {
         }))
     }
 
-    /// The session's last turn, if it has one of some keys, and says what a message says, if one is given. Answers belong
-    /// to the turn whose run they go on with.
+    /// The session's last turn, if it has one of the keys and, where a message is given, the same content. An
+    /// answer belongs to the turn of the run that it resumes.
     pub(super) async fn last_turn_of(
         &self,
         head: &Head,
@@ -126,7 +126,7 @@ impl Session {
         let last = self.sessions.tree.node(from).await?;
         let run = newest.map(|turn| &turn.run).or(head.live.as_ref().map(|live| &live.run));
         let run = run.unwrap_or(&last.checkpoint.run).clone();
-        // A question that is asked again is no turn.
+        // A request that is only sent again is not a turn.
         let checkpoint =
             newest.filter(|turn| !turn.work.asks_again()).map_or(stands, |turn| &turn.checkpoint);
         let mut node = last;
@@ -152,7 +152,7 @@ impl Sessions {
         let mut pages = ValuePages::new(&*self.env.store, keys::message_turns(&head.tree, message));
         while let Some(page) = pages.next().await? {
             for id in page.iter().filter_map(|(key, _)| keys::read_message_turn(&head.tree, message, key)) {
-                // One that is being written, or removed.
+                // It is being written or removed.
                 let Some(node) = self.tree.find_node(&id).await? else { continue };
                 let begins = matches!(&node.input, StoredInput::Message(said) if said.message.id == *message);
                 let may_be = begins && node.turn() > head.retired && node.turn() <= head.turn;

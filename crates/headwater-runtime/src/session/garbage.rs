@@ -1,4 +1,4 @@
-//! Letting go of checkpoints that no session can reach any more: what is reachable is marked from the heads, the rest goes.
+//! Garbage collection of checkpoints: marks everything reachable from the heads and removes the rest.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,25 +23,25 @@ use crate::{
     run::Runs,
 };
 
-/// How long something is kept after it was left, so that readers and forks that have just begun can finish.
+/// Minimum age of garbage before removal, so that readers and forks that have just started can finish.
 const GRACE: u64 = 60_000;
 
-/// What is reachable in a tree.
+/// The reachable part of a tree.
 #[derive(Debug, Default)]
 pub(super) struct ReachableNodes {
     pub(super) nodes: HashSet<CheckpointId>,
     /// The nodes that a session may go back to.
     pub(super) kept: HashSet<CheckpointId>,
     runs: HashSet<RunId>,
-    /// The nodes that are in others.
+    /// The nodes merged into others.
     merged: HashSet<CheckpointId>,
     /// The nodes after which runs began that may go on: each needs the conversation up to there.
     pub(super) begun_after: HashSet<CheckpointId>,
     /// The nodes whose summaries are needed.
     summaries: HashSet<CheckpointId>,
-    /// The branches that were left and can be selected again: their keys, and where they were left.
+    /// The abandoned branches that can be selected again: their keys and tips.
     pub(super) branches: Vec<(String, CheckpointId)>,
-    /// Branches that were left by turns that are gone themselves.
+    /// Branches abandoned by turns that no longer exist.
     loose: Vec<String>,
 }
 
@@ -84,13 +84,13 @@ impl Garbage {
         Self { env, options, tree, heads, runs }
     }
 
-    /// Notes that a tree has something to let go.
+    /// Schedules a tree for garbage collection.
     pub(super) async fn note_sweep(&self, tree: &str) -> Result<()> {
         self.env.store.write(None, vec![self.sweep_write(tree)]).await?;
         Ok(())
     }
 
-    /// What notes that a tree has something to let go.
+    /// The write that schedules a tree for garbage collection.
     pub(super) fn sweep_write(&self, tree: &str) -> WriteOp {
         let value = format!("{}/{}", self.env.now().saturating_add(GRACE), self.env.agent);
         WriteOp::Put { key: keys::tree_sweep(tree), bytes: value.into(), expect: Expect::Any, ttl: None }
@@ -101,7 +101,7 @@ impl Garbage {
         Ok(())
     }
 
-    /// Lets go of what was left in the noted trees long enough ago.
+    /// Collects the scheduled trees whose grace period is over.
     pub(super) async fn sweep_due(&self) -> Result<()> {
         let mut pages = ValuePages::new(&*self.env.store, TREE_SWEEPS);
         while let Some(page) = pages.next().await? {
@@ -127,7 +127,7 @@ impl Garbage {
 
     async fn sweep_noted(&self, tree: &str, noted: &str, version: u64) -> Result<()> {
         if self.sweep_tree(tree, &[]).await? {
-            // One that was noted anew meanwhile stays.
+            // A tree scheduled again in the meantime keeps its entry.
             match self.env.store.remove(noted, Expect::Version(version)).await {
                 Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
                     return Err(error.into());
@@ -138,10 +138,10 @@ impl Garbage {
         Ok(())
     }
 
-    /// Removes the checkpoints of a tree that no session reaches, with the journals of their runs and of these runs, and
-    /// merges those that are too old. Gives whether all of that could be done.
+    /// Removes the unreachable checkpoints of a tree, with the journals of their runs and of `runs`, and
+    /// merges the old ones. Returns whether everything was done.
     pub(super) async fn sweep_tree(&self, tree: &str, runs: &[RunId]) -> Result<bool> {
-        // In this order: a checkpoint that is added meanwhile is not among the nodes, or is named by a head.
+        // In this order: a checkpoint added in between is either not listed here or named by a head.
         let (nodes, unreadable) = self.tree.nodes_of(tree).await?;
         let Some(heads) = self.heads_of(tree).await? else { return Ok(false) };
         let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), &**node)).collect();
@@ -172,7 +172,7 @@ impl Garbage {
             remove_all(&*self.env.store, &keys::message_turns_in_tree(tree)).await?;
         }
         for (node, _) in lost {
-            // The runs of turns that were merged are kept as long as others.
+            // The runs of merged turns are kept as long as others.
             if !marked.merged.contains(node.id()) {
                 let mut gone = true;
                 for run in node.merged().map(|(_, run)| run).chain([&node.checkpoint.run]) {
@@ -203,7 +203,8 @@ impl Garbage {
         Ok(all)
     }
 
-    /// The heads of the sessions that share a tree; none if one of them cannot be read, since it may reach anything.
+    /// The heads of the sessions that share a tree; `None` if one of them is unreadable, since it may reach
+    /// anything.
     async fn heads_of(&self, tree: &str) -> Result<Option<Vec<(Head, u64)>>> {
         let mut heads = Vec::new();
         let mut pages = ValuePages::new(&*self.env.store, keys::sessions_in_tree(tree));
@@ -224,7 +225,7 @@ impl Garbage {
         Ok(Some(heads))
     }
 
-    /// Marks what a session can reach: where it stands, what it is about to do, and the branches that it left.
+    /// Marks everything a session can reach: its checkpoint, its pending work, and its abandoned branches.
     pub(super) async fn mark(
         &self,
         head: &Head,
@@ -265,7 +266,7 @@ impl Garbage {
             }
         }
         let mut reached = Vec::new();
-        // A branch may have been left within another one, so marking one can make others reachable.
+        // A branch may fork off another abandoned one, so marking one can make others reachable.
         loop {
             let before = branches.len();
             branches.retain(|(key, parent, child, tip)| {
@@ -275,7 +276,8 @@ impl Garbage {
                 };
                 let reachable = turn.is_some_and(|turn| turn >= head.retired)
                     && parent.as_ref().is_none_or(|parent| mine.contains(parent));
-                // One that was selected again is left no more, and what followed it may have been rolled back since.
+                // A branch selected again is no longer abandoned, and its later turns may have been rolled
+                // back since.
                 if reachable && !mine.contains(child) {
                     climb(Some(tip), &mut mine);
                     reached.push((key.clone(), tip.clone()));

@@ -1,4 +1,4 @@
-//! Where a session stands: one value, changed only by compare-and-set, so that two processes never interleave.
+//! The head of a session: one value, changed only by compare-and-set, so that two processes never interleave.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     keys::{self, SessionKey},
 };
 
-/// Where a session stands.
+/// The current state of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Head {
@@ -30,37 +30,37 @@ pub(crate) struct Head {
     /// The label of its first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) label: Option<String>,
-    /// The label that its owner gave it, which counts instead.
+    /// The label set by its owner, which takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own_label: Option<String>,
-    /// Lists leave it out.
+    /// Whether lists leave it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) archived: bool,
-    /// It was deleted: it counts as unknown, and its checkpoints and runs are being removed.
+    /// Whether it was deleted: it counts as unknown, and its checkpoints and runs are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
-    /// What it was forked from.
+    /// The session and checkpoint that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forked: Option<(SessionId, CheckpointId)>,
-    /// The newest checkpoint, and the number of its turn; none and 0 at the beginning.
+    /// The newest checkpoint and its turn number; `None` and 0 in a new session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) turn: u64,
-    /// The turns up to this one cannot be gone back to any more.
+    /// The newest retired turn: a rollback to it or an earlier one is refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) retired: u64,
-    /// The run that waits there.
+    /// The run that waits at the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<WaitingRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) active: Option<ActiveTurn>,
-    /// The turns that wait for it.
+    /// The turns queued behind the active one.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub(crate) queue: VecDeque<ActiveTurn>,
-    /// What the next run tells its readers to forget.
+    /// The structured streams that the next run retracts for its readers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) invalidated: Vec<InvalidatedStream>,
-    /// What a change of the head leaves to be done. Reconciling does it before anything else.
+    /// Tasks left by a change of the head. Reconciling does them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) chores: Vec<Chore>,
 }
@@ -69,16 +69,17 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WaitingRun {
     pub(crate) run: RunId,
-    /// The end of its journal.
+    /// Sequence number of its last record.
     pub(crate) seq: u64,
     /// The newest snapshot in it; 0 without one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) snapshot: u64,
-    /// What it waits for.
+    /// Its open requests.
     pub(crate) requests: Vec<RequestId>,
 }
 
-/// The active turn. All ids are assigned before it starts, so that it can be begun and ended by anyone, once.
+/// The active turn. All ids are assigned before it starts, so that any process can start and end it, exactly
+/// once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ActiveTurn {
     pub(crate) run: RunId,
@@ -86,53 +87,53 @@ pub(crate) struct ActiveTurn {
     pub(crate) work: TurnWork,
 }
 
-/// What a turn does.
+/// The work of a turn.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum TurnWork {
-    /// A run on what the person wrote.
+    /// A run for a message of a person.
     Message(Box<TurnMessage>),
-    /// The run goes on with answers; its journal ended at `from`, and its newest snapshot was `snapshot`.
+    /// The run resumes with answers; its journal ended at `from`, and its newest snapshot was `snapshot`.
     Answer {
         from: u64,
         #[serde(default, skip_serializing_if = "is_zero")]
         snapshot: u64,
         answers: Vec<(RequestId, AnswerValue)>,
     },
-    /// A copy of the run that waited at a checkpoint, with the same or other answers. Without any it is no turn: its
-    /// questions are asked again.
+    /// A copy of the run that waited at a checkpoint, with the same or other answers. Without answers it is
+    /// not a turn: it only sends the requests again.
     Copy {
         of: CheckpointId,
         answers: Vec<GivenAnswer>,
-        /// A request with one of these keys gets this turn.
+        /// A request with one of these keys returns this turn.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         keys: Vec<String>,
     },
 }
 
 impl TurnWork {
-    /// Whether it only asks again what a run had waited for, and is no turn.
+    /// Whether it only sends the requests of a run again, and is not a turn.
     pub(crate) fn asks_again(&self) -> bool {
         matches!(self, Self::Copy { answers, .. } if answers.is_empty())
     }
 }
 
-/// Something that is to be done after a change of the head.
+/// A task to do after a change of the head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Chore {
-    /// A run that waited is left behind: its questions are closed, and it is stopped.
+    /// Closes the requests of an abandoned waiting run, and stops it.
     Close(WaitingRun),
-    /// The turn that is active makes room for another one.
+    /// Stops the active turn to make room for another one.
     Stop { run: RunId },
-    /// What came after a checkpoint is gone, with its variants.
+    /// Removes the turns after a checkpoint, with their variants.
     Forget { after: Option<CheckpointId> },
 }
 
-/// The code of an error about a session that cannot be read: it can be deleted.
+/// Error code for a session that cannot be read, but can be deleted.
 pub(super) const UNREADABLE: &str = "session.unreadable";
 
-/// What little is needed of a head to delete a session whose head cannot be read.
+/// The fields of a head that deleting an unreadable session needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct HeadOutline {
@@ -149,7 +150,7 @@ pub(super) struct RunOutline {
     pub(super) run: RunId,
 }
 
-/// A head as it was read or written, with its version.
+/// A head as read or written, with its version.
 #[derive(Debug, Clone)]
 pub(crate) struct VersionedHead {
     pub(crate) head: Head,
@@ -200,7 +201,7 @@ impl Head {
         true
     }
 
-    /// Leaves the run that waits here behind.
+    /// Abandons the waiting run. Returns its open requests.
     pub(crate) fn leave_waiting(&mut self) -> Vec<RequestId> {
         let Some(live) = self.live.take() else { return Vec::new() };
         let requests = live.requests.clone();
@@ -236,15 +237,15 @@ impl Heads {
         Ok(Some(VersionedHead { head, version: value.version }))
     }
 
-    /// Begins a session. Gives the version of its head; none if there is a session of that name.
+    /// Creates a session. Returns the version of its head; `None` if a session of that id exists.
     ///
-    /// It is listed before it is there: a name in a list that leads nowhere is passed over, a session that is in no list
-    /// would never be found.
+    /// The list entry is written before the head: readers skip an entry without a session, but a session
+    /// without an entry would never be found.
     pub(crate) async fn create(&self, head: &Head) -> Result<Option<u64>> {
         self.create_after(Vec::new(), head).await
     }
 
-    /// As [`create`](Self::create), after other changes. Gives none also where one of those conflicts.
+    /// As [`create`](Self::create), after other writes. Also `None` if one of those conflicts.
     pub(super) async fn create_after(&self, mut writes: Vec<WriteOp>, head: &Head) -> Result<Option<u64>> {
         writes.extend(self.list_writes(head));
         writes.push(head_write(head, Expect::Absent)?);
@@ -260,24 +261,24 @@ impl Heads {
         Ok(None)
     }
 
-    /// Replaces a head, unless it was changed since that version. Returns whether it did.
+    /// Replaces a head, unless it has changed since that version. Returns whether it did.
     pub(crate) async fn swap(&self, mut head: Head, version: u64) -> Result<bool> {
         head.updated = self.env.now();
         Ok(self.put(&head, version).await?.is_some())
     }
 
-    /// Says which turns of a session cannot be gone back to any more. That is no change which anyone made.
+    /// Marks turns as retired. Does not count as an update.
     pub(super) async fn retire(&self, mut head: Head, version: u64, retired: u64) -> Result<bool> {
         head.retired = retired;
         Ok(self.put(&head, version).await?.is_some())
     }
 
-    /// Puts a head in the place of one of that version. Gives its own version; none if another head is there.
+    /// Replaces the head of that version. Returns its new version; `None` if the head has changed.
     pub(super) async fn put(&self, head: &Head, version: u64) -> Result<Option<u64>> {
         self.put_after(Vec::new(), head, version).await
     }
 
-    /// As [`put`](Self::put), after other changes. Gives none also where one of those conflicts.
+    /// As [`put`](Self::put), after other writes. Also `None` if one of those conflicts.
     pub(super) async fn put_after(
         &self,
         mut writes: Vec<WriteOp>,
@@ -288,7 +289,7 @@ impl Heads {
         self.write(head, writes).await
     }
 
-    /// What lists a session for its owner and for operators, and among those that share its tree of checkpoints.
+    /// The writes that list a session for its owner, for operators, and for its tree of checkpoints.
     pub(super) fn list_writes(&self, head: &Head) -> Vec<WriteOp> {
         let listed = [
             self.list_key(head),
@@ -300,7 +301,7 @@ impl Heads {
         listed.map(put).to_vec()
     }
 
-    /// Takes a session out of the lists, unless one that is there needs them.
+    /// Removes a session from the lists, unless a newer session `there` needs the entries.
     pub(super) async fn delist(&self, head: &Head, there: Option<&Head>) -> Result<()> {
         let listed = self.list_key(head);
         if there.is_none_or(|there| self.list_key(there) != listed) {
@@ -318,7 +319,7 @@ impl Heads {
         keys::listed_session(&self.env.owner_tag(head.owner.as_deref()), head.created, &head.id)
     }
 
-    /// Makes changes of which the last one puts a head.
+    /// Performs writes, the last of which stores the head.
     async fn write(&self, head: &Head, writes: Vec<WriteOp>) -> Result<Option<u64>> {
         match self.env.store.write(None, writes).await {
             Ok(versions) => Ok(versions.last().copied()),
@@ -338,7 +339,7 @@ impl Heads {
     }
 }
 
-/// The change that puts a head.
+/// The write that stores the head.
 pub(super) fn head_write(head: &Head, expect: Expect) -> Result<WriteOp> {
     let bytes = serde_json::to_vec(head).map_err(|error| {
         Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))

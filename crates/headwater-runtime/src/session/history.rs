@@ -1,4 +1,4 @@
-//! What was said, from any checkpoint: folded from what each turn added.
+//! The conversation as of any checkpoint, folded from the changes of each turn.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::{
 };
 use crate::Result;
 
-/// A page of what was said, oldest first.
+/// A page of the conversation, oldest message first.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HistoryPage {
     /// The messages.
     pub messages: Vec<Message>,
-    /// The checkpoints of their turns, oldest first, as far as they are kept.
+    /// The checkpoints of their turns, oldest first, unless removed by retention.
     pub checkpoints: Vec<Checkpoint>,
-    /// The turn at which the page before this one ends; none if this one begins with the session.
+    /// The turn at which the previous page ends; `None` if this page starts with the session.
     pub before: Option<u64>,
 }
 
-/// All that a session holds at a checkpoint.
+/// The complete content of a session at a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SessionState {
@@ -31,14 +31,14 @@ pub struct SessionState {
     pub messages: Vec<Message>,
     /// The structured streams.
     pub structured: StructuredStreams,
-    /// The state of the workflow at its end.
+    /// The workflow state at the end of the turn.
     pub workflow_state: Map<String, Value>,
-    /// The checkpoint; none at the beginning.
+    /// The checkpoint; `None` in a new session.
     pub checkpoint: Option<Checkpoint>,
 }
 
 impl CheckpointTree {
-    /// The nodes from a turn back to where enough are there and a run begins, oldest first.
+    /// The nodes from a turn back to the start of a run, at least as many as requested, oldest first.
     pub(super) async fn nodes_back(
         &self,
         from: Option<CheckpointId>,
@@ -53,7 +53,7 @@ impl CheckpointTree {
             done |= enough(&node);
             let begins = node.begins();
             nodes.push(node);
-            // A message that spans several turns is whole only with the first of them.
+            // A message that spans several turns is complete only with the first of them.
             if done && begins {
                 break;
             }
@@ -90,7 +90,7 @@ impl CheckpointTree {
             for (stream, updates) in &node.structured {
                 state.structured.invalidate(stream);
                 for update in updates {
-                    // What was kept is what a state of the same limits gave.
+                    // Cannot fail: the stored updates passed the same limits before.
                     let _ = state.structured.apply(update);
                 }
             }

@@ -1,4 +1,4 @@
-//! What people said in a conversation, as one hash, and whether two messages say the same.
+//! Hash of the user messages of a conversation, and comparison of two messages.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_protocol::{Message, Part, Role};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// A hash of all that people said in a conversation, in order; empty at its beginning.
+/// Hash of all user messages of a conversation, in order; empty at its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct HistoryHash(String);
@@ -16,7 +16,7 @@ impl HistoryHash {
         self.0.is_empty()
     }
 
-    /// The hash after a message. What is not a person's changes nothing.
+    /// The hash after a message. Only user messages change it.
     pub(crate) fn then(&self, message: &Message) -> Self {
         if message.role != Role::User {
             return self.clone();
@@ -42,12 +42,12 @@ impl HistoryHash {
     }
 }
 
-/// Whether two messages say the same: their text, their files and their data. What a page notes beside them may change.
+/// Whether two messages have equal content: text, files and data. Metadata of a page may differ.
 pub(super) fn says_the_same(one: &Message, other: &Message) -> bool {
     one.plain_text() == other.plain_text() && shown_parts(one).eq(shown_parts(other))
 }
 
-/// What a message shows beside its text: its files by their addresses, and its data.
+/// The visible parts of a message beside its text: files by address, and data.
 pub(super) fn shown_parts(message: &Message) -> impl Iterator<Item = (&str, Option<&Value>)> {
     message.parts.iter().filter_map(|part| match part {
         Part::File(file) => Some((file.url.as_str(), None)),

@@ -1,8 +1,8 @@
-//! Requests that come again: a key of a request names one turn of its session, for as long as runs are kept.
+//! Repeated requests: the key of a request names one turn of its session, for as long as runs are kept.
 //!
-//! The key is claimed with the names of a run and a checkpoint before the head is written, in the same commit where the store
-//! can do that. So a process that dies between the two leaves names that the same request reuses, and two of them at once
-//! begin one turn.
+//! The key is claimed with the ids of a run and a checkpoint before the head is written, in the same commit
+//! if the store supports that. So a process that dies between the two leaves ids that the same request
+//! reuses, and two concurrent requests start one turn.
 
 use headwater_protocol::{CheckpointId, RunId};
 use headwater_store::{Expect, WriteOp};
@@ -21,7 +21,7 @@ use crate::{
     keys::{self, SessionKey},
 };
 
-/// The names of a turn that a request asks for.
+/// The ids of a requested turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) run: RunId,
@@ -29,7 +29,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Fresh names.
+    /// A claim with fresh ids.
     pub(super) fn fresh(tree: &str) -> Result<Self> {
         Ok(Self { run: fresh_run()?, checkpoint: fresh_checkpoint(tree)? })
     }
@@ -39,19 +39,19 @@ impl Claim {
     }
 }
 
-/// What a request asks for.
+/// The plan for a request with keys.
 #[derive(Debug)]
 pub(super) struct ClaimPlan {
-    /// The names of the turn: those that the same request got before, or fresh ones.
+    /// The ids of the turn: those that an earlier copy of the request got, or fresh ones.
     pub(super) claim: Claim,
-    /// The turn, if it has begun.
+    /// The turn, if it has started.
     pub(super) begun: Option<TurnHandle>,
-    /// What claims the names, to be written before the head.
+    /// The writes that claim the ids, to be done before the head is written.
     pub(super) writes: Vec<WriteOp>,
 }
 
 impl Session {
-    /// The names of the turn that a request asks for, claimed. The second is the turn, if it has begun.
+    /// Claims the ids of the requested turn. The second value is the turn, if it has started.
     pub(super) async fn claim(&self, head: &Head, turn: &Turn) -> Result<(Claim, Option<TurnHandle>)> {
         loop {
             let ClaimPlan { claim, begun, writes } = self.plan_claim(head, turn).await?;
@@ -59,14 +59,14 @@ impl Session {
                 return Ok((claim, begun));
             }
             match self.sessions.env.store.write(None, writes).await {
-                // The same request came at the same time.
+                // The same request arrived concurrently.
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
                 written => return written.map(|_| (claim, None)).map_err(Error::from),
             }
         }
     }
 
-    /// The names of the turn that a request asks for, and what claims them.
+    /// The ids of the requested turn, and the writes that claim them.
     pub(super) async fn plan_claim(&self, head: &Head, turn: &Turn) -> Result<ClaimPlan> {
         let sessions = &self.sessions;
         let (mut known, mut unclaimed) = (None::<Claim>, Vec::new());
@@ -79,10 +79,10 @@ impl Session {
                 return Ok(ClaimPlan { claim, begun: Some(begun), writes: Vec::new() });
             }
             if claim.is_of(&head.tree) {
-                // The first key that is known decides.
+                // The first known key decides.
                 known.get_or_insert(claim);
             } else {
-                // Another process created the session at the same time, or this one died before it did.
+                // Another process created the session concurrently, or this one died before it did.
                 unclaimed.push((request, Expect::Version(version)));
             }
         }
@@ -96,7 +96,7 @@ impl Session {
         Ok(ClaimPlan { writes: writes.collect(), claim, begun: None })
     }
 
-    /// The turn that an earlier request with one of these keys asked for, if it has begun.
+    /// The turn of an earlier request with one of these keys, if it has started.
     pub(super) async fn requested(&self, head: &Head, keys: &[String]) -> Result<Option<TurnHandle>> {
         for key in keys {
             if let Some(claim) = self.sessions.find_request(&self.key, key).await? {
@@ -106,7 +106,7 @@ impl Session {
         Ok(None)
     }
 
-    /// A turn by its names, if it has begun or waits for its turn.
+    /// A turn by its ids, if it has started or is queued.
     pub(super) async fn begun_turn(&self, head: &Head, claim: &Claim) -> Result<Option<TurnHandle>> {
         let sessions = &self.sessions;
         let queued = head.queue.iter().any(|turn| turn.run == claim.run);
@@ -127,7 +127,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// What claims the names of a turn for a request.
+    /// The write that claims the ids of a turn for a request.
     pub(super) fn claim_write(
         &self,
         session: &SessionKey,

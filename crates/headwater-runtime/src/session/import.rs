@@ -1,4 +1,4 @@
-//! Beginning a session with a conversation that was kept elsewhere.
+//! Creating a session from an existing conversation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,8 +26,8 @@ use crate::{
 };
 
 impl Sessions {
-    /// Begins a session whose conversation has these messages already: that of a page that kept its own history. They are
-    /// one turn, which can be gone back to and forked from, and has no run.
+    /// Creates a session with these messages, from a page that kept its own history. They form one turn
+    /// without a run, which supports rollback and fork.
     ///
     /// # Errors
     /// [`ErrorKind::SessionExists`](crate::ErrorKind::SessionExists) when there is a session of that name, or when the
@@ -59,7 +59,7 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// Lets a head stand after messages that came from elsewhere, as one turn after a checkpoint or the beginning.
+    /// Adds messages from elsewhere as one turn after a checkpoint or the start, and moves the head there.
     pub(super) async fn seed(
         &self,
         head: &mut Head,

@@ -1,4 +1,4 @@
-//! Whose sessions there are: a list for each owner, newest first, kept beside the heads.
+//! Lists of sessions: one for each owner and one for operators, newest first, stored beside the heads.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::{
     skip::SkipList,
 };
 
-/// After so long a name in a list that leads nowhere was left by a process that died.
+/// An entry of this age without a session was left by a process that died.
 const FORGOTTEN: u64 = 60 * 60 * 1_000;
 
-/// The name of the list of all owners in its cursors.
+/// Name of the list of all owners in its cursors.
 const EVERYONE: &str = "sessions of everyone";
 
-/// Some sessions of an owner, the newest first.
+/// A page of an owner's sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<SessionInfo>,
-    /// What to ask for the next page with; none if this is the last.
+    /// Cursor for the next page; `None` on the last one.
     pub next: Option<String>,
-    /// The sessions of this page that cannot be read. They can be deleted.
+    /// The unreadable sessions of this page. They can be deleted.
     pub unreadable: Vec<SessionId>,
 }
 
@@ -45,8 +45,8 @@ impl SessionPage {
 }
 
 impl Sessions {
-    /// The sessions of an owner, newest first, after the `next` of the page before. Archived ones are left out unless
-    /// `archived` is set.
+    /// An owner's sessions, newest first, after the `next` of the previous page. Archived ones are left out
+    /// unless `archived` is set.
     pub(crate) async fn list(
         &self,
         owner: Option<&str>,
@@ -78,7 +78,7 @@ impl Sessions {
                         after = Some(key);
                         continue;
                     }
-                    // The owner has a session of that name with another agent.
+                    // The owner has a session of that id with another agent.
                     Err(error) if error.kind() == ErrorKind::Foreign => None,
                     head => head?,
                 };
@@ -93,7 +93,7 @@ impl Sessions {
                         let gone = self.env.store.remove(&key, Expect::Version(value.version)).await;
                         tracing::debug!(%id, ?gone, "a session that never came to be is no longer listed");
                     }
-                    // It is being begun.
+                    // It is being created.
                     _ => {}
                 }
                 after = Some(key);
@@ -110,7 +110,7 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// The sessions of all owners, newest first, after the `next` of the page before.
+    /// The sessions of all owners, newest first, after the `next` of the previous page.
     pub(crate) async fn list_all(
         &self,
         after: Option<&str>,
@@ -120,7 +120,7 @@ impl Sessions {
         let prefix = keys::sessions_of(&OwnerTag::everyone_of_agent(&self.env.agent));
         let secret = self.env.secret().await?;
         let mut after = match after {
-            // The place is the end of a key: no name alone says which session is meant.
+            // The cursor is the end of a key, since an id alone does not identify a session.
             Some(after) => Some(prefix.clone() + &open_page(secret, EVERYONE, None, after)?.1),
             None => None,
         };
@@ -146,14 +146,14 @@ impl Sessions {
 }
 
 impl Head {
-    /// Whether a name in an owner's list means it.
+    /// Whether an entry in an owner's list refers to this head.
     fn is_listed(&self, created: u64, owner: Option<&str>) -> bool {
         !self.deleted && self.created == created && self.owner.as_deref() == owner
     }
 }
 
 impl Sessions {
-    /// What is known about a session of a list. One whose checkpoint is lost cannot be read.
+    /// The details of a listed session. It counts as unreadable if its checkpoint is lost.
     async fn info_of(&self, VersionedHead { head, version }: VersionedHead) -> Result<SessionInfo> {
         let session = head.key();
         match self.info(head).await {
@@ -184,7 +184,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a session of the list of all owners to a page, if it is there.
+    /// Adds an entry of the list of all owners to a page, if its session exists.
     async fn add_listed(
         &self,
         page: &mut SessionPage,
@@ -197,7 +197,7 @@ impl Sessions {
                 page.skip(&self.env.skipped, session.id.clone(), &error);
                 return Ok(());
             }
-            // Its owner has a session of that name with another agent.
+            // Its owner has a session of that id with another agent.
             Err(error) if error.kind() == ErrorKind::Foreign => None,
             seen => seen?,
         };

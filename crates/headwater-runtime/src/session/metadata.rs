@@ -1,11 +1,11 @@
-//! What an owner changes about a session without a turn: its label, and whether it is archived.
+//! Changes to a session outside of its turns: its label, and whether it is archived.
 
 use super::{Session, SessionInfo, head::VersionedHead, label::short};
 use crate::{Error, Result, error::ErrorKind};
 
 impl Session {
-    /// Gives the session another label, archives it or brings it back from the archive. `None` leaves things as they are. An
-    /// archived session works as before; only [`Agent::sessions`](crate::Agent::sessions) leaves it out.
+    /// Sets the label, or archives or unarchives the session; `None` changes nothing. An archived session
+    /// works as before; only [`Agent::sessions`](crate::Agent::sessions) leaves it out.
     ///
     /// ```
     /// # use headwater_runtime::{Result, Session};

@@ -1,4 +1,4 @@
-//! How an agent treats its sessions.
+//! Session settings of an agent.
 
 use std::{fmt, future::Future, pin::Pin, str::FromStr, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// How an agent treats its sessions.
+/// Session settings of an agent.
 ///
 /// ```
 /// use headwater_runtime::{SessionOptions, WhenBusy};
@@ -18,18 +18,19 @@ use crate::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// What happens to a message that arrives while a run of the session is active, unless its sender decides: it is queued.
-    /// Servers know it better where this is not set: a page's stop button may only close the connection.
+    /// Policy for a message that arrives while a run is active, unless its sender sets one: `Queue`. A server
+    /// chooses its own default if this is not set, because a page's stop button may only close the
+    /// connection.
     pub when_busy: Option<WhenBusy>,
-    /// How many messages may wait for their turn: 16.
+    /// Maximum number of queued messages: 16.
     pub max_queue: usize,
-    /// How many of the messages before a turn its run gets, the newest: 50.
+    /// Number of earlier messages that a run receives, the newest ones: 50.
     pub last_messages: usize,
-    /// About how many tokens these may have, four characters being one.
+    /// Approximate token limit for these messages, at four characters per token.
     pub last_tokens: Option<usize>,
-    /// How many checkpoints a session keeps to go back to: all.
+    /// Number of checkpoints kept for rollback; all by default.
     pub keep_checkpoints: Option<usize>,
-    /// How long it keeps them: for ever.
+    /// How long checkpoints are kept for rollback; forever by default.
     pub keep_for: Option<Duration>,
     pub(crate) summarise: Option<Summarise>,
 }
@@ -49,30 +50,31 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Sets what happens to a message that arrives while a run is active.
+    /// Sets the policy for messages that arrive while a run is active.
     #[must_use]
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
         self.when_busy = Some(when);
         self
     }
 
-    /// Says how many messages a run gets of the conversation before it.
+    /// Sets the number of earlier messages that a run receives.
     #[must_use]
     pub fn last_messages(mut self, messages: usize) -> Self {
         self.last_messages = messages;
         self
     }
 
-    /// Says about how many tokens these may have.
+    /// Sets the approximate token limit for these messages.
     #[must_use]
     pub fn last_tokens(mut self, tokens: usize) -> Self {
         self.last_tokens = Some(tokens);
         self
     }
 
-    /// Sums up what a run does not get, by a model or otherwise. It is done when the messages since the last summary no
-    /// longer fit, for the older half of them, and its result is kept: it is not done again after a restart, a roll back or a
-    /// fork. The run gets it as a system message before the others. If it fails, the run goes without.
+    /// Summarises the messages beyond the run's limits, with a model or otherwise. It is called when the
+    /// messages since the last summary no longer fit, for the older half of them. The result is stored and
+    /// survives restart, rollback and fork. The run receives it as a system message before the others; if the
+    /// call fails, the run starts without it.
     ///
     /// ```
     /// use headwater_runtime::{SessionOptions, SummaryRequest};
@@ -92,15 +94,15 @@ impl SessionOptions {
         self
     }
 
-    /// Says how many checkpoints a session keeps to go back to, at least one. What was said in older turns stays.
+    /// Sets the number of checkpoints kept for rollback, at least one. The messages of older turns stay.
     #[must_use]
     pub fn keep_checkpoints(mut self, checkpoints: usize) -> Self {
         self.keep_checkpoints = Some(checkpoints.max(1));
         self
     }
 
-    /// Says how long a session keeps checkpoints to go back to; the newest one stays. What was said in older turns stays
-    /// too.
+    /// Sets how long checkpoints are kept for rollback; the newest one stays. The messages of older turns
+    /// stay too.
     #[must_use]
     pub fn keep_for(mut self, time: Duration) -> Self {
         self.keep_for = Some(time);
@@ -108,7 +110,7 @@ impl SessionOptions {
     }
 }
 
-/// What happens to a message that arrives while a run of its session is active.
+/// Policy for a message that arrives while a run of its session is active.
 ///
 /// ```
 /// use headwater_runtime::WhenBusy;
@@ -119,12 +121,12 @@ impl SessionOptions {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum WhenBusy {
-    /// It waits for its turn.
+    /// The message is queued.
     #[default]
     Queue,
-    /// It is refused.
+    /// The message is refused.
     Refuse,
-    /// It stops the run, and then has its turn. What the run had said is kept.
+    /// The message stops the run, and runs next. The output of the stopped run is kept.
     Stop,
 }
 
@@ -141,23 +143,23 @@ impl FromStr for WhenBusy {
     }
 }
 
-/// What is to be summed up, because it no longer fits in what a run gets of the conversation.
+/// Messages to summarise, because they no longer fit into the context of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SummaryRequest {
     /// The session.
     pub session: SessionId,
-    /// Whose it is.
+    /// The owner of the session.
     pub owner: Option<String>,
-    /// The messages that go, oldest first.
+    /// The messages to drop, oldest first.
     pub dropped: Vec<Message>,
-    /// The summary of what went before them.
+    /// The summary of the messages before them.
     pub previous: Option<String>,
 }
 
 pub(super) type Summing = Pin<Box<dyn Future<Output = Result<String>> + Send>>;
 
-/// Sums up what a run does not get.
+/// The function that summarises dropped messages.
 #[derive(Clone)]
 pub(crate) struct Summarise(pub(super) Arc<dyn Fn(SummaryRequest) -> Summing + Send + Sync>);
 

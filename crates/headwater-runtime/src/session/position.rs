@@ -1,7 +1,7 @@
-//! Where a page stands in a conversation, by the messages that it shows.
+//! The position of a page in a conversation, derived from the messages that it shows.
 //!
-//! Every checkpoint has a hash of all that people said up to it. A page that shows the same stands there, whatever ids it
-//! gave its messages, and one comparison shows whether the session is there.
+//! Every checkpoint has a hash of all user messages up to it. A page that shows the same messages is at that
+//! checkpoint, whatever ids it uses, and one comparison tells whether the session is at the same one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Result, keys};
 
-/// Where a page stands.
+/// The position of a page.
 #[derive(Debug)]
 pub(super) enum Position {
     /// The position of the session, with its active and queued turns.
@@ -47,7 +47,7 @@ impl Session {
             TurnWork::Message(said) => Some(&said.message),
             TurnWork::Answer { .. } | TurnWork::Copy { .. } => None,
         });
-        // The hash before each message of a person, with its place, and in the end that of all.
+        // The hash before each user message, with its index, and last the hash of all messages.
         let mut before = Vec::new();
         let mut hash = HistoryHash::default();
         for (at, message) in shown.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
@@ -80,7 +80,7 @@ impl Session {
         Ok(Position::Apart(None, shown.to_vec()))
     }
 
-    /// The turn that a page shows in the place of the newest one, if that was done again since.
+    /// The variant that a page shows instead of the newest turn, if that was repeated since.
     async fn variant_shown(&self, newest: &Node, shown: &[Message]) -> Result<Option<CheckpointId>> {
         let sessions = &self.sessions;
         let answer = shown.iter().rev().find(|message| message.role == Role::Assistant && message.id != "");

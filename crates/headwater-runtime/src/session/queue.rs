@@ -1,8 +1,8 @@
-//! The queue of a session: messages that wait behind the turn that is active. They can be seen, edited, removed and sent
-//! ahead of the others until their turn begins.
+//! The queue of a session: messages behind the active turn. They can be listed, edited, removed and moved
+//! ahead of the others until their turn starts.
 //!
-//! The queue is part of the head, so every change is one compare-and-set: a message either begins as it was or as it was
-//! edited, and never both begins and is removed.
+//! The queue is part of the head, so every change is one compare-and-set: a message starts either unedited or
+//! edited, and is never both started and removed.
 
 use headwater_protocol::{CheckpointId, Message, Part, RunId, TextPart};
 
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{Error, Result, error::ErrorKind, run::unknown_run};
 
-/// A message that waits for its turn.
+/// A queued message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct QueuedMessage {
-    /// The run that will answer it, by which it is edited, removed and sent.
+    /// The run that will answer it, and its key for edit, remove and send.
     pub run: RunId,
-    /// The checkpoint that its turn will leave.
+    /// The checkpoint that its turn will write.
     pub checkpoint: CheckpointId,
-    /// What will be sent. It can be edited until its turn begins.
+    /// The message. It can be edited until its turn starts.
     pub message: Message,
     /// A label for people.
     pub label: Option<String>,
@@ -30,7 +30,7 @@ pub struct QueuedMessage {
 }
 
 impl Session {
-    /// The messages that wait for their turn, the next one first.
+    /// The queued messages, the next one first.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -38,7 +38,7 @@ impl Session {
         Ok(self.load().await?.head.queue.iter().filter_map(queued).collect())
     }
 
-    /// Gives a message that waits another text. Its files and its place stay.
+    /// Replaces the text of a queued message. Its files and its place stay.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownRun`] when no such message waits, [`ErrorKind::SessionBusy`] when its turn has begun, and as
@@ -54,7 +54,7 @@ impl Session {
         .await
     }
 
-    /// Removes a message that waits: its turn never begins.
+    /// Removes a queued message: its turn never starts.
     ///
     /// # Errors
     /// As [`Session::edit_queued`].
@@ -62,7 +62,7 @@ impl Session {
         self.change_queue(run, |head, at| queued(&head.queue.remove(at)?)).await
     }
 
-    /// Sends a message that waits ahead of the others, and stops the turn that is active. What that turn had said is
+    /// Moves a queued message ahead of the others, and stops the active turn. The output of that turn is
     /// kept. Both are durable when this returns.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Session {
                 let turn = head.queue.remove(at)?;
                 let checkpoint = turn.checkpoint.clone();
                 head.queue.push_front(turn);
-                // Done by the next look at the session, in this process or another: it cannot be lost between the two.
+                // Done by the next reconcile, in this process or another: it cannot be lost between the two.
                 head.chores.extend(head.active.iter().map(|active| Chore::Stop { run: active.run.clone() }));
                 Some(checkpoint)
             })
@@ -91,7 +91,7 @@ impl Session {
         })
     }
 
-    /// Changes the queue where a message waits.
+    /// Changes the queue at the place of a message.
     async fn change_queue<T>(
         &self,
         run: &RunId,
@@ -109,7 +109,8 @@ impl Session {
         }
     }
 
-    /// Why a run cannot be found in the queue. That a run of another session exists is not disclosed.
+    /// The error for a run that is not in the queue. It does not disclose whether a run of another session
+    /// exists.
     async fn not_queued(&self, head: &Head, run: &RunId) -> Result<Error> {
         let active = head.active.as_ref().is_some_and(|active| active.run == *run);
         let begun = active
@@ -138,7 +139,8 @@ fn queued(turn: &ActiveTurn) -> Option<QueuedMessage> {
     })
 }
 
-/// Replaces the text of a message: its first text part has the new text, further ones go, and all else stays.
+/// Replaces the text of a message: the first text part gets it, further text parts are removed, and other
+/// parts stay.
 fn replace_text(said: &mut TurnMessage, text: &str) {
     let mut first = true;
     said.message.parts.retain_mut(|part| match part {

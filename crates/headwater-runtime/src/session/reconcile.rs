@@ -1,7 +1,7 @@
-//! Bringing a session up to date: what a change of its head left to be done, the turn that has ended, the next one.
+//! Reconciling a session: pending chores, the turn that has ended, and the next one.
 //!
-//! Every step can be done by any process and twice, and only a compare-and-set of the head makes it count. Mostly nothing is
-//! left to be done: the process that sends a turn begins it, and the one that drove it writes what it leaves.
+//! Any process can do any step, more than once; only a compare-and-set of the head makes it count. Usually
+//! nothing is pending: the process that sends a turn starts it, and its driver writes the result.
 
 use futures_util::future::BoxFuture;
 use headwater_protocol::{Event, Message, RequestId, RunId};
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Sessions {
-    /// Brings a session up to date, and returns its head. `None` if it does not exist or was deleted.
+    /// Reconciles a session, and returns its head. `None` if it does not exist or was deleted.
     pub(crate) async fn reconcile(&self, session: &SessionKey) -> Result<Option<VersionedHead>> {
         self.reconcile_after(session, None, None).await
     }
@@ -39,8 +39,8 @@ impl Sessions {
         self.reconcile_after(session, seen, None).await
     }
 
-    /// As [`reconcile`](Self::reconcile), with the run that this process has just driven to its end or to a wait: what it is
-    /// known to have left is not read back.
+    /// As [`reconcile`](Self::reconcile), with the run that this process has just driven to its end or to a
+    /// wait. Its known results are not read back.
     async fn reconcile_after(
         &self,
         session: &SessionKey,
@@ -56,7 +56,8 @@ impl Sessions {
             let Some(loaded) = loaded else { return Ok(None) };
             let VersionedHead { mut head, version } = loaded.clone();
             if !head.chores.is_empty() {
-                // Done before the head forgets them: if this process dies in between, another one does them again, which changes nothing.
+                // Done before the head forgets them: if this process dies in between, another one repeats
+                // them, which is harmless.
                 for chore in std::mem::take(&mut head.chores) {
                     self.do_chore(session, &head.tree, chore).await?;
                 }
@@ -67,7 +68,7 @@ impl Sessions {
                 return Ok(None);
             }
             if let Some(active) = head.active.clone() {
-                // The driver of a run that is driven here does what is left.
+                // The local driver of a run does the remaining steps.
                 if self.runs.registry.turn_of(&active.run).is_some() {
                     if !self.runs.registry.is_settling(&active.run) {
                         return Ok(Some(loaded));
@@ -96,13 +97,13 @@ impl Sessions {
         }
     }
 
-    /// Whether another process drives the run of a turn and has written its end or its wait, but not yet the head. Stores
-    /// behind a network write them one after the other.
+    /// Whether another process drives the run of a turn and has written its end or its wait, but not yet the
+    /// head. Stores over a network write them one after the other.
     pub(super) async fn is_settling_elsewhere(&self, active: &ActiveTurn) -> Result<bool> {
         let begins_after = match &active.work {
             TurnWork::Message(_) => 0,
             TurnWork::Answer { from, .. } => *from,
-            // Its journal begins with the wait that it is a copy of.
+            // Its journal starts with the copied wait.
             TurnWork::Copy { .. } => return Ok(false),
         };
         if self.runs.registry.drives(&active.run) {
@@ -112,7 +113,7 @@ impl Sessions {
         Ok(stopped.is_some_and(|stopped| stopped > begins_after))
     }
 
-    /// Notes that turns of a session wait for the active one.
+    /// Records that the session has turns queued behind the active one.
     pub(crate) async fn note_queue(&self, session: &SessionKey) -> Result<()> {
         let bytes = self.env.agent.clone().into();
         self.env.store.put(&keys::session_queue(session), bytes, Expect::Any, None).await?;
@@ -124,7 +125,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Looks at the sessions whose turns wait or that are being deleted, because the process that would do it may have died.
+    /// Reconciles sessions with queued turns or a pending delete, because the process in charge may have
+    /// died.
     pub(crate) async fn recover_all(&self) -> Result<()> {
         let mut pages = ValuePages::new(&*self.env.store, SESSION_QUEUES);
         while let Some(page) = pages.next().await? {
@@ -149,7 +151,7 @@ impl Sessions {
             None => self.bury(session).await?,
         };
         if over {
-            // One that was noted anew meanwhile stays.
+            // An entry written again in the meantime stays.
             match self.env.store.remove(key, Expect::Version(version)).await {
                 Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
                     return Err(error.into());
@@ -160,8 +162,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The run that waited was moved by something else than an answer: what it waited for has expired, or it was
-    /// stopped.
+    /// Handles a waiting run that moved without an answer: its requests have expired, or it was stopped.
     async fn attach(&self, mut head: Head, version: u64) -> Result<()> {
         if let Some(live) = head.live.take() {
             let work = TurnWork::Answer { from: live.seq, snapshot: live.snapshot, answers: Vec::new() };
@@ -194,7 +195,7 @@ impl Sessions {
         }
     }
 
-    /// Takes the active turn one step on. Returns whether the head has changed.
+    /// Advances the active turn by one step. Returns whether the head has changed.
     async fn step(
         &self,
         head: Head,
@@ -236,7 +237,7 @@ impl Sessions {
         }
     }
 
-    /// Begins the turn of answers that are about to be sent to a run.
+    /// Starts the turn for answers that are about to be sent to a run.
     async fn begin_answers(
         &self,
         session: &SessionKey,
@@ -248,7 +249,7 @@ impl Sessions {
                 return Ok(());
             };
             match (&head.active, &head.live) {
-                // Another branch of the run goes on: these answers are part of the same turn.
+                // Another branch of the run is active: these answers are part of the same turn.
                 (Some(active), _) if active.run == *run => return Ok(()),
                 (None, Some(live)) if live.run == *run => {
                     let (from, snapshot) = (live.seq, live.snapshot);
@@ -296,11 +297,11 @@ impl TurnHost for Sessions {
 
     fn turn_over<'a>(&'a self, session: SessionKey, run: &'a ActiveRun) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            // From here on the journal says how far the run is.
+            // From here on the journal holds the progress of the run.
             self.runs.registry.forget_turn(&run.id);
             match self.reconcile_after(&session, None, Some(run)).await {
                 Err(error) if !error.is_store_down() => {
-                    // The run is as it should be; the next request for the session gets the error.
+                    // The run itself is correct; the next request for the session gets the error.
                     self.env.skipped.skip("session", &keys::session_queue(&session), &error);
                     Ok(())
                 }

@@ -1,4 +1,4 @@
-//! Doing a turn again: with the same input, with another message, or with another answer.
+//! Repeating a turn: with the same input, another message, or another answer.
 
 use headwater_protocol::{CheckpointId, Message, RunId};
 use headwater_store::Expect;
@@ -15,8 +15,8 @@ use super::{
 use crate::{AnswerValue, Error, Result, error::ErrorKind};
 
 impl Session {
-    /// Does a turn again with the same input: what was written is run again, and an answer is given again as an answer.
-    /// The turn that was there is kept as a variant.
+    /// Repeats a turn with the same input: a message is run again, and an answer is given again as an answer.
+    /// The original turn is kept as a variant.
     ///
     /// # Errors
     /// As [`Session::roll_back`].
@@ -24,9 +24,9 @@ impl Session {
         self.regenerate_as(turn, Turn::new("")).await
     }
 
-    /// Does a turn again with the same input, as a request asks for it: what the route approves of now counts, and what
-    /// the page says of itself now; what `now` does not say is as it was. Its text and its message are not looked at. If
-    /// it has a [key](Turn::key) of the session's last turn, that turn is given back, and nothing begins.
+    /// Repeats a turn with the same input, as part of a request: the approvals and page tools of `now` apply;
+    /// fields that it does not set keep their old values. Its text and message are ignored. If it has a
+    /// [key](Turn::key) of the session's last turn, that turn is returned and nothing starts.
     ///
     /// ```
     /// # use headwater_protocol::CheckpointId;
@@ -62,9 +62,9 @@ impl Session {
         .await
     }
 
-    /// Does a turn again with another message. The turn that was there is kept as a variant. What the turn does not say
-    /// beside the message is as it was. If the session's last turn has one of its [keys](Turn::key) and says the same, that
-    /// turn is given back, and nothing begins.
+    /// Repeats a turn with another message. The original turn is kept as a variant. Fields that `now` does
+    /// not set keep their old values. If the session's last turn has one of its [keys](Turn::key) and the
+    /// same content, that turn is returned and nothing starts.
     ///
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was an answer, or the tool choice is invalid.
@@ -94,7 +94,7 @@ impl Session {
         .await
     }
 
-    /// Does a turn that was an answer again with another answer. The turn that was there is kept as a variant.
+    /// Repeats a turn with another answer. The original turn is kept as a variant.
     ///
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was no single answer.
@@ -156,7 +156,7 @@ impl Session {
     }
 }
 
-/// Answers again what the checkpoint before a turn waited for.
+/// The work that answers the requests of the checkpoint before a turn again.
 fn copy_of(node: &Node, answers: Vec<GivenAnswer>, keys: &[String]) -> Result<TurnWork> {
     match &node.checkpoint.parent {
         Some(parent) => Ok(TurnWork::Copy { of: parent.clone(), answers, keys: keys.to_vec() }),

@@ -1,7 +1,7 @@
-//! Retention: checkpoints that are too old are merged, so that what was said in them is kept, and no more.
+//! Retention: checkpoints that are too old are merged. Their messages are kept; rollback to them is not.
 //!
-//! It is done in steps a while apart. First the head says that they cannot be gone back to, then they are merged into the
-//! last of them, and when no reader can need them any more they are removed.
+//! It happens in steps, some time apart: the head refuses rollback to them, then they are merged into the
+//! last of them, and they are removed when no reader can need them.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,18 @@ use super::{
 };
 use crate::Result;
 
-/// How large a node may be that others are merged into.
+/// Maximum size of a node that others are merged into, in bytes.
 const MERGED: usize = 64 << 10;
 
 impl Garbage {
-    /// Whether a turn that ends now makes others too old. It is looked at every few turns, so that the work for each stays
-    /// the same.
+    /// Whether the turn that ends now makes others too old. Checked only every few turns, so that the cost
+    /// per turn stays constant.
     pub(super) fn has_retired(&self, head: &Head) -> bool {
         let some = self.options.keep_checkpoints.is_some() || self.options.keep_for.is_some();
         some && head.turn.is_multiple_of(8)
     }
 
-    /// Says of each session which turns cannot be gone back to any more. Gives whether there are new ones.
+    /// Records for each session which turns are retired. Returns whether there are new ones.
     pub(super) async fn retire_old(
         &self,
         heads: &[(Head, u64)],
@@ -41,7 +41,7 @@ impl Garbage {
         Ok(any)
     }
 
-    /// The newest turn of a session that is too old to be gone back to. That at which it stands never is.
+    /// The newest turn of a session that is too old for rollback. The current turn never is.
     fn too_old(&self, head: &Head, known: &HashMap<&CheckpointId, &Node>) -> u64 {
         let keep = self.options.keep_checkpoints.map_or(u64::MAX, |keep| keep as u64);
         let by_count = head.turn.saturating_sub(keep);
@@ -69,7 +69,7 @@ impl Garbage {
         }
         let mut old: Vec<_> = nodes.iter().filter(|(node, _)| !marked.kept.contains(node.id())).collect();
         old.sort_by_key(|(node, _)| node.turn());
-        // Each by its last node, with what it would take.
+        // Groups by last node, each with its version and merged size.
         let mut rows: HashMap<&CheckpointId, (Vec<&Node>, u64, usize)> = HashMap::new();
         for (node, version) in old {
             let size = serde_json::to_vec(node).map_or(usize::MAX, |bytes| bytes.len());
@@ -102,7 +102,7 @@ impl Garbage {
     }
 }
 
-/// Nodes that follow each other as one; none where there is but one.
+/// Merges adjacent nodes into one; `None` if there is only one.
 fn merged(row: &[&Node]) -> Option<Node> {
     let [first, .., last] = row else { return None };
     let mut merged = (*last).clone();

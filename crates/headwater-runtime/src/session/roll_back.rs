@@ -1,4 +1,4 @@
-//! Going back to an earlier checkpoint: one compare-and-set of the head, however many turns there are in between.
+//! Rollback to an earlier checkpoint: one compare-and-set of the head, for any number of turns.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::{
 };
 use crate::{Result, id::fresh_run, journal::InvalidatedStream};
 
-/// What going back has undone.
+/// The effects of a rollback.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RollbackSummary {
-    /// The structured streams that no longer hold. The next run of the session tells its readers.
+    /// The retracted structured streams. The next run of the session retracts them for its readers.
     pub streams: Vec<String>,
-    /// Questions of the turns that are gone. An answer to one of them fails with `request.retracted`.
+    /// Requests of the removed turns. An answer to one of them fails with `request.retracted`.
     pub requests: Vec<RequestId>,
 }
 
 impl Session {
-    /// Goes back to a checkpoint: the turns after it go, with their variants. If its run waited for an answer, the question is asked again,
-    /// with a new request and token, by a new run.
+    /// Rolls back to a checkpoint: removes the turns after it, with their variants. If its run waited for an
+    /// answer, a new run sends the request again, with a new id and token.
     ///
     /// # Errors
     /// [`ErrorKind::SessionBusy`](crate::ErrorKind::SessionBusy) while a run is active, [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint) when it is not on the way to
@@ -32,7 +32,7 @@ impl Session {
         self.back_to(|_| Ok(Some(to.clone()))).await
     }
 
-    /// Goes back to the beginning of the session.
+    /// Rolls back to the start of the session.
     ///
     /// # Errors
     /// As [`Session::roll_back`].
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Goes back by one turn.
+    /// Rolls back by one turn.
     ///
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint) at the beginning.
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// The head, when no run is active.
+    /// The head, if no run is active.
     pub(super) async fn idle(&self) -> Result<VersionedHead> {
         let seen = self.reconcile().await?;
         if seen.head.active.is_some() { Err(self.busy()) } else { Ok(seen) }
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// Moves a head back, and notes what no longer holds.
+    /// Moves a head back, and records the streams and requests that become invalid.
     pub(super) async fn stand_at(
         &self,
         head: &mut Head,
@@ -110,7 +110,7 @@ impl Session {
                     streams.extend(node.touched.iter().cloned());
                     Some(far)
                 }
-                // What it jumps to is no longer kept, or too far.
+                // The jump target was merged, or lies too far back.
                 (None, Some(parent)) => {
                     streams.extend(node.structured.keys().cloned());
                     Some(sessions.tree.node(parent).await?)
@@ -140,7 +140,7 @@ impl Session {
     }
 }
 
-/// Lets a new run ask again what the run of a checkpoint waited for.
+/// Schedules a new run that sends the requests of a waiting checkpoint again.
 pub(super) fn reopen(head: &mut Head, at: Option<&Node>) -> Result<()> {
     if let Some(node) = at.filter(|node| node.waits()) {
         let work = TurnWork::Copy { of: node.id().clone(), answers: Vec::new(), keys: Vec::new() };

@@ -1,4 +1,4 @@
-//! Sending something to a session.
+//! Sending a turn to a session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,14 +18,14 @@ use super::{
 };
 use crate::{Error, Result, error::ErrorKind, id::fresh_id, keys, run::Run};
 
-/// How long a run that was stopped may take to end before a message that needs its place is refused.
+/// How long a stopped run may take to end before a message that needs its place is refused.
 const ROOM: Duration = Duration::from_secs(30);
 
 impl Session {
-    /// Says something in the session. It is durable when this returns, and goes on by itself. If a run of the session is
-    /// going, [`WhenBusy`] decides. If one waits for an answer, its question is retracted. If it has a [key](Turn::key) of
-    /// the session's last turn, or the [key of a request](Turn::request_key) that asked for any turn, that turn is given
-    /// back, however it stands.
+    /// Sends a turn, which is durable when this returns and proceeds by itself. If a run of the session is
+    /// active, [`WhenBusy`] decides; if one waits for an answer, its request is retracted. A turn with a
+    /// [key](Turn::key) of the session's last turn, or the [key of a request](Turn::request_key) that started
+    /// any turn, returns that turn, whatever its state.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
@@ -61,7 +61,7 @@ impl Session {
                         self.select(&variant).await?;
                         continue;
                     }
-                    // A page that waits its turn has not seen what comes before it yet.
+                    // A page whose message is queued has not seen the turns before it yet.
                     _ if head.active.is_some() && when_busy == WhenBusy::Queue => {}
                     _ if head.active.is_some() && when_busy == WhenBusy::Refuse => return Err(self.busy()),
                     _ if head.active.is_some() => {
@@ -82,7 +82,7 @@ impl Session {
                 }
             }
             let mut said = given.clone().said(&run);
-            // Until it begins: when it was sent.
+            // Until the turn starts, this is the time of sending.
             said.spec.created = sessions.env.now();
             let work = TurnWork::Message(Box::new(said));
             let turn = ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), work };
@@ -99,7 +99,7 @@ impl Session {
                     return Err(Error::new(ErrorKind::SessionBusy, message).with_code("session.queue-full"));
                 }
                 Some(_) => {
-                    // Before it is promised: if this process dies, another one finds the session.
+                    // Before the send is confirmed: if this process dies, another one finds the session.
                     sessions.note_queue(&self.key).await?;
                     head.queue.push_back(turn);
                 }
@@ -126,8 +126,8 @@ impl Session {
         Ok(TurnHandle { queued: true, ..self.sent_as(run, checkpoint, TurnBegin::Written) })
     }
 
-    /// Stops the active run of the session, and returns it. What was said is kept; what waits for its turn goes on. The
-    /// reason is shown to readers of the run.
+    /// Stops the active run of the session, and returns it. Its output is kept, and queued turns proceed.
+    /// Readers of the run see the reason.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -154,7 +154,7 @@ impl Session {
                 continue;
             }
             let Some(active) = head.active else { return Ok(()) };
-            // Its process may have died a moment ago, or its workflow may not be known here.
+            // Its process may have just died, or its workflow may be unknown here.
             if tokio::time::Instant::now() >= deadline {
                 return Err(self.busy());
             }
@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// A turn that was sent just now.
+    /// The handle of a turn sent just now.
     pub(super) fn sent_as(&self, run: RunId, checkpoint: CheckpointId, begin: TurnBegin) -> TurnHandle {
         let has_begun = begin == TurnBegin::Begun;
         TurnHandle {
@@ -206,7 +206,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Begins a session with its first turn. A session that exists gets it as its next turn.
+    /// Creates a session with its first turn. An existing session gets it as its next turn.
     pub(crate) async fn send_to(
         self: &Arc<Self>,
         id: Option<&str>,
@@ -252,7 +252,7 @@ impl Sessions {
         }
     }
 
-    /// Refuses a turn that could not begin, before a session is begun for it.
+    /// Checks whether a turn could start, before a session is created for it.
     pub(crate) fn check_turn(&self, turn: &Turn) -> Result<()> {
         turn.check(&self.runs)?;
         self.runs.workflows.choose(turn.start.named_workflow()).map(drop)

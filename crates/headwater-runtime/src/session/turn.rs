@@ -1,4 +1,4 @@
-//! A turn as its sender describes it, and as the sender holds it afterwards.
+//! A turn as the sender describes it, and the handle returned to the sender.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use crate::{
     run::{Run, Runs, Start},
 };
 
-/// How long a change of the session is waited for before it is read again: a store may deliver a notification late or not at
-/// all.
+/// Polling interval for changes of a session: a store may deliver a notification late or not at all.
 pub(super) const POLL: Duration = Duration::from_secs(1);
 
-/// What a person sends to a session.
+/// Input of a session: a message with its options.
 ///
 /// ```
 /// use headwater_runtime::{Start, Turn};
@@ -32,43 +31,44 @@ pub struct Turn {
     message: Option<Message>,
     label: Option<String>,
     keys: Vec<String>,
-    /// Those of its keys that name a request.
+    /// Those of its keys that identify a request.
     pub(super) requests: Vec<String>,
-    /// The key of a value that names its run, and for how long that is kept.
+    /// The key of a value that maps to its run, and how long that value is kept.
     pub(super) run_name: Option<(String, Duration)>,
     pub(super) after: Option<ShownMessages>,
     pub(super) when_busy: Option<WhenBusy>,
 }
 
-/// The messages that a turn comes after.
+/// The messages that a turn follows.
 #[derive(Debug, Clone)]
 pub(super) struct ShownMessages {
     pub(super) messages: Vec<Message>,
-    /// Whether the session must have them all.
+    /// Whether all of them must be known to the session.
     pub(super) known: bool,
 }
 
 impl Turn {
-    /// Says something.
+    /// A turn with a text message.
     pub fn new(text: impl Into<String>) -> Self {
         Start::new(text).into()
     }
 
-    /// Gives the person's message as the page has it, with files and its own id, instead of one that is made of the
+    /// Sets the person's message as the page has it, with files and its own id, instead of one built from the
     /// text.
     pub fn message(mut self, message: Message) -> Self {
         self.message = Some(message);
         self
     }
 
-    /// Names the turn for people; otherwise the beginning of the text.
+    /// Sets the label; the default is the beginning of the text.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Names the turn for machines: a key of the request, the page's id of the message or of the run. May be called several
-    /// times. What is sent with a key of the session's last turn is that turn again, and begins nothing.
+    /// Adds an idempotency key: a key of the request, or the page's id of the message or of the run. May be
+    /// called several times. Sending with a key of the session's last turn returns that turn and starts
+    /// nothing.
     ///
     /// ```
     /// use headwater_runtime::Turn;
@@ -80,8 +80,8 @@ impl Turn {
         self
     }
 
-    /// Names the request that asks for the turn. A request with the same key gets the same turn for as long as runs are
-    /// kept, whatever the session has done since. May be called several times.
+    /// Adds the key of a request. A later request with the same key returns the same turn for as long as runs
+    /// are kept, even if other turns followed. May be called several times.
     ///
     /// ```
     /// use headwater_runtime::Turn;
@@ -94,17 +94,16 @@ impl Turn {
         self.key(key)
     }
 
-    /// Names the run: the value of this key becomes `{"run": "…"}`, for as long as given. It is written with the turn if that
-    /// begins at once, which [`TurnHandle::named`] reports, and otherwise not at all.
+    /// Writes `{"run": "…"}` as the value of this key, kept for the given time. It is written together with
+    /// the turn if that starts at once, which [`TurnHandle::named`] reports, and otherwise not at all.
     pub fn run_name(mut self, key: impl Into<String>, keep: Duration) -> Self {
         self.run_name = Some((key.into(), keep));
         self
     }
 
-    /// Says after which messages it comes, as its page shows them. Where that is not where the session stands, the session
-    /// goes back to the last turn that both have, and branches there: what the run gets of the conversation is what the
-    /// page shows. The turns that were there are kept as variants. Messages that the session never had become a turn
-    /// without a run.
+    /// Sets the messages that the turn follows, as its page shows them. If the session is elsewhere, it goes
+    /// back to the last common turn and branches there: the run sees the conversation of the page. The
+    /// replaced turns are kept as variants. Messages unknown to the session become a turn without a run.
     ///
     /// ```
     /// use headwater_runtime::Turn;
@@ -117,13 +116,13 @@ impl Turn {
         self
     }
 
-    /// As [`Turn::after`], for messages that are all the session's own: others are refused.
+    /// As [`Turn::after`], but refuses messages that are unknown to the session.
     pub fn after_known(mut self, messages: Vec<Message>) -> Self {
         self.after = Some(ShownMessages { messages, known: true });
         self
     }
 
-    /// Sets what happens if a run of the session is active; otherwise [`SessionOptions::when_busy`] does.
+    /// Sets the policy if a run of the session is active; the default is [`SessionOptions::when_busy`].
     ///
     /// [`SessionOptions::when_busy`]: crate::SessionOptions::when_busy
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
@@ -139,12 +138,12 @@ impl Turn {
         &self.keys
     }
 
-    /// What is said, as a message.
+    /// The message that the turn sends.
     pub(super) fn says(&self) -> Message {
         self.message.clone().unwrap_or_else(|| Message::text("", Role::User, self.start.input()))
     }
 
-    /// Refuses what no turn can be begun with.
+    /// Refuses turns that can never start.
     pub(super) fn check(&self, runs: &Runs) -> Result<()> {
         self.start.check(&runs.env.options)?;
         match self.start.named_workflow() {
@@ -153,7 +152,7 @@ impl Turn {
         }
     }
 
-    /// What names its run.
+    /// The write that maps the name to its run.
     pub(super) fn name_write(&self, run: &RunId) -> Option<WriteOp> {
         let (key, keep) = self.run_name.clone()?;
         let bytes = serde_json::json!({ "run": run }).to_string().into();
@@ -162,20 +161,20 @@ impl Turn {
 
     pub(super) fn said(self, run: &RunId) -> TurnMessage {
         let (workflow, mut spec) = self.start.into_parts();
-        // The session knows the conversation; the sender may have an older one.
+        // The session holds the conversation; the sender's copy may be older.
         spec.messages.clear();
         let message = message(self.message, &spec.input, run);
         TurnMessage { message, keys: self.keys, label: self.label, workflow, spec }
     }
 
-    /// What is said in the place of what was said before. What is not said now is as it was, but for the message.
+    /// The edited turn: fields not given keep their old values, except for the message.
     pub(super) fn edited(self, run: &RunId, before: TurnMessage) -> TurnMessage {
         let (workflow, spec) = self.start.instead_of(before.workflow, before.spec);
         let message = message(self.message, &spec.input, run);
         TurnMessage { message, keys: self.keys, label: self.label, workflow, spec }
     }
 
-    /// The message of before, for the request of now. Its keys still name it.
+    /// The old message with the new request's fields. Its keys still identify it.
     pub(super) fn repeated(self, before: TurnMessage) -> TurnMessage {
         let TurnMessage { message, mut keys, label, workflow, spec } = before;
         let input = spec.input.clone();
@@ -190,7 +189,7 @@ impl Turn {
     }
 }
 
-/// What a person wrote as a message: the page's own, or one that is made of the text.
+/// The message of a person: the page's own, or one built from the text.
 fn message(given: Option<Message>, text: &str, run: &RunId) -> Message {
     given.unwrap_or_else(|| Message::text(MessageId::from(format!("msg_user_{run}")), Role::User, text))
 }
@@ -222,30 +221,30 @@ impl From<String> for Turn {
     }
 }
 
-/// A turn that was sent: durable, and going or waiting for its turn.
+/// A durable turn, running or queued.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TurnHandle {
     /// The run of the turn.
     pub run: RunId,
-    /// The checkpoint that it will leave.
+    /// The checkpoint that it will write.
     pub checkpoint: CheckpointId,
-    /// Whether it waits for the turns before it.
+    /// Whether it is queued behind other turns.
     pub queued: bool,
-    /// Whether it had been sent before: nothing was begun by sending it again.
+    /// Whether it was sent before, so that this call started nothing.
     pub repeated: bool,
-    /// Whether the value that [names its run](Turn::run_name) was written.
+    /// Whether the value that [maps to its run](Turn::run_name) was written.
     pub named: bool,
-    /// Whether it has begun, as far as its sender knows.
+    /// Whether it has started, as far as its sender knows.
     pub(super) has_begun: bool,
     pub(super) session: Session,
 }
 
 impl TurnHandle {
-    /// Waits until the turn has begun, and gives its run.
+    /// Waits until the turn has started, and returns its run.
     ///
     /// # Errors
-    /// When it can never begin, or the store fails.
+    /// When it can never start, or the store fails.
     pub async fn begun(&self) -> Result<Run> {
         let sessions = &self.session.sessions;
         if self.has_begun {
@@ -257,7 +256,7 @@ impl TurnHandle {
             let run = self.session.sessions.runs.handle(self.run.clone());
             let there = sessions.env.store.info(&self.run.as_str().into()).await?.is_some();
             let going = head.active.iter().chain(&head.queue).any(|turn| turn.run == self.run);
-            // A run is known by its name only a moment after it has a journal.
+            // A run has a journal a moment before its summary exists.
             match run.summary().await {
                 Ok(_) if there => return Ok(run),
                 Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error),
@@ -270,7 +269,7 @@ impl TurnHandle {
                 return Err(Error::new(ErrorKind::SessionBusy, message).with_code("turn.replaced"));
             }
             let Some((session, summary)) = &mut watches else {
-                // That another process has begun the run changes nothing in the head.
+                // A run started by another process does not change the head.
                 let session = sessions.env.store.watch(&keys::session(&self.session.key));
                 watches = Some((session, sessions.env.store.watch(&keys::run(&self.run))));
                 continue;

@@ -1,16 +1,16 @@
-//! What a turn is given: a message of a person, or answers.
+//! The input of a turn: a message of a person, or answers.
 
 use headwater_protocol::{Message, Part};
 use serde::{Deserialize, Serialize};
 
 use crate::{AnswerValue, journal::RunSpec};
 
-/// What a person wrote, and all that the run needs beside it.
+/// A message of a person, with everything else that its run needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnMessage {
     pub(crate) message: Message,
-    /// Whatever is sent with one of these, right after it, is this turn again.
+    /// Idempotency keys: a request with one of these right after it returns this turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) keys: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ pub(crate) struct TurnMessage {
 }
 
 impl TurnMessage {
-    /// The message for the spec of its run: the parts only if they are more than the input, which is there already.
+    /// The message for the spec of its run, without parts that only repeat the input.
     pub(crate) fn without_input(&self) -> Message {
         let mut message = self.message.clone();
         if matches!(&*message.parts, [Part::Text(text)] if text.text == self.spec.input) {
@@ -31,7 +31,7 @@ impl TurnMessage {
     }
 }
 
-/// An answer, by the key of the hook that asked, which is the same in a copy of the run.
+/// An answer, identified by the key of the hook that asked, which is the same in a copy of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GivenAnswer {
     pub(crate) key: String,

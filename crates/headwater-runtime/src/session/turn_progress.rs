@@ -1,6 +1,6 @@
-//! How far the run of a turn is: what its records add up to, beside what they added up to when the turn began. The process that
-//! drove the run has that in memory; any other reads it from the newest snapshot on, so that the turn of a process that died can
-//! be ended.
+//! Progress of a turn's run: the folded state of its records, beside the state when the turn started. The
+//! process that drove the run has it in memory; any other process reads it from the newest snapshot on, so
+//! that it can end the turn of a process that died.
 
 use std::collections::BTreeMap;
 
@@ -19,34 +19,35 @@ use crate::{
     node::ActiveRun,
 };
 
-/// How far the run of a turn is.
+/// Progress of a turn's run.
 #[derive(Debug, Default)]
 pub(crate) struct TurnProgress {
-    /// The records so far.
+    /// Sequence number of the last record.
     pub(crate) last: u64,
     /// The newest snapshot among them; 0 without one.
     snapshot: u64,
     pub(crate) begun: bool,
-    /// The end, or the wait, of the run.
+    /// How the run has ended, or that it waits.
     pub(crate) status: Option<CheckpointStatus>,
     /// When the last record was written.
     pub(crate) time: u64,
     /// The answers of the turn.
     pub(crate) answers: Vec<(RequestId, GivenAnswer)>,
-    /// The questions that have no answer yet.
+    /// The requests without an answer.
     pub(crate) open: Vec<RequestId>,
     pub(crate) workflow: String,
     pub(crate) position: Vec<String>,
-    /// A copy that its process did not come to complete.
+    /// Whether it is an incomplete copy, left by its process.
     pub(crate) half: bool,
-    /// A copy that has had no driver yet.
+    /// Whether it is a copy that has had no driver yet.
     pub(crate) untouched: bool,
     before: (RunState, Map<String, Value>),
     after: (RunState, Map<String, Value>),
 }
 
 impl Sessions {
-    /// How far the run of a turn is. `driven` is the run if this process has just driven it to its end or to a wait.
+    /// Reads the progress of a turn's run. `driven` is set if this process has just driven that run to its
+    /// end or to a wait.
     pub(super) async fn progress(
         &self,
         run: &RunId,
@@ -66,7 +67,7 @@ impl Sessions {
         Ok(TurnProgress::new(before, &after, after.last_time))
     }
 
-    /// What the run of a turn added up to when the turn began: nothing, unless it had waited.
+    /// The folded state of the run when the turn started: empty, unless it had waited.
     async fn fold_before(&self, run: &RunId, work: &TurnWork, copied_before: u64) -> Result<Fold> {
         let (snapshot, last) = match work {
             TurnWork::Message(_) => return Ok(Fold::default()),
@@ -78,7 +79,7 @@ impl Sessions {
 }
 
 impl TurnProgress {
-    /// How far a run is that began the turn with one fold and has the other now.
+    /// The progress between two folds of a run: at the start of the turn, and now.
     pub(super) fn new(before: Fold, after: &Fold, time: u64) -> Self {
         let keys: BTreeMap<&RequestId, &String> =
             after.asked.iter().map(|(key, wait)| (&wait.request, key)).collect();
@@ -111,7 +112,7 @@ impl TurnProgress {
         answers.iter().all(|(request, _)| self.answers.iter().any(|(given, _)| given == request))
     }
 
-    /// The run, where it waits.
+    /// The waiting run; `None` if it does not wait.
     pub(crate) fn live(&self, run: &RunId) -> Option<WaitingRun> {
         (self.status == Some(CheckpointStatus::Waiting)).then(|| WaitingRun {
             run: run.clone(),
@@ -126,7 +127,7 @@ impl TurnProgress {
         MessageChange::between(&self.before.0, &self.after.0)
     }
 
-    /// The structured streams that the turn touched: those that are gone have no updates.
+    /// The structured streams touched by the turn; removed ones have no updates.
     pub(crate) fn structured(&self) -> BTreeMap<String, Vec<StructuredUpdate>> {
         let mut touched = BTreeMap::new();
         let (before, after) = (&self.before.0, &self.after.0);

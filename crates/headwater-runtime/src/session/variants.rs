@@ -1,4 +1,4 @@
-//! The turns that were done at the same place, and forks: other branches of the tree.
+//! Variants, which are alternative turns after the same checkpoint, and forks: other branches of the tree.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::{Result, id::fresh_id, keys};
 
-/// One of several turns that were done at the same place.
+/// One of several alternative turns after the same checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Variant {
-    /// Where the variant ends: what `select` takes.
+    /// The last checkpoint of the variant: the argument of `select`.
     pub checkpoint: Checkpoint,
-    /// Whether the session goes on from it.
+    /// Whether it is on the selected branch.
     pub selected: bool,
 }
 
 impl Session {
-    /// Makes a session of its own that goes on from a checkpoint. This one is not touched, and nothing is copied. What
-    /// its run waited for is asked again there.
+    /// Creates a session that continues from a checkpoint. This session is unchanged, and nothing is copied.
+    /// Open requests of the checkpoint's run are sent again there.
     ///
     /// # Errors
     /// [`ErrorKind::SessionExists`](crate::ErrorKind::SessionExists) when there is a session of that name, [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint).
@@ -54,7 +54,7 @@ impl Session {
         Ok(self.sessions.session(id, self.owner.as_deref()))
     }
 
-    /// The turns that were done at the same place as this one, oldest first.
+    /// The alternatives of this turn, itself included, oldest first.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint).
@@ -90,7 +90,7 @@ impl Session {
         Ok(variants)
     }
 
-    /// Goes on from a variant, at the turn where it was left.
+    /// Switches to a variant, at its last checkpoint.
     ///
     /// # Errors
     /// [`ErrorKind::SessionBusy`](crate::ErrorKind::SessionBusy) while a run is active, [`ErrorKind::UnknownCheckpoint`](crate::ErrorKind::UnknownCheckpoint).
@@ -120,8 +120,8 @@ impl Session {
         }
     }
 
-    /// Moves a head to an earlier turn, or to the beginning, and then after messages from elsewhere. What is left behind
-    /// can be selected again.
+    /// Moves a head to an earlier turn or to the start, and then appends messages from elsewhere. The
+    /// abandoned branch can be selected again.
     pub(super) async fn branch_at(
         &self,
         head: &mut Head,
@@ -139,13 +139,13 @@ impl Session {
             return Ok(());
         }
         let messages = self.known_messages(left, messages).await?;
-        // If the head is not swapped after all, what was put is swept.
+        // If the head is not swapped after all, garbage collection removes the new nodes.
         sessions.garbage.note_sweep(&head.tree).await?;
         sessions.seed(head, to, messages).await
     }
 
-    /// Messages from elsewhere, with the session's own in the place of those that say the same under the same name: they
-    /// have calls of tools, which a page cannot vouch for.
+    /// Replaces messages from elsewhere by the session's own where id and content match: those have tool
+    /// calls, which a page cannot vouch for.
     async fn known_messages(&self, at: Option<CheckpointId>, messages: Vec<Message>) -> Result<Vec<Message>> {
         let own = self.sessions.tree.state_at(at).await?.messages;
         let same = |message: &Message| {

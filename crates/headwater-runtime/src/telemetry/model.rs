@@ -1,4 +1,5 @@
-//! One call of a model: its span, which follows OpenTelemetry's conventions for generative AI, and its metrics.
+//! Telemetry of a model call: its span, which follows OpenTelemetry's conventions for generative AI, and its
+//! metrics.
 
 use headwater_models::ModelEvent;
 use headwater_protocol::{SessionId, Usage};
@@ -6,7 +7,7 @@ use metrics::{counter, histogram};
 use tokio::time::Instant;
 use tracing::{Span, field::Empty, info_span};
 
-/// One attempt to get an answer from a model.
+/// One attempt of a model call.
 #[derive(Debug)]
 pub(crate) struct ModelCall {
     pub(crate) span: Span,
@@ -43,7 +44,7 @@ impl ModelCall {
         Self { span, model: model.to_owned(), began: Instant::now(), spoke: false, over: false }
     }
 
-    /// Takes note of what the model says: who speaks, of the first word the time, why it ends. Never of what it says.
+    /// Records model name, time to first token and finish reason, never content.
     pub(crate) fn heard(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Started { id, model } => {
@@ -113,12 +114,12 @@ impl Drop for ModelCall {
     }
 }
 
-/// A number as OpenTelemetry has them: one without a sign would be exported as text.
+/// A number in OpenTelemetry's type: an unsigned one would be exported as text.
 fn number(tokens: Option<u64>) -> Option<i64> {
     tokens.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX))
 }
 
-/// A provider by the name that the conventions have for it, where they have one.
+/// The provider's name in the OpenTelemetry conventions, if it has one.
 fn well_known(provider: &str) -> &str {
     match provider {
         "openai-chat" => "openai",

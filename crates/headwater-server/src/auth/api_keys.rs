@@ -34,7 +34,7 @@ impl ApiKeys {
         self.with(Principal::new(principal), key.as_ref())
     }
 
-    /// Gives a principal a key with which it is an [operator](Principal::operator).
+    /// Adds a key for a principal that is an [operator](Principal::operator).
     #[must_use]
     pub fn add_operator(self, principal: impl Into<Arc<str>>, key: impl AsRef<str>) -> Self {
         self.with(Principal::new(principal).operator(), key.as_ref())

@@ -6,8 +6,9 @@ use super::{AuthFuture, Authenticator, unauthorized};
 
 /// Several authenticators: the first one that recognises the request decides.
 ///
-/// The names of principals are one space. Those of tokens begin with `jwt:` unless [`Jwt::prefix`](super::Jwt::prefix) changes that,
-/// so `ann` of the API keys and `ann` of the tokens are two principals; two authenticators of tokens need two prefixes to be apart.
+/// Principal names share one namespace. Those of tokens start with `jwt:` unless
+/// [`Jwt::prefix`](super::Jwt::prefix) changes that, so `ann` of the API keys and `ann` of the tokens are two
+/// principals. Two token authenticators need two prefixes to be distinct.
 ///
 /// ```
 /// use headwater_server::{ApiKeys, Jwt, AuthenticatorChain};

@@ -1,7 +1,7 @@
-//! JSON Web Tokens that another party signs.
+//! JSON Web Tokens signed by another party.
 //!
-//! Verified on `ring`, which TLS brings along, and not by a crate for tokens: `docs/security.md` has the reasons. This needs
-//! only four algorithms to be verified, each with a key that is bound to it.
+//! Verified with `ring`, which TLS depends on already, and not with a JWT crate: `docs/security.md` has the
+//! reasons. Only four algorithms are needed, each with a key bound to it.
 
 mod key;
 mod key_set;
@@ -34,10 +34,10 @@ const PREFIX: &str = "jwt:";
 /// The types of tokens (`typ`) that are accepted, beside no type at all.
 const TYPES: [&str; 2] = ["JWT", "at+jwt"];
 
-/// Tokens that are signed by HS256, RS256, ES256 or EdDSA, sent as `Authorization: Bearer …`.
+/// Tokens signed with HS256, RS256, ES256 or EdDSA, sent as `Authorization: Bearer …`.
 ///
-/// A token must expire. Where it names an audience, the server must be one of it. Its principal is `jwt:` and the claim `sub`; where
-/// several issuers are accepted, the issuer is a part of it.
+/// A token must expire. If it has an audience, the server must be part of it. The principal is `jwt:` and the
+/// claim `sub`; if several issuers are accepted, it includes the issuer.
 ///
 /// ```
 /// use headwater_server::{Jwt, Options};
@@ -103,9 +103,9 @@ impl Jwt {
         Ok(Self::with(key::set(text, Origin::Local)?))
     }
 
-    /// As [`jwks`](Self::jwks), for a set that its issuer publishes and may change. It is fetched again while tokens come in,
-    /// before it reaches its [maximum age](Self::max_age), and when a token names a key that it does not have, at most once a
-    /// minute. A secret (`oct`) in it is left out.
+    /// As [`jwks`](Self::jwks), for a set published by its issuer, which may change. It is fetched again when
+    /// tokens arrive before it reaches its [maximum age](Self::max_age), and when a token has an unknown key
+    /// id, at most once a minute. Secrets (`oct`) in it are ignored.
     ///
     /// ```
     /// use headwater_server::{Jwt, PublishedKeys};
@@ -118,7 +118,7 @@ impl Jwt {
     /// ```
     ///
     /// # Errors
-    /// When the text is no such set, or none of its keys can be used.
+    /// When the text is not such a set, or has no usable key.
     pub fn published(
         first: PublishedKeys,
         fetch: impl Fn() -> KeyFetch + Send + Sync + 'static,
@@ -127,9 +127,9 @@ impl Jwt {
         Ok(Self { keys: Arc::new(keys), ..Self::with(Vec::new()) })
     }
 
-    /// Sets how long a published set is used without being fetched again: 10 minutes. Its issuer may ask for less by
-    /// `Cache-Control: max-age`. A key that is removed from the set is refused after that time; while the set cannot be fetched,
-    /// the last one is used for an hour longer, and then no token is accepted.
+    /// Sets how long a published set is used before it is fetched again: 10 minutes. Its issuer may shorten
+    /// this with `Cache-Control: max-age`. A key removed from the set is refused after that time; while
+    /// fetching fails, the last set is used for one more hour, and after that no token is accepted.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         // Nothing else has the set before the first request.
@@ -152,8 +152,8 @@ impl Jwt {
         }
     }
 
-    /// Takes tokens of this issuer (`iss`); may be called for several, whose principals then differ by issuer. Otherwise `iss` is
-    /// not looked at: all that have the key are one issuer.
+    /// Accepts tokens of this issuer (`iss`); may be called for several, whose principals then differ by
+    /// issuer. Otherwise `iss` is ignored: all holders of the key count as one issuer.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuers.push(issuer.into());
@@ -167,7 +167,7 @@ impl Jwt {
         self
     }
 
-    /// Sets by how much clocks may differ: a minute.
+    /// Sets the tolerated clock skew: one minute.
     #[must_use]
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.leeway = leeway;
@@ -181,8 +181,8 @@ impl Jwt {
         self
     }
 
-    /// Sets what the principals begin with: `jwt:`, which keeps them apart from those of [`ApiKeys`](super::ApiKeys). With an
-    /// empty prefix `ann` of the tokens is `ann` of the keys.
+    /// Sets the prefix of the principals: `jwt:`, which distinguishes them from those of
+    /// [`ApiKeys`](super::ApiKeys). With an empty prefix `ann` of the tokens equals `ann` of the keys.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -285,7 +285,7 @@ impl Jwt {
         })
     }
 
-    /// Checks the claims, and gives when the token expires.
+    /// Checks the claims, and returns the expiry of the token.
     fn check(&self, claims: &Map<String, Value>, now: u64) -> Result<Option<SystemTime>, ApiError> {
         let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
         #[expect(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]

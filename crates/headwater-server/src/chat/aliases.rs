@@ -1,5 +1,5 @@
-//! Names that a page uses: its own id of a run, of a call, of a question that it has answered. Kept for a
-//! day, so that the same request finds the same response again.
+//! Names chosen by a page: its own id of a run, of a call, or of an answered question. Kept for a day, so
+//! that a repeated request finds the same response.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResponseAlias {
     pub(crate) run: RunId,
-    /// The last record of the responses before it.
+    /// The last record of the previous responses.
     #[serde(default)]
     pub(crate) since: u64,
 }

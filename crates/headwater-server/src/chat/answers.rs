@@ -27,10 +27,10 @@ const POLL: Duration = Duration::from_secs(1);
 /// How soon it looks again after a change: a question is written shortly before the record that the run waits for it.
 const SOON: Duration = Duration::from_millis(10);
 
-/// How many open questions of one principal are searched for a call.
+/// Maximum number of a principal's open questions searched for a call.
 const LOOKED_AT: usize = 1_000;
 
-/// Applies the answers in a request to the questions they belong to, and returns where the response begins.
+/// Applies the answers in a request to their questions, and returns where the response starts.
 pub(super) async fn apply(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -53,7 +53,7 @@ pub(super) async fn apply(
         }
     }
     if let Some((first, _)) = given.first() {
-        // The newest run that waits for it: a call may have the same name in several.
+        // The newest waiting run: several runs may have a call of the same name.
         let run = first.run.clone();
         given.retain(|(question, _)| question.run == run);
         return respond_to(context, session, &run, given).await.map(Some);
@@ -71,9 +71,9 @@ pub(super) async fn apply(
     }
 }
 
-/// Handles a page that continues before its decision has arrived. The decision may be in another request that is still
-/// on its way; if it does not come, the response repeats the open question and ends, or explains how to send the
-/// decision.
+/// Handles a page that continues before its decision has arrived. The decision may be in another request that
+/// is still on its way; if it does not arrive, the response repeats the open question and ends, or explains
+/// how to send the decision.
 async fn undecided(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -125,7 +125,7 @@ impl QuestionChanges {
     }
 }
 
-/// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice
+/// Where a repeated response starts. A client that may have a part of it and cannot handle repeated chunks
 /// gets a snapshot.
 pub(super) fn repeat_response(context: &ChatContext, since: u64) -> ReadFrom {
     if context.dialect.answers() == AnswerFlow::NewResponse {
@@ -139,7 +139,7 @@ pub(super) fn reenters_by_snapshot(context: &ChatContext) -> bool {
     context.profile.reentry == Reentry::Snapshot
 }
 
-/// Applies answers to a run, and returns where the response begins.
+/// Applies answers to a run, and returns where the response starts.
 async fn respond_to(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -169,7 +169,7 @@ async fn respond_to(
     }
     let before =
         earlier.iter().find_map(|(name, known)| known.clone().filter(|_| name.starts_with("request:")));
-    // Noted first: the same request may come again before this one is answered.
+    // Stored first: the same request may be repeated before this one is answered.
     if before.is_none() {
         let names: Vec<_> = earlier.iter().map(|(name, _)| name.clone()).collect();
         aliases::note(agent, context.owner(), &names, &known).await?;
@@ -207,7 +207,7 @@ async fn restore_aliases(
     Ok(())
 }
 
-/// How a call is noted: models give the same ids in many conversations.
+/// The alias of a call, with its session: models reuse ids across conversations.
 fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
     match session {
         Some(session) => format!("call:{session}/{call}"),
@@ -215,7 +215,7 @@ fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
     }
 }
 
-/// Where the last response stopped, for answers that no response has followed yet.
+/// The alias of the last response's end, for answers without a response so far.
 pub(super) fn unstreamed_alias(run: &RunId) -> String {
     format!("unstreamed:{run}")
 }
@@ -249,8 +249,8 @@ fn has_new_message(context: &ChatContext) -> bool {
     context.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)
 }
 
-/// The questions that the request may answer. A page that executes a tool as soon as it sees the call may be quicker than
-/// the run, which has yet to come to wait for it.
+/// The questions that the request may answer. A page that executes a tool as soon as it sees the call may be
+/// faster than the run, which does not wait for the output yet.
 async fn awaited_questions(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -290,7 +290,7 @@ async fn awaits_results(context: &ChatContext, session: Option<&SessionView>) ->
     Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
-/// The questions that are open.
+/// The open questions.
 async fn open_questions(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -310,8 +310,7 @@ async fn open_questions(
     Ok(open)
 }
 
-/// Keeps the questions of the conversation in the request. Model-made call ids repeat across conversations, so match by the
-/// conversation in the request.
+/// Keeps only questions of the request's conversation, since models reuse call ids across conversations.
 async fn retain_conversation(context: &ChatContext, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
     let mut kept = Vec::new();
     for question in open.drain(..) {
@@ -341,7 +340,7 @@ async fn is_conversation(context: &ChatContext, run: &RunId) -> Result<bool, Api
     Ok(user_texts(&conversation) == user_texts(&context.chat.messages))
 }
 
-/// The answer to a question, if the request has one.
+/// The answer to a question, if the request contains one.
 fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
     let chat = &context.chat;
     let request = &question.request;
@@ -393,7 +392,7 @@ fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
             None => answered,
         });
     }
-    // A page that knows questions as calls of a tool answers with the tool's output.
+    // A page that receives questions as tool calls answers with the tool's output.
     let result = chat.tool_results.iter().find(|result| result.call.as_str() == request.as_str())?;
     Some(match &result.output {
         Some(output) if result.error.is_none() => Answer::given(request.clone(), output.clone()),
@@ -401,12 +400,12 @@ fn answer_to(context: &ChatContext, question: &OpenQuestion) -> Option<Answer> {
     })
 }
 
-/// The call that a question is about.
+/// The tool call of a question.
 fn call_of(question: &OpenQuestion) -> Option<&ToolCallId> {
     question.approval().or_else(|| question.client_tool()).map(|(tool, _)| &tool.call)
 }
 
-/// The calls of the newest message that have no output yet.
+/// The calls of the newest message without an output.
 fn pending_calls(context: &ChatContext) -> Vec<ToolCallId> {
     let Some(last) = context.chat.messages.last().filter(|message| message.role == Role::Assistant) else {
         return Vec::new();
@@ -418,7 +417,7 @@ fn pending_calls(context: &ChatContext) -> Vec<ToolCallId> {
     tools.map(|tool| tool.call.clone()).collect()
 }
 
-/// The response to the same answers, if they were given before.
+/// The earlier response to the same answers, if any.
 async fn answered_before(
     context: &ChatContext,
     session: Option<&SessionView>,
@@ -436,7 +435,7 @@ async fn answered_before(
         names.extend(decision.call.iter().map(|call| call_name(session, call)));
     }
     names.extend(chat.tool_results.iter().map(|result| call_name(session, &result.call)));
-    // A page that knows a question as a call answers it with the output of the call.
+    // A page that receives a question as a tool call answers with the output of that call.
     names.extend(chat.tool_results.iter().map(|result| format!("request:{}", result.call)));
     names.extend(pending.iter().map(|call| call_name(session, call)));
     for name in names {

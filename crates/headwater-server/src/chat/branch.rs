@@ -56,7 +56,7 @@ pub(super) async fn at(
     }
 }
 
-/// Sends a turn after an answer. Another one may have come in between, which this one must not come after.
+/// Sends a turn after an answer, unless another turn was added in between.
 pub(super) async fn send(
     context: &ChatContext,
     session: SessionView,
@@ -87,7 +87,7 @@ async fn checkpoint(session: &SessionView, previous: &AnswerRef) -> Result<Optio
 async fn fork(context: &ChatContext, session: &Session, at: &CheckpointId) -> Result<Session, ApiError> {
     let name = context.derived_session_id().await?;
     match session.fork(at, name.as_deref()).await {
-        // Begun by the same request at the same time.
+        // Created by a concurrent copy of the request.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
             Ok(context.session(name.as_deref().unwrap_or_default()))
         }

@@ -1,4 +1,4 @@
-//! A chat request with everything that is known about it.
+//! A parsed chat request with its context.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::{
     idempotency::{self, idempotency_key},
 };
 
-/// A request that was read.
+/// A parsed request.
 #[derive(Debug)]
 pub(crate) struct ChatContext {
     pub(crate) server: Server,
@@ -24,7 +24,7 @@ pub(crate) struct ChatContext {
     pub(crate) served: ServedAgent,
     pub(crate) chat: ChatRequest,
     pub(crate) parts: Parts,
-    /// The request by the name that its sender gave it, or a fresh one.
+    /// The request id from its sender, or a fresh one.
     pub(crate) request_id: String,
     pub(crate) profile: &'static Profile,
     pub(crate) framing: Framing,
@@ -35,7 +35,7 @@ pub(crate) struct ChatContext {
 }
 
 impl ChatContext {
-    /// Whose request it is.
+    /// The principal of the request.
     pub(crate) fn owner(&self) -> &str {
         self.principal.id()
     }
@@ -63,22 +63,23 @@ impl ChatContext {
         self.served.agent.session(id, Some(self.owner()))
     }
 
-    /// Whether the page has a name for a message.
+    /// Whether the page has an id for a message.
     pub(crate) fn names(&self, message: &Message) -> bool {
         !self.unnamed.contains(&message.id)
     }
 
-    /// The messages before the newest one, as the page shows them, if it sent them all. Those without a name have an empty one.
+    /// The messages before the newest one, as the page shows them, if it sent all of them. Messages without
+    /// an id get an empty one.
     pub(crate) fn shown(&self, prior: &[Message]) -> Option<Vec<Message>> {
         let mut shown = self.served.client.shown(prior);
         for message in shown.iter_mut().filter(|message| self.unnamed.contains(&message.id)) {
             message.id = MessageId::default();
         }
-        // A page that may bring nothing along may send its newest message alone.
+        // A page without permission to seed a conversation may send its newest message alone.
         (self.chat.complete && (self.served.client.seed || !shown.is_empty())).then_some(shown)
     }
 
-    /// What happens to an active run when another message arrives.
+    /// The policy for an active run when another message arrives.
     pub(crate) async fn when_busy(&self, going: Option<&RunId>) -> Result<WhenBusy, ApiError> {
         let agent = &self.served.agent;
         let set = agent.when_busy().or(self.server.options().when_busy);
@@ -90,7 +91,7 @@ impl ChatContext {
         })
     }
 
-    /// Whether the page names a run, and wants it for a message of the person rather than for an answer to a question.
+    /// Whether the page names a run for a new message, rather than for an answer.
     pub(crate) fn asks_for_another_run(&self) -> bool {
         let ChatRequest { answers, approvals, tool_results, .. } = &self.chat;
         let answered = !answers.is_empty() || !approvals.is_empty() || !tool_results.is_empty();
@@ -111,7 +112,7 @@ impl ChatContext {
         idempotency.into_iter().chain(self.run_name().map(|run| format!("run:{run}"))).collect()
     }
 
-    /// Refuses a request whose idempotency key came before with another body.
+    /// Refuses a request whose idempotency key was used with another body.
     pub(crate) async fn check_key(&self) -> Result<(), ApiError> {
         let keys = self.request_keys();
         let key = keys.iter().find(|key| key.starts_with("key:")).map(String::as_str);

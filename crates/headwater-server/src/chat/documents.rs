@@ -18,15 +18,15 @@ use crate::{
     sessions::{self, add_unanswered},
 };
 
-/// The prefix of the id of a session's beginning, among its checkpoints.
+/// Prefix of the checkpoint id that stands for a session's start.
 const START: &str = "start:";
 
-/// How many turns a page of a conversation has, if nothing else is asked for.
+/// Default number of turns in a page of a conversation.
 const TURNS: usize = 100;
-/// How many at most.
+/// Maximum number of turns in a page.
 const MOST: usize = 1_000;
 
-/// The conversation as it stands, in the form in which the dialect's pages keep it.
+/// The current conversation, in the format of the dialect's pages.
 pub(super) async fn conversation(context: &ChatContext) -> Result<Response, ApiError> {
     let Some(id) = &context.chat.session else {
         return Err(ApiError::bad("session.missing", "name the session"));
@@ -36,8 +36,8 @@ pub(super) async fn conversation(context: &ChatContext) -> Result<Response, ApiE
     loop {
         let info = match session.info().await {
             Ok(info) => info,
-            // Unknown conversations count as empty: a page loads its conversation before the first message. So do those
-            // of others.
+            // Unknown conversations count as empty, because a page loads its conversation before the first
+            // message. The same applies to those of other principals.
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
                 return Ok(Json(context.dialect.history(&ConversationPage::default())).into_response());
             }
@@ -45,7 +45,7 @@ pub(super) async fn conversation(context: &ChatContext) -> Result<Response, ApiE
         };
         match seen {
             Some((known, document)) if known == info => return Ok(Json(document).into_response()),
-            // The session changed during the read: its active run may be in the history now, or no longer.
+            // The session changed during the read: its active run may have ended and be in the history now.
             _ => seen = Some((info.clone(), read(context, &session, &info).await?)),
         }
     }
@@ -70,7 +70,7 @@ async fn read(context: &ChatContext, session: &Session, info: &SessionInfo) -> R
     Ok(context.dialect.history(&ConversationPage { messages: &messages, before: page.before, run, waiting }))
 }
 
-/// The run that a page must follow: one that is active, waits, or failed a moment ago, which the messages do not show.
+/// The run that a page must follow: active, waiting, or failed recently, which the messages do not show.
 async fn active<'a>(context: &ChatContext, info: &'a SessionInfo) -> Result<Option<&'a RunId>, ApiError> {
     if let Some(run) = info.going.as_ref().or(info.waiting.as_ref()) {
         return Ok(Some(run));
@@ -86,7 +86,8 @@ async fn active<'a>(context: &ChatContext, info: &'a SessionInfo) -> Result<Opti
     Ok(failed.then_some(last))
 }
 
-/// The run that waits for an answer, with its state. A run whose answer has arrived counts as active: the page joins it instead.
+/// The run that waits for an answer, with its state. A run with an unprocessed answer counts as active: the
+/// page joins it instead.
 async fn waiting<'a>(
     context: &ChatContext,
     info: &'a SessionInfo,
@@ -184,7 +185,7 @@ pub(super) async fn checkpoint(
             let name = name.as_ref().map(SessionId::as_str);
             let forked = match &id {
                 Some(id) => session.fork(id, name).await?,
-                // A session without turns is a session like any other.
+                // A session without turns is created like any other.
                 None => context.served.agent.seed_session(name, Some(context.owner()), Vec::new()).await?,
             };
             let (info, start) = (forked.info().await?, start_of(forked.id()));
@@ -200,12 +201,12 @@ pub(super) async fn checkpoint(
     })
 }
 
-/// The name of the beginning of a session among its checkpoints.
+/// The checkpoint id that stands for the start of a session.
 fn start_of(session: &SessionId) -> CheckpointId {
     format!("{START}{session}").into()
 }
 
-/// The beginning of a session, for pages that go back to before the first turn.
+/// The entry for the start of a session, for pages that roll back to before the first turn.
 fn beginning<'a>(info: &'a SessionInfo, start: &'a CheckpointId) -> CheckpointEntry<'a> {
     CheckpointEntry {
         id: start,
@@ -278,7 +279,7 @@ fn pending(open: &[OpenQuestion]) -> Vec<PendingQuestion<'_>> {
         .collect()
 }
 
-/// The session and checkpoint, where the page names only the checkpoint; `None` is the beginning.
+/// The session and checkpoint for a request that names only the checkpoint; `None` is the start.
 async fn found(
     context: &ChatContext,
     id: &CheckpointId,
@@ -296,7 +297,7 @@ async fn found(
     }
 }
 
-/// The session of a checkpoint, where the page names the checkpoint alone.
+/// The session of a checkpoint, for a request that names the checkpoint alone.
 async fn session_of(context: &ChatContext, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
     let session = context.served.agent.session_of_checkpoint(checkpoint).await?;
     let session = context.session(session.as_str());

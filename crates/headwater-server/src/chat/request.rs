@@ -47,7 +47,7 @@ pub(crate) async fn read(
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "messages.too-many", message));
     }
     if chat.session.as_ref().is_some_and(|id| is_positional_id(id.as_str())) {
-        // Every visitor of the page sends this one: the conversation has no name.
+        // Every visitor of the page sends this id, so it does not identify the conversation.
         chat.session = match chat.action {
             Action::Chat | Action::Regenerate | Action::Answer => None,
             // There is no stream to reconnect to.
@@ -59,7 +59,7 @@ pub(crate) async fn read(
     let agent = agent.or_else(|| chat.agent.take()).or_else(|| named_agent(&chat.context));
     ids::check_all([("agent", agent.as_deref())])?;
     let served = match (&agent, chat.answer.as_ref().or(chat.previous.as_ref())) {
-        // An answer names its agent.
+        // An answer implies its agent.
         (None, Some(answer)) => match server.agents().of_run(&answer.run).await {
             Err(error) if error.code() == "run.unknown" && chat.previous.is_some() => {
                 return Err(branch::unknown());
@@ -99,7 +99,7 @@ pub(crate) async fn read(
     })
 }
 
-/// The owner of the run that an operator's request names, in whose name the operator acts; otherwise the caller.
+/// The owner of the run in an operator's request, on whose behalf the operator acts; otherwise the caller.
 async fn acting_for_run(
     server: &Server,
     principal: Principal,
@@ -116,7 +116,7 @@ async fn acting_for_run(
             audit::access(&principal, owner, Subject { run: Some(run.as_str()), session: None });
             Ok(principal.acting_for(owner))
         }
-        // A name that the page has given it, or a run that is to begin.
+        // An alias of the page, or a run that does not exist yet.
         Err(error) if error.code() == "run.unknown" => Ok(principal),
         Err(error) => Err(error),
     }
@@ -136,7 +136,7 @@ fn name_all(messages: &mut [Message]) -> HashSet<MessageId> {
     unnamed
 }
 
-/// The agent that a page names in its own fields.
+/// The agent named in the page's own fields.
 fn named_agent(context: &Map<String, Value>) -> Option<String> {
     let inner = ["forwardedProps", "data"].into_iter().filter_map(|key| context.get(key)?.get("agent"));
     let mut named = context.get("agent").into_iter().chain(inner);

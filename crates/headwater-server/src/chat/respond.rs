@@ -21,8 +21,7 @@ use crate::{
     telemetry,
 };
 
-/// Answers a request with the run that was found for it; with `permit` as a stream, or as a document that is as long in
-/// coming.
+/// Answers a request with its run; with `permit` as a stream, or as a document, which is as slow.
 pub(super) async fn respond(
     context: &ChatContext,
     attachment: Attachment,
@@ -58,12 +57,12 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-/// A stream of nothing.
+/// An empty stream.
 pub(super) fn nothing(context: &ChatContext) -> Response {
     (stream_headers(context.dialect, context.framing), "").into_response()
 }
 
-/// A stream that reports what is wrong with the request.
+/// A stream that reports an error in the request.
 pub(super) fn failed(context: &ChatContext, error: &ApiError) -> Response {
     let mut options = EncodeOptions::profile(context.profile);
     options.framing = Some(context.framing);
@@ -74,7 +73,7 @@ pub(super) fn failed(context: &ChatContext, error: &ApiError) -> Response {
     (stream_headers(context.dialect, context.framing), encoder.take()).into_response()
 }
 
-/// The answer was accepted; the run continues in another response.
+/// Confirms an accepted answer; the run continues in another response.
 async fn accepted(attachment: &Attachment) -> Result<Response, ApiError> {
     if let Some(sent) = &attachment.sent {
         sent.begun().await?;
@@ -118,7 +117,7 @@ async fn buffered(context: &ChatContext, attachment: &Attachment) -> Result<Resp
     }
 }
 
-/// The document of an answer as far as it is. One that waits for the turns before it has no records yet.
+/// The document of an answer so far. An answer in the queue has no records yet.
 pub(super) async fn document(context: &ChatContext, attachment: &Attachment) -> Result<Response, ApiError> {
     let records = so_far(attachment).await?;
     let created = match attachment.run.summary().await {
@@ -138,8 +137,8 @@ pub(super) async fn is_complete(attachment: &Attachment) -> Result<bool, ApiErro
     }
 }
 
-/// The records of a run up to the end of an answer, or as many as there are. What comes before the answer is summed up, where a
-/// snapshot has it.
+/// The records of a run up to the end of an answer, or all so far. Records before the answer are replaced by
+/// a snapshot, if there is one.
 async fn so_far(attachment: &Attachment) -> Result<Vec<Record>, ApiError> {
     let journal = attachment.run.id().as_str().into();
     let store = attachment.run.store();
@@ -159,7 +158,7 @@ async fn so_far(attachment: &Attachment) -> Result<Vec<Record>, ApiError> {
             after = stored.seq;
             match reader.read(stored)? {
                 VisibleRecord::Event(record) => records.push(*record),
-                // Text continues only after its first delta: a snapshot begins with new ones.
+                // Text continues only after its first delta, and a snapshot starts with new ones.
                 VisibleRecord::Continuation(text) => match records.last_mut() {
                     Some(last) => last.grow(text, stored.seq, stored.time.0),
                     None => continue,
@@ -176,7 +175,7 @@ async fn so_far(attachment: &Attachment) -> Result<Vec<Record>, ApiError> {
     }
 }
 
-/// Whether an answer that begins after `since` ends with a record.
+/// Whether a record ends the answer that starts after `since`.
 fn ends_answer(record: &Record, since: u64) -> bool {
     let kind = record.event.kind();
     record.seq > since && (kind == EventKind::RunWaiting || kind.ends_run())
@@ -195,7 +194,7 @@ fn now() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// How the reader of a request sees a run.
+/// The view of a run for the reader of a request.
 fn view(context: &ChatContext, attachment: &Attachment, messages: Vec<Message>) -> ReaderView {
     ReaderView {
         dialect: context.dialect,
@@ -213,7 +212,7 @@ fn view(context: &ChatContext, attachment: &Attachment, messages: Vec<Message>) 
     }
 }
 
-/// The conversation that the client holds, if the dialect may have to repeat it.
+/// The client's copy of the conversation, if the dialect may have to repeat it.
 async fn held(context: &ChatContext, run: &Run) -> Result<Vec<Message>, ApiError> {
     if context.profile.reentry != Reentry::Snapshot {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Coming back to a run, and stopping one.
+//! Resuming the stream of a run, and stopping a run.
 
 use axum::{
     Json,
@@ -29,7 +29,7 @@ pub(super) async fn place(context: &ChatContext) -> Result<Option<Attachment>, A
     if context.chat.cursor.is_none() && !context.dialect.resumes_ended_runs() && is_old(context, &summary) {
         return Ok(None);
     }
-    // The run may have lost its driver in a crash: make sure that it is driven before anything is streamed.
+    // The run may have lost its driver in a crash: ensures one before anything is streamed.
     context.served.agent.ensure_driven(run.id()).await?;
     let since = match &context.chat.answer {
         Some(answer) => answer.since,
@@ -47,7 +47,7 @@ pub(super) async fn place(context: &ChatContext) -> Result<Option<Attachment>, A
     Ok(Some(attachment))
 }
 
-/// Stops the run that a request names.
+/// Stops the requested run.
 pub(super) async fn stop(context: &ChatContext) -> Result<Response, ApiError> {
     let Some((run, _)) = find(context).await? else {
         return Err(ApiError::not_found("run.unknown", "there is no active run to stop"));
@@ -61,7 +61,7 @@ pub(super) async fn stop(context: &ChatContext) -> Result<Response, ApiError> {
             let stopped = ended_by_stop(&run).await?;
             Ok(Json(json!({ "run": run.id(), "stopped": stopped })).into_response())
         }
-        // What has ended needs no stopping.
+        // An ended run needs no stop.
         Err(error) if error.kind() == ErrorKind::Ended => {
             Ok(Json(json!({ "run": run.id(), "stopped": false })).into_response())
         }
@@ -69,7 +69,7 @@ pub(super) async fn stop(context: &ChatContext) -> Result<Response, ApiError> {
     }
 }
 
-/// Stops the run of an answer, unless the answer is complete: then the run may be producing another one.
+/// Stops the run of an answer, unless the answer is complete: the run may be producing another one then.
 async fn stop_answer(context: &ChatContext, run: Run) -> Result<Response, ApiError> {
     let since = context.chat.answer.as_ref().map_or(0, |answer| answer.since);
     let mut attachment = Attachment::at(run, ReadFrom::response(since));
@@ -84,7 +84,7 @@ async fn stop_answer(context: &ChatContext, run: Run) -> Result<Response, ApiErr
     respond::document(context, &attachment).await
 }
 
-/// The run that a request names: itself, by a cursor, or as the newest of its session.
+/// The requested run: by id, by a cursor, or as the newest of its session.
 async fn find(context: &ChatContext) -> Result<Option<(Run, Option<ResponseAlias>)>, ApiError> {
     let agent = &context.served.agent;
     if let Some(RequestCursor::EventId(cursor)) = &context.chat.cursor {
@@ -102,7 +102,7 @@ async fn find(context: &ChatContext) -> Result<Option<(Run, Option<ResponseAlias
     match context.session(session.as_str()).info().await {
         Ok(info) => Ok(info.last_run.map(|run| (agent.run(run), None))),
         Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
-            // Where a page names a run in the place of a session.
+            // Some pages send a run id in place of a session id.
             let run = agent.run(session.as_str());
             match run.summary().await {
                 Ok(summary) => Ok(is_own(context, &summary).then_some((run, None))),

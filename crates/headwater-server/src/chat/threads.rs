@@ -9,7 +9,7 @@ use headwater_runtime::Session;
 use super::ChatContext;
 use crate::ApiError;
 
-/// Gives a conversation another label, archives it or brings it back.
+/// Sets the label of a conversation, archives or unarchives it.
 pub(super) async fn change(
     context: &ChatContext,
     label: Option<&str>,
@@ -19,7 +19,7 @@ pub(super) async fn change(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Deletes a conversation with all that belongs to it.
+/// Deletes a conversation with all its data.
 pub(super) async fn delete(context: &ChatContext) -> Result<Response, ApiError> {
     context.served.agent.delete_session(named(context)?.id().clone(), Some(context.owner())).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

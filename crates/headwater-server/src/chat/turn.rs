@@ -1,4 +1,4 @@
-//! Finding or beginning the run that answers a request.
+//! Finding or starting the run that answers a request.
 //!
 //! The intent of a request is determined first; only an intent that starts a run needs permission to start one.
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{ApiError, ClientPolicy, follow::ReadFrom, stream_response::Attachment};
 
-/// The run that answers a request, and where its reader begins.
+/// The run that answers a request, and where its reader starts.
 pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError> {
     let session = existing(context).await?;
     let mut attachment = match answers::apply(context, session.as_ref()).await? {
@@ -47,7 +47,7 @@ async fn repeat_last_response(
     Ok(Some(Attachment::at(run, answers::repeat_response(context, since))))
 }
 
-/// The names by which the page knows its run.
+/// The page's names for its run.
 pub(super) fn names(context: &ChatContext, attachment: &Attachment) -> ReaderNames {
     let server = ServerNames {
         request: &context.request_id,
@@ -89,11 +89,11 @@ async fn existing(context: &ChatContext) -> Result<Option<SessionView>, ApiError
 enum TurnIntent {
     /// A repeated request.
     Repeated(Box<TurnHandle>),
-    /// A turn that is there, with another message.
+    /// An existing turn, with another message.
     Edit(CheckpointId),
-    /// A turn that is there, once more.
+    /// An existing turn, repeated.
     Regenerate(CheckpointId),
-    /// A turn of its own.
+    /// A new turn.
     New,
 }
 
@@ -112,7 +112,7 @@ async fn send_turn(context: &ChatContext, session: Option<SessionView>) -> Resul
         Some(session) => Box::pin(turn_intent(context, session, message, shown.as_deref())).await?,
         None => TurnIntent::New,
     };
-    // What begins nothing needs no leave to begin.
+    // A request that starts nothing needs no permit.
     let _permit = match intent {
         TurnIntent::Repeated(sent) => return attachment(context, *sent).await,
         _ => context.server.may_begin(&context.principal).await?,
@@ -145,7 +145,7 @@ async fn send_turn(context: &ChatContext, session: Option<SessionView>) -> Resul
     attachment(context, sent).await
 }
 
-/// A turn of a session that is there, after what its page shows.
+/// Sends a turn in an existing session, after the messages that the page shows.
 async fn after_shown(
     context: &ChatContext,
     session: &SessionView,
@@ -161,7 +161,7 @@ async fn after_shown(
     })
 }
 
-/// A turn that is known again by its request, and by its message where that is one of the keys.
+/// Adds the idempotency keys of the request to a turn.
 fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
     keys.into_iter().fold(turn, |turn, key| match key.starts_with("message:") {
         true => turn.key(key),
@@ -201,7 +201,7 @@ async fn turn_intent(
         (true, true) if anew => TurnIntent::Regenerate(checkpoint),
         (true, true) => match session.sent_before(&context.keys()).await? {
             Some(last) => TurnIntent::Repeated(Box::new(last)),
-            // Not a late copy of the request that sent the message: the page goes back to it.
+            // Not a late copy of the request that sent the message: the page rolls back to it.
             None if context.chat.message.as_ref() == message.map(|message| &message.id) => {
                 TurnIntent::Regenerate(checkpoint)
             }
@@ -211,7 +211,7 @@ async fn turn_intent(
                 Err(error) => return Err(error.into()),
             },
         },
-        // It is being answered.
+        // The turn is active.
         (false, true) if !anew => TurnIntent::Repeated(Box::new(found.turn)),
         (false, same) => {
             if !stops(context, &found.turn.run).await? {
@@ -226,7 +226,7 @@ async fn turn_intent(
             match session.checkpoint(&checkpoint).await {
                 Ok(_) if same => TurnIntent::Regenerate(checkpoint),
                 Ok(_) => TurnIntent::Edit(checkpoint),
-                // It never began.
+                // It never started.
                 Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => TurnIntent::New,
                 Err(error) => return Err(error.into()),
             }
@@ -234,7 +234,7 @@ async fn turn_intent(
     })
 }
 
-/// Refuses the page's name of a run for another message than the one that the run answers: the message would be lost.
+/// Refuses a run id that the page has used for another message: the new message would be lost.
 async fn refuse_other_message(
     context: &ChatContext,
     sent: &TurnHandle,
@@ -243,7 +243,7 @@ async fn refuse_other_message(
     let (Some(name), Some(message)) = (context.run_name(), message) else { return Ok(()) };
     let answered = match context.served.agent.conversation_before(&sent.run).await {
         Ok(mut conversation) => conversation.pop(),
-        // It waits for its turn.
+        // It is queued.
         Err(error) if error.kind() == ErrorKind::UnknownRun => None,
         Err(error) => return Err(error.into()),
     };
@@ -287,7 +287,7 @@ async fn attachment(context: &ChatContext, sent: TurnHandle) -> Result<Attachmen
         let known = ResponseAlias { run: sent.run.clone(), since: 0 };
         aliases::note(agent, context.owner(), &[format!("run:{run}")], &known).await?;
     }
-    // A client that repeats a request may hold a part of the answer: only a re-entry is right for all.
+    // A client that repeats a request may have a part of the answer: only a re-entry is correct for all.
     let from = if sent.repeated { answers::repeat_response(context, 0) } else { ReadFrom::Start };
     Ok(Attachment { sent: Some(sent.clone()), ..Attachment::at(agent.run(sent.run), from) })
 }
@@ -304,7 +304,7 @@ async fn begin(context: &ChatContext, prior: &[Message], turn: Turn) -> Result<T
         return Ok(agent.begin_session(id.as_deref(), owner, turn).await?);
     }
     let session = match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
-        // Begun by the same request at the same time.
+        // Created by a concurrent copy of the request.
         Err(error) if error.kind() == ErrorKind::SessionExists => {
             context.session(id.as_deref().unwrap_or_default())
         }
@@ -313,7 +313,7 @@ async fn begin(context: &ChatContext, prior: &[Message], turn: Turn) -> Result<T
     Ok(session.send(turn).await?)
 }
 
-/// The user message of a turn, and everything else that the run needs.
+/// A turn with its user message and the other inputs of the run.
 async fn turn(context: &ChatContext, message: Option<&Message>) -> Result<Turn, ApiError> {
     let chat = &context.chat;
     let text = message.map(Message::plain_text).unwrap_or_default();

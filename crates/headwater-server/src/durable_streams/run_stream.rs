@@ -17,7 +17,7 @@ use headwater_store::{Cursor, JournalId, ReadLimit};
 
 use crate::{ApiError, Principal, Server, Visibility, extract::PathParams, runs};
 
-/// How much of a journal one response holds.
+/// Maximum part of a journal in one response.
 const PAGE: ReadLimit = ReadLimit { records: 1_024, bytes: 1 << 20 };
 
 /// A run that is read as a stream. Its offsets have the epoch of the record, so an offset never points at other content:

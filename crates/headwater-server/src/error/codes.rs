@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::ApiError;
 
-    /// What looks like a code in a source file of this crate, outside its tests.
+    /// Collects the texts with the form of a code in this crate's source files, without tests.
     fn codes_in(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

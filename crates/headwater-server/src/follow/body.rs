@@ -27,18 +27,18 @@ const FLUSH: Duration = Duration::from_millis(20);
 /// A reader that is still finding its position: the turn is queued, or an answer is about to be applied.
 pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<JournalReader, ApiError>> + Send>>;
 
-/// Where the frames come from.
+/// The source of the frames.
 pub(crate) enum FrameSource {
-    /// From a reader that has not found its position yet.
+    /// A reader that has not found its position yet.
     Opening(Opening),
     Reading(JournalReader),
-    /// Ready-made frames, of a session in place of a run.
+    /// Ready-made frames, of a session instead of a run.
     Frames(BoxStream<'static, Result<Bytes, ApiError>>),
     Over,
 }
 
 impl FrameSource {
-    /// The next bytes, as soon as there are any; `None` at the end. Cancel-safe.
+    /// The next bytes, when available; `None` at the end. Cancel-safe.
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
@@ -66,23 +66,23 @@ struct ResponseStream {
     heartbeat: Duration,
     /// Set once and checked when it fires: resetting it for each frame would cost more than the frame.
     silence: Pin<Box<Sleep>>,
-    /// When something was sent last.
+    /// When the last bytes were sent.
     last_sent: Instant,
     padding: Option<Bytes>,
-    /// Bytes that were read before the response began.
+    /// Bytes read before the response started.
     first: Option<Bytes>,
     closing: Closing,
-    /// The task that the end and the heartbeat wake, once both have its waker.
+    /// The task woken by the end and the heartbeat, once both have its waker.
     armed: Option<Waker>,
-    /// Kept until the stream is over.
+    /// Held until the stream is over.
     stream: OpenStream,
 }
 
-/// Ends when the reader must reconnect: the server stops, or its token has expired.
+/// Completes when the reader must reconnect: the server stops, or its token has expired.
 struct Closing {
     server: watch::Receiver<bool>,
     expiry: Option<SystemTime>,
-    /// Kept, so that it is not waited for anew with each frame.
+    /// Stored, so that it is not created again for each frame.
     wait: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -101,7 +101,7 @@ impl Closing {
         Self { server, expiry, wait }
     }
 
-    /// Whether it may have ended. Reads one number that all streams share, and locks nothing.
+    /// Whether it may have completed. Reads one shared atomic, without a lock.
     fn may_be_over(&self) -> bool {
         self.expiry.is_some() || self.server.has_changed().unwrap_or(true)
     }
@@ -149,13 +149,13 @@ async fn let_go(mut closing: watch::Receiver<bool>) {
 
 /// Waits until a time of the wall clock.
 async fn expired(time: SystemTime) {
-    // The clock may be set meanwhile, and a timer cannot run for centuries.
+    // The clock may be changed in between, and a timer cannot run for centuries.
     while let Ok(left) = time.duration_since(SystemTime::now()) {
         tokio::time::sleep(left.clamp(Duration::from_millis(1), Duration::from_secs(60))).await;
     }
 }
 
-/// Where the next piece of a body is put.
+/// Slot for the next piece of a body.
 #[derive(Clone, Default)]
 struct PendingChunk(Arc<Mutex<Option<Result<Bytes, std::io::Error>>>>);
 
@@ -164,11 +164,11 @@ impl PendingChunk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a piece there, and waits until the body is asked for another one.
+    /// Stores a piece, and waits until the body is polled for another one.
     async fn send(&self, piece: Result<Bytes, std::io::Error>) {
         *self.lock() = Some(piece);
         let mut sent = false;
-        // Nothing has to wake it: the body gives the piece away, and is asked again.
+        // Needs no waker: the body takes the piece, and is polled again.
         std::future::poll_fn(|_| {
             if std::mem::replace(&mut sent, true) { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -176,8 +176,8 @@ impl PendingChunk {
     }
 }
 
-/// A body that one future writes, from its first piece to its last. A future for each piece would be set up, moved and
-/// dropped with each.
+/// A body written by one future, from its first piece to its last. A separate future per piece would add
+/// setup, moves and drops to each.
 struct StreamBody {
     sending: Pin<Box<dyn Future<Output = ()> + Send>>,
     next: PendingChunk,
@@ -205,7 +205,7 @@ impl HttpBody for StreamBody {
 }
 
 impl ResponseStream {
-    /// Sends everything, to the end.
+    /// Sends everything until the end.
     async fn send(mut self, next: PendingChunk) {
         if let Some(padding) = self.padding.take() {
             self.give(padding, &next).await;
@@ -229,7 +229,7 @@ impl ResponseStream {
 
     async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
         let Self { source, sign_of_life, closing, heartbeat, silence, last_sent, armed, .. } = self;
-        // Right after a piece was sent, the end and the heartbeat need not be polled: they know which task to wake.
+        // Right after a write, the end and the heartbeat need no poll: they already have the task's waker.
         let mut just_sent = true;
         loop {
             let mut reading = std::pin::pin!(source.next());
@@ -262,7 +262,8 @@ impl ResponseStream {
                     tokio::time::sleep(FLUSH).await;
                     return Err(std::io::Error::other(error.message().to_owned()));
                 }
-                // Without the terminal chunk the client sees a cut stream, so it reconnects, to another server.
+                // Without the terminal chunk the client sees a cut stream, so it reconnects to another
+                // server.
                 WakeReason::Closing => return Ok(None),
                 WakeReason::Silence => {
                     let now = Instant::now();
@@ -281,7 +282,7 @@ impl ResponseStream {
     }
 }
 
-/// Why a stream continues.
+/// Why a stream wakes up.
 enum WakeReason {
     Read(Result<Option<Bytes>, ApiError>),
     Closing,

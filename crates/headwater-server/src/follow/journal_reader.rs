@@ -20,7 +20,7 @@ pub(crate) struct JournalReader {
     run: Run,
     journal: JournalId,
     source: ReaderMode,
-    /// It was given something since it last waited.
+    /// Whether it received data since it last waited.
     given: bool,
     pace: Arc<WritePacing>,
 }
@@ -32,7 +32,7 @@ enum ReaderMode {
         shared: Arc<SharedStream>,
         /// The number of the next batch.
         next: u64,
-        /// The last record that was read, and its epoch; 0 if it is not known.
+        /// The last record read, and its epoch; 0 if unknown.
         after: u64,
         epoch: u64,
     },
@@ -63,7 +63,7 @@ impl JournalReader {
         Self::of(run, ReaderMode::Alone(Box::new(alone)), pace)
     }
 
-    /// A reader that begins where others began.
+    /// A reader that starts at the same place as others.
     pub(super) fn with_others(
         run: Run,
         shared: Arc<SharedStream>,
@@ -77,7 +77,7 @@ impl JournalReader {
         Self { journal: run.id().as_str().into(), run, source, given: false, pace }
     }
 
-    /// The next bytes, as soon as there are any; `None` at the end. Cancel-safe.
+    /// The next bytes, when available; `None` at the end. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut failed = None;
         loop {
@@ -110,7 +110,7 @@ impl JournalReader {
                     let waited = self.run.store().wait(&self.journal, after).await;
                     failed = waited.err().map(ApiError::from);
                 }
-                // In a box: it is rare, and would make every reader larger.
+                // Boxed: it is rare, and would make every reader larger.
                 ReadResult::Behind => Box::pin(self.fall_behind()).await?,
                 ReadResult::Over => return Ok(None),
             }
@@ -129,7 +129,7 @@ impl JournalReader {
         }
     }
 
-    /// Fell behind the shared buffer: encodes for itself from here on.
+    /// Handles a reader that fell behind the shared buffer: it encodes for itself from here on.
     async fn fall_behind(&mut self) -> Result<(), ApiError> {
         if let ReaderMode::Shared { shared, after, epoch, .. } = &self.source {
             let from = match shared.since {
@@ -175,7 +175,7 @@ impl UnsharedStream {
         if page.records.is_empty() && !self.fresh && !page.tail.closed {
             return Ok(ReadResult::Nothing(encoder.after.min(page.tail.last)));
         }
-        // If this is dropped while it waits, it is done again.
+        // If this is dropped while it waits, it is repeated.
         self.fresh = true;
         self.over = encoder.write_page(run, &page, self.ending).await?;
         self.fresh = false;

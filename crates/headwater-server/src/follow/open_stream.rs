@@ -10,7 +10,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 use super::{reader_presence::ReaderPresence, streams::AttachedReader};
 use crate::limits::Permit;
 
-/// Finds the end of a frame. To build it takes longer than to search a short frame.
+/// Finds the end of a frame. Building it takes longer than searching a short frame.
 static FRAME_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n\n"));
 
 /// Counts a stream while it is open, and its bytes and frames.
@@ -52,7 +52,7 @@ impl OpenStream {
         self.permit.expiry()
     }
 
-    /// The stream ended normally, or the server ended it: the reader did not disconnect.
+    /// Marks a normal end, or one by the server: the reader did not disconnect.
     pub(crate) fn end(&mut self) {
         if let Some(presence) = &mut self.presence {
             presence.end();

@@ -19,7 +19,7 @@ const BUSY: u32 = 850;
 /// How long a reader of a busy server waits before the next read: too short to notice.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// How busy the server is.
+/// Load of the server.
 #[derive(Debug, Default)]
 pub(super) struct WritePacing {
     /// In thousandths of the time of all its threads.
@@ -27,7 +27,7 @@ pub(super) struct WritePacing {
     counted: Mutex<Option<BusySample>>,
 }
 
-/// When it was counted last, and how long all threads together had been busy then.
+/// Time of the last measurement, and the total busy time of all threads at that time.
 #[derive(Debug, Clone, Copy)]
 struct BusySample {
     at: Instant,
@@ -35,15 +35,15 @@ struct BusySample {
 }
 
 impl WritePacing {
-    /// Waits before a reader reads again after a write. Events that arrive meanwhile are written together: a write
-    /// costs the same whatever its size, so a busy server saves most of them.
+    /// Pauses a reader between a write and the next read. Events that arrive during the pause are written
+    /// together: a write costs the same at any size, so a busy server saves most of them.
     pub(super) async fn pause(&self) {
         if self.busy() >= BUSY {
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// How busy the server is, in thousandths.
+    /// The load in thousandths.
     fn busy(&self) -> u32 {
         // If another reader is measuring, use the last value.
         if let Ok(mut counted) = self.counted.try_lock() {

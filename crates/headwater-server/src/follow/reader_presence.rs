@@ -1,8 +1,8 @@
-//! Whether a run is read at any of the servers that share a store.
+//! Records in the store whether a run has readers at any server.
 //!
-//! A page whose stop button only closes its connection has stopped the answer when its next message comes. That message may
-//! reach another server than the one whose reader left, so the reader is noted in the store. This is done only where it
-//! matters: where several servers share the store, and `when_busy` would not stop the answer anyway.
+//! For a page whose stop button only closes its connection, the next message stops the previous answer. That
+//! message may reach another server than the one whose reader left, so the reader is recorded in the store.
+//! This is done only if several servers share the store, and `when_busy` would not stop the answer anyway.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,15 +20,15 @@ const KEPT: Duration = Duration::from_secs(60 * 60);
 const READING: &[u8] = b"reading";
 const LEFT: &[u8] = b"left";
 
-/// A reader that other servers know of, until it is dropped.
+/// A reader announced to other servers, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ReaderPresence {
-    /// Sent nothing when the reader leaves, and a value when its stream has ended.
+    /// Dropped without a value when the reader leaves; sent when its stream has ended.
     ended: Option<oneshot::Sender<()>>,
 }
 
 impl ReaderPresence {
-    /// Notes a reader in the store, in the background: the stream does not wait for it.
+    /// Records a reader in the store, in the background: the stream does not wait for it.
     pub(crate) fn announce(store: Arc<dyn Store>, run: RunId, streams: OpenStreams) -> Self {
         let (ended, end) = oneshot::channel();
         tokio::spawn(async move {
@@ -37,7 +37,7 @@ impl ReaderPresence {
             if end.await.is_ok() || streams.readers(&run) > 0 {
                 return;
             }
-            // Unless a reader has come since, here or at another server.
+            // Unless a reader has connected since, here or at another server.
             if let Err(error) = store.put(&key, LEFT.into(), Expect::Version(version), Some(KEPT)).await {
                 tracing::debug!(%run, %error, "cannot record that a reader left");
             }
@@ -45,7 +45,7 @@ impl ReaderPresence {
         Self { ended: Some(ended) }
     }
 
-    /// The stream has come to its end, or the server has ended it: its reader did not leave.
+    /// Marks that the stream has ended, normally or by the server: its reader did not leave.
     pub(crate) fn end(&mut self) {
         if let Some(ended) = self.ended.take() {
             let _ = ended.send(());

@@ -1,11 +1,11 @@
-//! How a reader sees a run.
+//! The view of a run for a reader.
 
 use headwater_dialects::{ContentMode, Dialect, EncodeOptions, Profile, ReaderNames};
 use headwater_protocol::{Event, EventKind, Framing, Message, Record, RunId, RunState};
 
 use crate::Visibility;
 
-/// How a reader sees a run: the dialect, and the names by which the reader knows things.
+/// The view of a run for a reader: its dialect and ids.
 #[derive(Debug, Clone)]
 pub(crate) struct ReaderView {
     pub(crate) dialect: &'static dyn Dialect,
@@ -13,18 +13,18 @@ pub(crate) struct ReaderView {
     pub(crate) framing: Framing,
     pub(crate) content: ContentMode,
     pub(crate) names: ReaderNames,
-    /// The conversation that the reader holds already.
+    /// The client's copy of the conversation.
     pub(crate) messages: Vec<Message>,
-    /// A thought of the run that the reader holds already.
+    /// A reasoning message of the run that the client has already.
     pub(crate) thought: Option<String>,
     pub(crate) visibility: Visibility,
     pub(crate) seam: String,
     pub(crate) hold: bool,
-    /// Whether `RunWaiting` is sent. A reader that stays until the end does not get it where the dialect uses the same
-    /// chunk for waiting and ending.
+    /// Whether `RunWaiting` is sent. A reader that stays until the end does not get it if the dialect uses
+    /// the same chunk for waiting and ending.
     pub(crate) waits: bool,
-    /// Whether a response ends at the first wait, even if that was answered since: its frames are the same for every
-    /// reader.
+    /// Whether a response ends at the first wait, even if it was answered since: its frames are the same for
+    /// every reader.
     pub(crate) ends_at_wait: bool,
 }
 
@@ -42,7 +42,7 @@ impl ReaderView {
         options
     }
 
-    /// The record as this reader sees it, if it does.
+    /// The record in this view; `None` if it is hidden.
     pub(crate) fn see(&self, record: Record) -> Option<Record> {
         if !self.waits && record.event.kind() == EventKind::RunWaiting {
             return None;
@@ -69,22 +69,22 @@ impl ReaderView {
         Some(record)
     }
 
-    /// Whether this reader sees anything of a record.
+    /// Whether a record is visible in this view.
     pub(crate) fn sees(&self, record: &Record) -> bool {
         self.visibility.filter(record.clone()).is_some()
     }
 
-    /// A state as this reader sees it.
+    /// A state in this view.
     pub(crate) fn see_state(&self, state: &RunState) -> RunState {
         let mut seen = RunState::with_rules(state.rules());
         for record in state.replay().into_iter().filter_map(|record| self.see(record)) {
-            // It was taken once.
+            // Cannot fail: the record was accepted before.
             let _ = seen.apply(&record);
         }
         seen
     }
 
-    /// What two readers must have in common to be sent the same bytes.
+    /// The key of views with equal bytes.
     pub(crate) fn key(&self) -> String {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();

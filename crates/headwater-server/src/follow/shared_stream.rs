@@ -28,7 +28,7 @@ impl SharedStreams {
         self.all().get(key).and_then(Weak::upgrade)
     }
 
-    /// Makes a stream that others may join.
+    /// Creates a stream that others may join.
     pub(super) fn share(
         &self,
         key: String,
@@ -54,9 +54,9 @@ impl SharedStreams {
         shared
     }
 
-    /// The stream that a reader continues with after reading everything up to here, and the number of its next batch.
-    /// Encoders that have seen the same records are in the same state, however the records were merged, and between two
-    /// batches no reader has seen part of the next one.
+    /// The shared stream for a reader at this record, and the number of its next batch. Encoders that have
+    /// read the same records are in the same state, however the records were merged, and between two batches
+    /// no reader has received part of the next one.
     pub(super) fn join(
         &self,
         key: &str,
@@ -71,25 +71,25 @@ impl SharedStreams {
     }
 }
 
-/// A stream that several may read.
+/// A stream for several readers.
 #[derive(Debug)]
 pub(super) struct SharedStream {
     pub(super) view: Arc<ReaderView>,
     pub(super) ending: StreamEnd,
-    /// Where the response ended after which it began, or 0.
+    /// The end of the previous response, or 0.
     pub(super) since: u64,
     /// The latest batches. Never locked across an await.
     ring: StdMutex<Ring>,
-    /// Encodes more: locked by the first reader that wants more.
+    /// Encodes more: locked by the first reader that needs more.
     source: Mutex<BatchWriter>,
 }
 
 #[derive(Debug)]
 struct BatchWriter {
     encoder: StreamEncoder,
-    /// There are frames to write even if the journal has nothing new.
+    /// Whether there are frames to write even without new records.
     fresh: bool,
-    /// All records were written at the last read: a reader that wants more can wait without reading again.
+    /// Whether all records were written at the last read: then a reader can wait without reading again.
     caught_up: bool,
 }
 
@@ -97,12 +97,12 @@ struct BatchWriter {
 #[derive(Debug)]
 pub(super) struct Ring {
     batches: VecDeque<EncodedBatch>,
-    /// It holds the stream from its beginning.
+    /// Whether it holds the stream from the start.
     whole: bool,
     /// The number of the first batch in it.
     first: u64,
     pub(super) bytes: usize,
-    /// The last record that was encoded.
+    /// The last encoded record.
     after: u64,
     over: bool,
 }
@@ -111,7 +111,7 @@ pub(super) struct Ring {
 #[derive(Debug, Clone)]
 pub(super) struct EncodedBatch {
     pub(super) bytes: Bytes,
-    /// The last record of it, and the epoch of that record.
+    /// Its last record, and the epoch of that record.
     pub(super) after: u64,
     pub(super) epoch: u64,
 }
@@ -133,12 +133,12 @@ impl SharedStream {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The batch of a number, if it is there already, or why it will never be.
+    /// The batch of a number, if it is buffered, or the error that ended the stream.
     fn buffered(self: &Arc<Self>, next: u64) -> Option<ReadResult> {
         let mut ring = self.ring();
         let Some(at) = next.checked_sub(ring.first) else { return Some(ReadResult::Behind) };
         let at = usize::try_from(at).unwrap_or(usize::MAX);
-        // What only one reader wants is given away, not copied.
+        // A single reader gets the batch itself, not a copy.
         let batch = if Arc::strong_count(self) == 1 { ring.take(at) } else { ring.batches.get(at).cloned() };
         match batch {
             Some(batch) => Some(ReadResult::Batch(batch)),
@@ -146,14 +146,14 @@ impl SharedStream {
         }
     }
 
-    /// The batch of a number, if it can be had now.
+    /// The batch of a number, if it can be produced now.
     pub(super) async fn next(self: &Arc<Self>, run: &Run, next: u64) -> Result<ReadResult, ApiError> {
         if let Some(given) = self.buffered(next) {
             return Ok(given);
         }
         let mut source = self.source.lock().await;
         loop {
-            // Another reader may have been here first.
+            // Another reader may have produced it first.
             if let Some(given) = self.buffered(next) {
                 return Ok(given);
             }
@@ -165,7 +165,7 @@ impl SharedStream {
             if page.records.is_empty() && !*fresh && !page.tail.closed {
                 return Ok(ReadResult::Nothing(encoder.after.min(page.tail.last)));
             }
-            // If this is dropped while it waits, it is done again.
+            // If this is dropped while it waits, it is repeated.
             *fresh = true;
             let over = encoder.write_page(run, &page, self.ending).await?;
             *fresh = false;
@@ -179,7 +179,7 @@ impl SharedStream {
 }
 
 impl Ring {
-    /// Whether all of the stream is there, from its beginning.
+    /// Whether the buffer holds the stream from the start.
     pub(super) fn is_whole(&self) -> bool {
         self.whole && self.first == 0
     }

@@ -36,17 +36,17 @@ pub(super) struct StreamEncoder {
     pub(super) epoch: u64,
     /// Waits up to this record belong to an earlier response.
     since: u64,
-    /// The run waits after the last event.
+    /// Whether the last event reported a wait.
     waits: bool,
     /// A wait not sent yet; dropped if it is answered first.
     wait: Option<PendingRecord>,
-    /// The run has ended.
+    /// Whether the run has ended.
     pub(super) ended: bool,
-    /// The encoder started from a state, without the events that led to it.
+    /// Whether the encoder started from a state, without the events that led to it.
     from_state: bool,
-    /// Encode, but discard the output.
+    /// Whether to discard the output.
     passes: bool,
-    /// The response is over, although the run may have continued: [`ReaderView::ends_at_wait`].
+    /// Whether the response is over, although the run may have continued: [`ReaderView::ends_at_wait`].
     over: bool,
 }
 
@@ -56,7 +56,7 @@ struct PendingRecord {
     record: Record,
     first: u64,
     epoch: u64,
-    /// It was encoded; kept only because more of the delta may follow.
+    /// Whether it was encoded; kept only because more of the delta may follow.
     written: bool,
 }
 
@@ -110,18 +110,18 @@ impl StreamEncoder {
         })
     }
 
-    /// How it sees the run.
+    /// The reader's view.
     pub(super) fn view(&self) -> &Arc<ReaderView> {
         &self.view
     }
 
-    /// Whether it writes the same bytes from here on as any encoder at the same record. An encoder that started from a
-    /// state does not: it may have generated other ids for open blocks.
+    /// Whether it writes the same bytes from here on as any encoder at the same record. An encoder that
+    /// started from a state does not: it may have generated other ids for open blocks.
     pub(super) fn may_join(&self) -> bool {
         !self.from_state
     }
 
-    /// Where the previous response ended, or 0.
+    /// The end of the previous response, or 0.
     pub(super) fn since(&self) -> u64 {
         self.since
     }
@@ -197,7 +197,7 @@ impl StreamEncoder {
 
     /// Whether a waiting run has been answered, so that the wait is over or about to be.
     async fn is_answered(&mut self, run: &Run) -> Result<bool, ApiError> {
-        // In this order: a message that was taken from the inbox is in the journal by then.
+        // In this order: a message removed from the inbox is in the journal by then.
         if run.has_mail().await? {
             return Ok(true);
         }
@@ -222,7 +222,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Reads up to a record, or as far as there is something.
+    /// Reads up to a record or the end.
     async fn read(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
         while !self.over && until.is_none_or(|until| self.after < until) {
             let page = run.store().read(&self.journal, self.after, PAGE).await?;
@@ -270,7 +270,7 @@ impl StreamEncoder {
                     if !coalesce {
                         self.write_held()?;
                     }
-                    // Without a record the reader does not see what this is more of.
+                    // Without a pending record the reader cannot place this text.
                     if let Some(held) = &mut self.held {
                         held.grow(stored, text);
                     }

@@ -1,4 +1,4 @@
-//! The streams of a server that are being read.
+//! The open streams of a server.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::ApiError;
 
-/// The streams that are being read.
+/// The open streams.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenStreams {
     known: SharedStreams,
@@ -24,7 +24,7 @@ pub(crate) struct OpenStreams {
     readers: Readers,
 }
 
-/// How many readers each run has that had one lately.
+/// Number of readers of each run that had one recently.
 type Readers = Arc<StdMutex<HashMap<RunId, usize>>>;
 
 /// A reader of a run, counted until it is dropped.
@@ -40,7 +40,7 @@ impl Drop for AttachedReader {
         if let Some(count) = readers.get_mut(&self.run) {
             *count = count.saturating_sub(1);
         }
-        // That a reader has left matters until the next message, so old ones may be forgotten.
+        // A departed reader matters only until the next message, so old entries may be dropped.
         if readers.len() >= 1_024 && readers.len().is_power_of_two() {
             readers.retain(|_, count| *count > 0);
         }
@@ -76,7 +76,7 @@ impl OpenStreams {
         AttachedReader { run: run.clone(), readers: self.readers.clone() }
     }
 
-    /// How many readers a run has here.
+    /// Number of readers of a run here.
     pub(crate) fn readers(&self, run: &RunId) -> usize {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied().unwrap_or(0)
     }
@@ -86,7 +86,7 @@ impl OpenStreams {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).get(run) == Some(&0)
     }
 
-    /// How many bytes are kept for readers that share a stream.
+    /// Number of bytes buffered for shared streams.
     pub(crate) fn bytes_held(&self) -> usize {
         let shared: Vec<_> = self.known.all().values().filter_map(Weak::upgrade).collect();
         shared.iter().map(|shared| shared.ring().bytes).sum()

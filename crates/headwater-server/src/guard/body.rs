@@ -18,18 +18,19 @@ use crate::{
     limits::{InUse, ids},
 };
 
-/// What an export puts around the values of a session: its import may be nested so much deeper than other bodies.
+/// Levels that an export adds around the values of a session: its import may be nested that much deeper than
+/// other bodies.
 const DOCUMENT_LEVELS: usize = 16;
 
 /// The route whose values stay text until a node asks for them.
 const TEXT_ROUTE: &str = "/v1/runs";
 
-/// How much of a body that is too large is received and dropped. Many clients look for an answer only once they have sent
-/// everything: if the connection closed before, they would report a broken pipe instead of the refusal.
+/// How much of an oversized body is received and dropped. Many clients read a response only after sending
+/// everything: if the connection closed earlier, they would report a broken pipe instead of the refusal.
 const DRAINED: usize = 8 << 20;
 
-/// Reads a request's body within the limits, and checks the ids in its path and headers, before any route sees it. What
-/// the body takes counts as in use until the route has answered.
+/// Reads a request's body within the limits, and checks the ids in its path and headers, before routing. The
+/// size of the body counts as in use until the route has answered.
 pub(crate) async fn read_body(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
@@ -98,7 +99,8 @@ fn route(parts: &Parts) -> Option<&str> {
     parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str)
 }
 
-/// Refuses a body that would be too deep to be stored, or too many values to be parsed. Returns how many values it has.
+/// Refuses a body nested too deeply to be stored, or with too many values to be parsed. Returns the number of
+/// its values.
 fn scan(limits: &Limits, parts: &Parts, body: &[u8]) -> Result<usize, ApiError> {
     let mut allowed = InputLimits::default();
     (allowed.depth, allowed.values) = (limits.depth, limits.values);

@@ -11,8 +11,8 @@ use crate::{Options, Server, audit};
 /// How long a browser caches a preflight response.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
-/// Tells browsers which pages elsewhere may ask, and what they may send and read. The server has no cookies; those of a proxy
-/// in front of it are sent only to where it is set so.
+/// Configures which pages elsewhere may send requests, and which headers they may send and read. The server
+/// has no cookies; those of a proxy in front of it are allowed only if configured.
 pub(crate) fn cors(server: &Server) -> CorsLayer {
     let Options { cors_headers, cors_credentials, origins, .. } = server.options();
     let named = |names: &[&'static str]| -> Vec<HeaderName> {

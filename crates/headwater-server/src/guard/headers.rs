@@ -5,9 +5,10 @@ use axum::{
     response::Response,
 };
 
-/// The headers. A route that sets one of its own keeps it: streams and the page do.
+/// The default headers. A route may override them: streams and the page do.
 ///
-/// `Cross-Origin-Resource-Policy` is about requests without CORS, so pages that `cors` allows are not affected.
+/// `Cross-Origin-Resource-Policy` applies to requests without CORS, so pages that `cors` allows are not
+/// affected.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),

@@ -1,5 +1,5 @@
-//! Which host a request may name. A page elsewhere can make its own name point at this machine, and would then be of
-//! the same origin as the server: only the name tells that it is not.
+//! The hosts that a request may name. A page elsewhere can point its own name at this machine, and would then
+//! have the same origin as the server: only the name reveals it.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -26,7 +26,7 @@ pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::FORBIDDEN, "host.refused", message))
 }
 
-/// All authorities that a request names: in `Host`, and in its target, where HTTP/2 has it.
+/// All authorities in a request: in `Host`, and in the target of HTTP/2.
 pub(super) fn named(parts: &Parts) -> impl Iterator<Item = &str> {
     // A value that is not text cannot be a host.
     let headers =
@@ -41,8 +41,8 @@ fn is_known(options: &Options, open: bool, authority: &str) -> bool {
     is_loopback(host) || options.hosts.iter().any(|known| any(known) || known.eq_ignore_ascii_case(host))
 }
 
-/// The host of an authority: a name, an IPv4 address, or an IPv6 address in brackets, which are left out. Nothing for a text that
-/// is not exactly a host and perhaps a port.
+/// The host of an authority: a name, an IPv4 address, or an IPv6 address without its brackets. `None` for a
+/// text that is not exactly a host with an optional port.
 pub(super) fn host_of(authority: &str) -> Option<&str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {

@@ -1,4 +1,4 @@
-//! From which web pages something may be changed.
+//! The web pages that may send changes.
 
 use axum::http::{HeaderValue, StatusCode, header, request::Parts};
 
@@ -9,7 +9,7 @@ use crate::{ApiError, Options};
 pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
     let mut origins = parts.headers.get_all(header::ORIGIN).into_iter().peekable();
     if origins.peek().is_none() {
-        // No page sent it, or one of an old browser, which says at least this.
+        // Not sent by a page, or by one of an old browser, which sends at least this header.
         let site = parts.headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
         return if site == Some("cross-site") { Err(refused()) } else { Ok(()) };
     }
@@ -31,8 +31,8 @@ pub(super) fn is_listed(options: &Options, origin: &HeaderValue) -> bool {
     options.origins.iter().any(listed) || (options.authenticator.is_open() && is_loopback(origin))
 }
 
-/// Whether a page comes from this machine. A server without keys is one that its developer tries out, and the page is
-/// served by another process beside it: by Vite, or by Next.js.
+/// Whether a page is served by this machine. A server without keys is used for development, and its page is
+/// often served by another local process, such as Vite or Next.js.
 fn is_loopback(origin: &HeaderValue) -> bool {
     let parts = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
     parts.is_some_and(|(scheme, authority)| {
@@ -40,7 +40,7 @@ fn is_loopback(origin: &HeaderValue) -> bool {
     })
 }
 
-/// Whether a page comes from this server, or from a host that it is known by.
+/// Whether a page is served by this server, under any of its hosts.
 fn is_same(options: &Options, origin: &HeaderValue, parts: &Parts) -> bool {
     let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
         return false;

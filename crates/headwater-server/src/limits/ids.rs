@@ -1,4 +1,5 @@
-//! Ids that a client chooses or repeats: sessions, runs, messages, checkpoints, questions, keys, names of agents.
+//! Ids chosen or repeated by a client: sessions, runs, messages, checkpoints, questions, keys, names of
+//! agents.
 
 use axum::{
     extract::{FromRequestParts as _, RawPathParams, rejection::RawPathParamsRejection},
@@ -20,7 +21,7 @@ pub(crate) fn check(what: &str, id: &str) -> Result<(), ApiError> {
     check_unless_empty(what, id)
 }
 
-/// The same, where an empty id means none.
+/// The same, if an empty id stands for a missing one.
 pub(crate) fn check_unless_empty(what: &str, id: &str) -> Result<(), ApiError> {
     if id.len() > LONGEST {
         return Err(invalid(what, &format!("it has {} bytes, at most {LONGEST} are allowed", id.len())));
@@ -48,7 +49,7 @@ pub(crate) async fn check_parts(parts: &mut Parts) -> Result<(), ApiError> {
         Ok(params) => {
             for (name, value) in &params {
                 match name {
-                    // Ids and words of the dialect, which its client adds; and the paths of streams.
+                    // Ids and words added by the dialect's client, and the paths of streams.
                     "rest" | "path" | "stream" => {
                         value.split('/').try_for_each(|part| check_unless_empty("path", part))?;
                     }

@@ -15,7 +15,7 @@ use crate::{
     runs::AnswerResponse,
 };
 
-/// The operations of a dialect's route with their methods. A configured path does what the dialect's own does.
+/// The operations of a dialect's route with their methods. A configured path has the same ones.
 pub(crate) fn operations(
     names: Operations,
     own_errors: bool,
@@ -42,7 +42,7 @@ pub(crate) fn operations(
     .filter_map(move |(method, id, summary, describe)| Some((method, operation(id?, summary, describe))))
 }
 
-/// What the clients of a dialect send; `docs/dialects.md` has it for each.
+/// The requests of a dialect's clients; `docs/dialects.md` documents each.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct DialectRequest(Map<String, Value>);

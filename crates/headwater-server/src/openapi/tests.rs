@@ -71,7 +71,7 @@ fn operations_have_names_of_their_own() {
 #[test]
 fn every_code_is_listed_by_a_route() {
     let text = document(&server()).to_string();
-    // These occur without a route, or cannot be caused by a request that names no run.
+    // These occur without a route, or cannot be caused by a request without a run.
     let nowhere =
         ["connections.too-many", "route.unknown", "method.unsupported", "path.invalid", "run.exists"];
     for (_, code, _) in CODES.iter().filter(|(_, code, _)| !nowhere.contains(code)) {

@@ -1,6 +1,6 @@
 //! The codes of routes that have many.
 
-/// Of the dialects' own routes, which do nearly everything.
+/// Of the dialects' own routes, which combine nearly all operations.
 #[rustfmt::skip]
 pub(crate) const DIALECT: &[&str] = &[
     "dialect.unknown", "route.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",

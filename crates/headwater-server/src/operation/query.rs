@@ -39,7 +39,7 @@ fn parameters(operation: Operation) -> Vec<String> {
 }
 
 fn check(uri: &Uri, known: &[String]) -> Result<(), ApiError> {
-    // One that cannot be read at all is refused by the handler that wants it.
+    // An unreadable query is refused by the handler that uses it.
     let Ok(Query(sent)) = Query::<Vec<(String, String)>>::try_from_uri(uri) else { return Ok(()) };
     let Some((name, _)) = sent.iter().find(|(name, _)| !known.contains(name)) else { return Ok(()) };
     let message = match known {

@@ -1,4 +1,4 @@
-//! Gives attributes the shape that the conventions want, where a field of `tracing` cannot have it.
+//! Converts attributes to the form of the conventions, if a field of `tracing` cannot have it.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! The metrics of generative AI, measured on the spans of runs, model calls and tools, whether these are sampled or not.
+//! The metrics of generative AI, measured on the spans of runs, model calls and tools, sampled or not.
 //!
-//! Names, units, buckets and attributes are those of OpenTelemetry's conventions.
+//! Names, units, buckets and attributes follow OpenTelemetry's conventions.
 
 use std::time::Instant;
 
@@ -136,7 +136,7 @@ impl SpanMeasurement {
         }
     }
 
-    /// The attributes of these names: no id may become one of a metric.
+    /// The attributes of these names: metrics must not have ids as attributes.
     fn only(&self, names: &[&str]) -> Vec<KeyValue> {
         let known = self.texts.iter().filter(|(name, _)| names.contains(name));
         known.map(|(name, text)| KeyValue::new(*name, text.clone())).collect()

@@ -1,4 +1,4 @@
-//! Interrupts: what waits for a person or a page, and the answers.
+//! Interrupts: open requests to a person or a page, and their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ const INTERRUPTS: &str = "interrupts";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct AnswerRequest {
-    /// The question; may be left out where the run waits for one thing only.
+    /// The question; optional if the run waits for only one.
     #[schemars(with = "Option<String>")]
     request: Option<RequestId>,
     token: Option<String>,
@@ -136,7 +136,7 @@ fn is_of(question: &OpenQuestion, principal: &Principal) -> bool {
     principal.may_access(question.owner.as_deref())
 }
 
-/// An answer to a run that waits for nothing any more: the same answer as before gets the same response.
+/// An answer to a run that no longer waits: a repeated answer gets the same response.
 async fn give_again(
     served: &ServedAgent,
     principal: &Principal,
@@ -175,7 +175,7 @@ async fn give(
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Interrupt", deny_unknown_fields)]
 pub(crate) struct InterruptDocument {
-    /// Its id, which an answer names.
+    /// The id to use in an answer.
     request: String,
     run: String,
     session: Option<String>,
@@ -196,7 +196,7 @@ pub(crate) struct InterruptDocument {
     input: Option<Value>,
 }
 
-/// What waits for an answer.
+/// The kind of an open request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "InterruptKind")]
@@ -230,7 +230,7 @@ impl InterruptDocument {
     }
 }
 
-/// A page of what waits for the caller.
+/// A page of the caller's open requests.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct InterruptList {

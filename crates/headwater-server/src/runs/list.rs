@@ -17,7 +17,7 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// Which runs to list.
+/// Filter for the list of runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RunQuery {
     /// Those with this status.
@@ -26,13 +26,13 @@ pub(crate) struct RunQuery {
     agent: Option<String>,
     /// Those of this session.
     session: Option<String>,
-    /// Those whose input begins with or contains this text, within the 200 characters that lists show.
+    /// Only runs whose input has this text within the first 200 characters.
     q: Option<String>,
     /// Those that were started at this time or later.
     since: Option<Timestamp>,
     /// The `next` of the page before.
     after: Option<String>,
-    /// How many: 50, at most 500.
+    /// Maximum number of entries: 50, at most 500.
     limit: Option<usize>,
 }
 
@@ -104,7 +104,8 @@ pub(crate) async fn list(
         };
         runs.extend(page.runs);
         unreadable.extend(page.unreadable);
-        // A page ends where the first store has more to read: what another store has beyond comes with the next page.
+        // A page ends where the first store has more to read; later runs of the other stores are in the next
+        // page.
         unread = match (unread, page.next) {
             (Some(one), Some(other)) => Some(if newest_first(&one, &other).is_le() { one } else { other }),
             (one, other) => one.or(other),
@@ -131,7 +132,7 @@ fn place(run: &RunSummary) -> RunPlace {
     (run.created, run.run.clone())
 }
 
-/// The order in which each store lists runs.
+/// The order of runs in each store.
 fn newest_first((created, run): &RunPlace, (other_created, other): &RunPlace) -> Ordering {
     other_created.cmp(created).then_with(|| run.cmp(other))
 }

@@ -16,7 +16,7 @@ use crate::{
     operation::CreatedResponse, telemetry,
 };
 
-/// How long a repeated request waits for the beginning of its run.
+/// How long a repeated request waits for the start of its run.
 const BEGINNING: Duration = Duration::from_secs(3);
 
 /// How long it waits for the first record before it looks again.
@@ -64,7 +64,7 @@ impl StartRun {
 pub(crate) struct StartRunResponse {
     run: String,
     agent: String,
-    /// Whether it waits behind other turns of its session: it can be followed when it has begun.
+    /// Whether it is queued behind other turns of its session: it can be followed once it has started.
     queued: bool,
     /// Whether it was started before, with the same key.
     repeated: bool,
@@ -92,7 +92,7 @@ pub(crate) async fn start(
     Ok(CreatedResponse(StartRunResponse { run: run.to_string(), agent: served.name, queued, repeated }))
 }
 
-/// A run that is asked for. It is begun once for one key.
+/// A requested run, started once per key.
 struct RunRequest<'a> {
     server: &'a Server,
     principal: &'a Principal,
@@ -143,7 +143,8 @@ impl RunRequest<'_> {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
                 known => {
                     let RunSummary { run, status, .. } = known?;
-                    // A node that dies before the beginning is durable leaves a summary behind: the run is begun anew.
+                    // A process that dies before the start is durable leaves a summary behind: the run is
+                    // started again.
                     if begun(agent, &run).await? || status != RunStatus::Running {
                         return Ok((run, false, true));
                     }
@@ -186,9 +187,9 @@ impl RunRequest<'_> {
     }
 }
 
-/// Waits until a run that was asked for before can be followed. A journal is claimed before the beginning of its run is durable,
-/// and the node that does this may be waiting for the engine, or dead. False if there is no journal: recovery has
-/// removed a run that a dead node could not start.
+/// Waits until a run requested before can be followed. A journal is claimed before the start of its run is
+/// durable, and the process that does this may be waiting for the engine, or dead. False if there is no
+/// journal: recovery has removed a run that a dead process could not start.
 async fn begun(agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
     let (journal, store) = (JournalId::from(run.as_str()), agent.store());
     let deadline = Instant::now() + BEGINNING;

@@ -87,7 +87,7 @@ impl Service<Request<Incoming>> for CountedRoutes {
     }
 }
 
-/// The body of an answer, which notes when its reader takes a piece of it.
+/// The body of a response, which records when its reader takes a piece.
 pub(super) struct CountedBody {
     body: Body,
     _open: OpenRequest,
@@ -102,7 +102,7 @@ impl HttpBody for CountedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        // Outside a task of `StreamTasks` nothing is noted.
+        // Outside a task of `StreamTasks` nothing is recorded.
         let _ = STREAM_PROGRESS.try_with(|taken| taken.note(matches!(frame, Poll::Ready(Some(Ok(_))))));
         frame
     }
@@ -116,11 +116,11 @@ impl HttpBody for CountedBody {
     }
 }
 
-/// How often the body of a stream was asked for a piece, which is when its reader has taken the one before.
+/// Number of pieces polled from a stream's body; each poll means that its reader has taken the previous one.
 #[derive(Debug, Default)]
 struct StreamProgress {
     asked: AtomicU64,
-    /// It gave a piece, which the reader has not yet taken.
+    /// Whether it returned a piece that the reader has not taken yet.
     gave: AtomicBool,
 }
 

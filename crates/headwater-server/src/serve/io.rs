@@ -14,7 +14,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A connection on which a write fails that makes no progress for too long.
+/// A connection on which a write without progress times out.
 pub(super) struct Progressing {
     stream: TcpStream,
     limit: Duration,

@@ -15,7 +15,7 @@ use crate::timestamp::Timestamp;
 #[schemars(rename = "Session", deny_unknown_fields)]
 pub(crate) struct SessionResource {
     id: String,
-    /// The label that its owner gave it, else that of its first turn.
+    /// The label set by its owner, else that of its first turn.
     label: Option<String>,
     /// Whether lists leave it out.
     archived: bool,
@@ -23,7 +23,7 @@ pub(crate) struct SessionResource {
     owner: Option<String>,
     created_at: Timestamp,
     updated_at: Timestamp,
-    /// How many turns it has.
+    /// The number of turns.
     turns: u64,
     /// The newest checkpoint.
     checkpoint: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct SessionResource {
     queued: usize,
 }
 
-/// Where a session was forked.
+/// The origin of a fork.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct ForkedFrom {
@@ -110,9 +110,9 @@ impl From<&TurnHandle> for SendTurnResponse {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct MessageList {
-    /// In the form of the dialect that was asked for; `docs/native.md` has the native one.
+    /// In the format of the requested dialect; `docs/native.md` has the native one.
     pub(super) messages: Vec<Value>,
-    /// The `before` of the page of older messages; null at the beginning.
+    /// The `before` of the page of older messages; null on the first page of the session.
     pub(super) before: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct StopSessionResponse {
     pub(super) stopped: Option<String>,
 }
 
-/// A session as a document, which `POST /v1/sessions` takes as `import`.
+/// A session as a document, accepted by `POST /v1/sessions` as `import`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExportDocument(pub(super) headwater_runtime::SessionDocument);
 
@@ -149,7 +149,7 @@ impl JsonSchema for ExportDocument {
 #[schemars(rename = "Checkpoint", deny_unknown_fields)]
 pub(crate) struct CheckpointDocument {
     id: String,
-    /// The session in which it was made. A fork of that session has it too.
+    /// The session that created it. Forks of that session share it.
     session: String,
     /// The number of the turn, from 1.
     turn: u64,
@@ -163,7 +163,7 @@ pub(crate) struct CheckpointDocument {
     status: TurnStatus,
     /// The workflow of the run, with its version.
     workflow: String,
-    /// The visits of nodes that were under way.
+    /// The node visits that were in progress.
     position: Vec<String>,
     /// The interrupts that the run waited for.
     requests: Vec<String>,
@@ -207,11 +207,11 @@ impl From<Checkpoint> for CheckpointDocument {
 #[schemars(deny_unknown_fields)]
 pub(crate) struct CheckpointList {
     pub(super) checkpoints: Vec<CheckpointDocument>,
-    /// The `before` of the page of older checkpoints; null at the beginning.
+    /// The `before` of the page of older checkpoints; null for the oldest ones.
     pub(super) before: Option<u64>,
 }
 
-/// A checkpoint, and the session as it was there.
+/// A checkpoint, and the session in that state.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
@@ -221,7 +221,7 @@ pub(crate) struct CheckpointDetails {
     pub(super) messages: Vec<Value>,
     /// The structured streams, by id.
     pub(super) structured: Value,
-    /// The state of the workflow, where the agent makes it visible.
+    /// The state of the workflow, if the agent makes it visible.
     pub(super) workflow_state: Map<String, Value>,
 }
 

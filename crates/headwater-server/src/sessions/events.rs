@@ -1,8 +1,8 @@
-//! The stream of a session: what another page of the same conversation must know.
+//! The stream of a session: updates for other pages of the same conversation.
 //!
-//! A reader gets the session as it is, and again after each change: a run that begins, waits or ends, a message in the
-//! queue, a rollback. There is no cursor, because a reader that reconnects gets the current state first and so misses
-//! nothing that still matters.
+//! A reader gets the current session, and again after each change: a run that starts, waits or ends, a
+//! message in the queue, a rollback. There is no cursor, because a reader that reconnects gets the current
+//! state first and so misses nothing relevant.
 
 use std::time::Duration;
 

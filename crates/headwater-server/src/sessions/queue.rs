@@ -20,7 +20,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "QueuedMessage", deny_unknown_fields)]
 pub(crate) struct QueuedDocument {
-    /// The run that will answer it, by which it is edited, removed and sent.
+    /// The run that will answer it, and its key for edit, remove and send.
     run: String,
     /// The checkpoint that its turn will leave.
     checkpoint: String,

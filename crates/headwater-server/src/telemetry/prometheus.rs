@@ -49,13 +49,13 @@ pub const METRICS: &[(&str, &str, &str)] = &[
 /// The upper ends of a histogram's buckets, in seconds.
 const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
-/// How many series of a kind are kept at most. Updates of further ones are dropped, and only counted.
+/// Maximum number of series of a kind. Updates of further ones are dropped and counted.
 const MOST: usize = 10_000;
 
 /// The series that counts dropped updates.
 const DROPPED: &str = "headwater_metrics_dropped_total";
 
-/// What this process counts, to be shown at `/metrics`.
+/// The metrics of this process, served at `/metrics`.
 ///
 /// ```
 /// use headwater_server::{Metrics, Options};
@@ -87,8 +87,8 @@ struct Buckets {
 }
 
 impl Metrics {
-    /// Makes the process count. Gives the same when it is called again, and nothing where the application has a
-    /// recorder of its own: then everything is counted there.
+    /// Installs the recorder of the process. Returns the same one when called again, and `None` if the
+    /// application has its own recorder, which then gets all metrics.
     #[must_use]
     pub fn install() -> Option<Self> {
         static INSTALLED: OnceLock<Option<Metrics>> = OnceLock::new();
@@ -194,8 +194,8 @@ fn labels(key: &Key, end: Option<&str>) -> String {
     format!("{{{}}}", escaped.collect::<Vec<_>>().join(","))
 }
 
-/// A name as Prometheus allows it: letters, digits and `_`, in names of metrics also `:`, and no digit first. One that it does not
-/// allow would make it refuse everything.
+/// A name valid in Prometheus: letters, digits and `_`, in names of metrics also `:`, and no digit first. An
+/// invalid one would make it reject the whole response.
 fn allowed_name(name: &str, colons: bool) -> Cow<'_, str> {
     let allowed = |char: char| char.is_ascii_alphanumeric() || char == '_' || colons && char == ':';
     let digit = name.starts_with(|char: char| char.is_ascii_digit());
@@ -207,7 +207,7 @@ fn allowed_name(name: &str, colons: bool) -> Cow<'_, str> {
     Cow::Owned(first.into_iter().chain(rest).collect())
 }
 
-/// A key whose names are allowed, so that two that are shown alike are one series.
+/// A key with valid names, so that keys with equal names are one series.
 fn allowed(key: &Key) -> Cow<'_, Key> {
     let name = allowed_name(key.name(), true);
     let labels: BTreeMap<_, _> =

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use super::{Digest, Pass, digest::JournalDigest, is_local, names};
 use crate::{Error, ErrorKind, JournalId, JournalInfo, ReadLimit, Record, Result, Store};
 
-/// How much of a journal is in memory at once. A single record may be larger.
+/// Maximum part of a journal in memory at once. A single record may be larger.
 const PIECE: ReadLimit = ReadLimit { records: 4_096, bytes: 1 << 20 };
 
 /// How often to retry a journal that changes while it is read.

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use super::{Digest, Pass, is_local};
 use crate::{Error, ErrorKind, Expect, Result, Store, Time, Value, ValuePages, secret};
 
-/// How many values are in memory at once.
+/// Number of values in memory at once.
 const PAGE: usize = 128;
 
 /// Expiry times that differ by less count as equal: a copy takes time.
@@ -20,7 +20,7 @@ enum ValueResult {
         bytes: u64,
     },
     Unchanged,
-    /// It expired meanwhile.
+    /// It expired during the copy.
     Expired,
 }
 

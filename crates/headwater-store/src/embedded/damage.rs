@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::JournalId;
 
-/// A place where the stored bytes are not the ones that were written.
+/// A place where the stored bytes differ from the written ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {

@@ -25,7 +25,7 @@ pub struct Folder {
 /// The lock file of the folder.
 const LOCK: &str = "lock";
 
-/// How many spare descriptors are reserved.
+/// Number of reserved spare descriptors.
 const RESERVED: usize = 4;
 
 /// Descriptors that the store needs even if the process has no others left.

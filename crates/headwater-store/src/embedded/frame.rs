@@ -74,19 +74,19 @@ pub(super) struct RecordsFrame<'a> {
     rest: &'a [u8],
 }
 
-/// What precedes the body of a record in its frame, as one number: the bytes that are written of the body, and these flags.
+/// The first number of a record in its frame: the count of body bytes that follow, combined with these flags.
 const FACT: u64 = 1;
 /// The milliseconds since the record before it follow.
 const LATER: u64 = 2;
-/// How many bytes the body has in common with the one before it follows; otherwise it is as many as before.
+/// The length of the prefix shared with the previous body follows; otherwise it is unchanged.
 const OTHER_PREFIX: u64 = 4;
 const FLAG_BITS: u32 = 3;
 
-/// Bodies that follow each other mostly begin with the same few bytes, which are written once. More are not looked for: the
-/// rest of a body is rarely the same.
+/// Consecutive bodies usually start with the same few bytes, which are written once. Longer prefixes are not
+/// searched for: the rest of a body is rarely equal.
 const MAX_PREFIX: usize = 16;
 
-/// What is read of one record before its body is put together.
+/// The head of a record, read before its body is assembled.
 struct RecordHead {
     fact: bool,
     later: u64,
@@ -95,7 +95,7 @@ struct RecordHead {
 }
 
 impl RecordHead {
-    /// Reads the head of the next record, after one whose body had so many bytes in common with the one before it.
+    /// Reads the head of the next record, after one with a shared prefix of this length.
     fn decode(input: &mut ByteInput<'_>, prefix: usize) -> Option<Self> {
         let head = input.varint()?;
         let later = if head & LATER == 0 { 0 } else { input.varint()? };
@@ -315,10 +315,10 @@ pub(super) fn encode_records<'e>(
     let mut bytes = 0;
     for entry in entries {
         let later = entry.time.0.saturating_sub(time);
-        // A clock that went back must not give a record an earlier time than its predecessor.
+        // A clock that was set back must not give a record an earlier time than its predecessor.
         time = time.max(entry.time.0);
         let common = before.iter().zip(&entry.body).take(MAX_PREFIX).take_while(|(a, b)| a == b).count();
-        // A prefix that got shorter stays so: what is longer by chance would cost more to say than it saves.
+        // A shortened prefix stays short: encoding an accidental longer match would cost more than it saves.
         let now = if prefix > 0 && common >= prefix {
             prefix
         } else if common > 1 {

@@ -102,8 +102,8 @@ impl SegmentFile {
             return Ok(file.clone());
         }
         let opened = self.handles.get(self.id, self.segment);
-        // If the name was reassigned meanwhile, this may be the wrong file; but then the right one was pinned
-        // before.
+        // If the name was reassigned in the meantime, this may be the wrong file; but then the right one was
+        // pinned before.
         self.pinned.get().cloned().map_or(opened, Ok)
     }
 

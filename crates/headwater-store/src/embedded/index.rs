@@ -13,7 +13,7 @@ pub(super) mod footer;
 /// The contents of one segment per journal and value.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SegmentIndex {
-    /// In boxes, which keeps the keys close together: a commit looks up as many journals as it has frames.
+    /// Boxed, which keeps the keys close together: a commit looks up as many journals as it has frames.
     pub(super) journals: BTreeMap<u64, Box<IndexPart>>,
     pub(super) values: BTreeMap<Arc<str>, ValuePart>,
 }
@@ -39,7 +39,7 @@ pub(super) struct IndexPart {
 }
 
 impl IndexPart {
-    /// Whether it shows how far the journal reached. A trim does not: it only tells where the journal begins.
+    /// Whether it reveals the extent of the journal. A trim does not: it contains only the new start.
     pub(super) fn shows_extent(&self) -> bool {
         *self != Self { trimmed: self.trimmed, ..Self::default() }
     }

@@ -47,7 +47,7 @@ pub(super) struct EmbeddedJournal {
     pub(super) waiters: Option<Arc<Notify>>,
 }
 
-/// A lease given by this process.
+/// A lease granted by this process.
 #[derive(Debug)]
 pub(super) struct HeldLease {
     pub(super) epoch: u64,
@@ -187,8 +187,8 @@ impl EmbeddedJournal {
         let mut visible = self.visible.max(self.durable);
         while visible < self.last && visible - self.durable < delta_limit {
             let next = self.recent.as_ref().and_then(|recent| recent.get(visible + 1));
-            // A fact is shown when it is durable, and no delta after it before that: readers see records in order, and a crash
-            // must not undo a fact that was read.
+            // A fact becomes visible when it is durable, and later deltas not before it: readers receive
+            // records in order, and a crash must not undo a fact that was read.
             if next.is_none_or(|entry| entry.class == Class::Fact) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Maps by numbers that the store itself has given.
+//! Maps with keys that the store itself assigns.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 /// A map by numbers that count up.
 pub(super) type NumberMap<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
 
-/// Hashes numbers that no client chooses, so it need not withstand chosen ones.
+/// Hashes numbers that no client chooses, so it need not resist attacks.
 #[derive(Debug, Default)]
 pub(super) struct NumberHasher(u64);
 

@@ -18,7 +18,7 @@ use crate::{Clock, SystemClock};
 pub struct Options {
     /// When writes are made durable.
     pub fsync: Fsync,
-    /// Which thread writes.
+    /// The thread that writes.
     pub writer: Writer,
     /// The size at which a segment is sealed and the next one started. At most 1 GiB.
     pub segment_bytes: u64,
@@ -38,13 +38,13 @@ pub struct Options {
     pub gather_window: Duration,
     /// How long deltas wait for others to be written together.
     pub delta_window: Duration,
-    /// How many deltas of a journal may be visible before they are durable.
+    /// Maximum number of a journal's deltas that are visible before they are durable.
     pub delta_limit: u64,
-    /// How much of the end of each driven journal stays in memory for its readers.
+    /// Bytes at the end of each driven journal that stay in memory for its readers.
     pub tail_bytes: usize,
-    /// How much of all journals' ends stays in memory; the same again for values.
+    /// Bytes of all journals' ends that stay in memory; the same again for values.
     pub cache_bytes: usize,
-    /// How many files of sealed segments may be open at once.
+    /// Maximum number of open files of sealed segments.
     pub max_open_files: usize,
     /// Where leases and expiry get their time from. Tests set a clock that they move.
     pub clock: Arc<dyn Clock>,
@@ -88,7 +88,7 @@ pub enum Fsync {
     Never,
 }
 
-/// Which thread writes.
+/// The thread that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Writer {
     /// A thread of the store. It stops when the store is dropped, after it has written everything.

@@ -266,7 +266,7 @@ fn read_sealed(opened: &OpenedSegment, handles: &Arc<Handles>, rebuild: &mut Reb
             rebuild.faults(number, &scan.faults);
             rebuild.apply(number, &scan.index);
             rebuild.suspects.join(scan.suspects);
-            // Rewriting gives the segment a footer again.
+            // Rewriting adds the missing footer.
             rebuild.core_stale.push(number);
             let tombstones = scan.index.has_tombstones();
             (Lists::Memory(scan.index), tombstones, !scan.faults.is_empty())

@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) index: SegmentIndex,
-    /// Where the last valid commit ends.
+    /// End of the last valid commit.
     pub(super) end: u64,
     /// The offset of the first commit that no later one records as durable; 0 if this includes all of them
     /// and the header.
@@ -79,7 +79,7 @@ pub(super) struct SegmentFault {
     pub(super) journal: Option<u64>,
 }
 
-/// What is known about a segment before its commits are read.
+/// Facts about a segment from before its commits are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanStart {
     pub(super) segment: u64,
@@ -190,7 +190,7 @@ impl Scan {
         }
         if let Some(journal) = frame.journal() {
             self.counters.journal = self.counters.journal.max(journal);
-            // A trim tells where the journal begins, but nothing about earlier records in the log.
+            // A trim contains the new start of the journal, but nothing about earlier records in the log.
             if !matches!(frame, LogFrame::Trimmed { .. }) {
                 self.suspects.clear(journal);
             }

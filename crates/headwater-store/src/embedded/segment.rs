@@ -37,7 +37,7 @@ pub(super) struct SealedSegment {
     pub(super) damaged: AtomicBool,
 }
 
-/// Where the lists of frames are.
+/// Location of the lists of frames.
 #[derive(Debug)]
 pub(super) enum Lists {
     /// In the footer.
@@ -106,7 +106,7 @@ pub(super) struct SegmentRead {
     pub(super) until: u64,
 }
 
-/// Where a journal's frames are listed.
+/// Location of a journal's list of frames.
 #[derive(Debug)]
 pub(super) enum RecordSource {
     /// In memory, for the active segment.

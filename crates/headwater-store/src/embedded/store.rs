@@ -90,7 +90,7 @@ impl Embedded {
         }
     }
 
-    /// Adds a change to the commit that gathers. Gives the version of a value that is put.
+    /// Adds a change to the gathering commit. Returns the version if the change puts a value.
     fn gather(&self, core: &mut Core, change: &WriteOp) -> Result<(u64, Option<Arc<Batch>>)> {
         let retention = &self.shared.retention;
         match change {

@@ -52,7 +52,7 @@ impl LiveData {
     }
 }
 
-/// How many small neighbours are merged into one segment, so that each byte is copied only a few times.
+/// Number of small neighbours merged into one segment, so that each byte is copied only a few times.
 const JOINED: usize = 4;
 
 /// When a segment is rewritten.

@@ -27,7 +27,7 @@ pub(super) struct MemoryJournal {
     waiting: Option<Arc<Notify>>,
 }
 
-/// Who may write.
+/// The right to write.
 #[derive(Debug, Default)]
 enum LeaseHold {
     /// No lease.
@@ -51,7 +51,7 @@ impl MemoryJournal {
         self.records.bytes()
     }
 
-    /// What it takes in all, beside its name.
+    /// Its total size, without its name.
     pub(super) fn cost(&self) -> u64 {
         self.records.cost() + JOURNAL_COST + self.epochs.len() as u64 * EPOCH_COST
     }
@@ -95,7 +95,7 @@ impl MemoryJournal {
         records.iter().map(stored).for_each(|record| self.records.push(record));
     }
 
-    /// Whether a lease lets one write.
+    /// Checks that a lease permits writing.
     pub(super) fn check(&self, lease: &Lease) -> Result<()> {
         let newest = self.epochs.last().map(|start| start.epoch);
         match self.hold {
@@ -154,7 +154,7 @@ impl MemoryJournal {
         }
     }
 
-    /// When it goes, if it is closed and not kept forever.
+    /// When it expires, if it is closed and not kept forever.
     pub(super) fn goes(&self) -> Option<Time> {
         if let LeaseHold::Closed { goes } = self.hold { goes } else { None }
     }
@@ -164,7 +164,7 @@ impl MemoryJournal {
         matches!(self.hold, LeaseHold::Closed { goes: Some(goes) } if goes <= now)
     }
 
-    /// Gives whom to wake when the lock is let go.
+    /// Returns the waiters to wake after the lock is released.
     pub(super) fn append(&mut self, class: Class, time: Time, bodies: &[Bytes]) -> Option<Arc<Notify>> {
         for body in bodies {
             self.records.push(MemoryRecord { time, class, body: body.clone() });

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::{Class, Time};
 
-/// So many records are kept as they came before they are packed.
+/// Number of records kept unpacked before they are packed.
 const UNPACKED: usize = 256;
 
 /// Fewer records than this take no less room in a block.
@@ -16,10 +16,10 @@ const LEAST_PACKED: usize = 4;
 /// The bytes of bodies in one block, unless one body alone has more.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What a block takes, about, beside its records.
+/// Approximate overhead of a block.
 const BLOCK_COST: u64 = 128;
 
-/// A record without what its place tells: its sequence and its epoch.
+/// A record without its sequence number and epoch, which its place implies.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryRecord {
     pub(super) time: Time,
@@ -31,10 +31,10 @@ pub(super) struct MemoryRecord {
 #[derive(Debug, Default)]
 pub(super) struct RecordLog {
     blocks: VecDeque<RecordBlock>,
-    /// How many records are in blocks.
+    /// Number of records in blocks.
     packed: usize,
     recent: VecDeque<MemoryRecord>,
-    /// The number of the first record: how many were trimmed away.
+    /// The index of the first record: the number of trimmed ones.
     first: u64,
     /// The bytes of the bodies.
     bytes: u64,
@@ -60,7 +60,7 @@ struct PackedBlock {
     late: u32,
 }
 
-/// What so many records take before they are packed.
+/// Size of this many records before they are packed.
 pub(super) fn cost_of(records: usize, bytes: u64) -> u64 {
     (records * size_of::<MemoryRecord>()) as u64 + bytes
 }
@@ -84,7 +84,7 @@ impl RecordLog {
         self.bytes
     }
 
-    /// What they take.
+    /// The total size.
     pub(super) fn cost(&self) -> u64 {
         let blocks = self.blocks.len() as u64 * BLOCK_COST + (self.packed * size_of::<PackedBlock>()) as u64;
         blocks + cost_of(self.recent.len(), self.bytes)
@@ -115,7 +115,7 @@ impl RecordLog {
         let time = self.recent.front()?.time.0;
         let (mut entries, mut end) = (Vec::with_capacity(self.recent.len()), 0usize);
         for record in &self.recent {
-            // A clock that was set back, or a record that is weeks late, begins another block.
+            // A clock that was set back, or a record that is weeks later, starts another block.
             let late = record.time.0.checked_sub(time).and_then(|late| u32::try_from(late << 1).ok());
             let Some(late) = late else { break };
             let longer = end + record.body.len();
@@ -140,7 +140,7 @@ impl RecordLog {
         Some(RecordBlock { first: self.first + self.packed as u64, time, bodies, entries: entries.into() })
     }
 
-    /// Drops so many of the first records.
+    /// Drops this many records from the start.
     pub(super) fn trim(&mut self, count: u64) {
         let mut left = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
         self.first += left as u64;
@@ -164,7 +164,7 @@ impl RecordLog {
         self.recent.shrink_to(self.recent.len() * 2);
     }
 
-    /// The records after so many of them.
+    /// The records after this many.
     pub(super) fn skip(&self, count: usize) -> impl Iterator<Item = MemoryRecord> + '_ {
         let number = self.first + count as u64;
         let at = self.blocks.partition_point(|block| block.first + block.entries.len() as u64 <= number);

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::{Purpose, Usage};
 use crate::{Error, Expect, Result, Time, Value, Watch};
 
-/// What a value takes, about, beside its key and its bytes.
+/// Approximate overhead of a value, beside its key and its bytes.
 const VALUE_COST: u64 = 128;
 
 /// All values.
@@ -92,7 +92,7 @@ impl MemoryValues {
         Watch::new(notify)
     }
 
-    /// Gives how many values went, and their bytes.
+    /// Returns the number of removed values, and their bytes.
     pub(super) fn sweep(&mut self, now: Time) -> (u64, u64) {
         let (mut count, mut bytes) = (0, 0);
         self.values.retain(|key, value| {
@@ -131,7 +131,7 @@ fn is_live(value: &Value, now: Time) -> bool {
     value.expires.is_none_or(|expires| now < expires)
 }
 
-/// What a value takes.
+/// Size of a value.
 pub(super) fn cost(key: &str, bytes: &Bytes) -> u64 {
     VALUE_COST + (key.len() + bytes.len()) as u64
 }

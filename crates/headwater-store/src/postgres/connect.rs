@@ -1,5 +1,5 @@
-//! The connections of one process: one to write, a few for everything else. Requests of many callers share a connection,
-//! because each is one statement and needs no connection of its own.
+//! The connections of one process: one for writes, a few for everything else. Requests of many callers share
+//! a connection, because each is one statement and needs no connection of its own.
 
 use std::{
     fs,
@@ -30,10 +30,10 @@ use crate::{
     remote::{Answer, EngineFault},
 };
 
-/// How many connections carry what is not the writer's: with the writer's and the one that listens they are six.
+/// Number of connections for other requests: with the writer's and the listening one there are six.
 const CALLS: usize = 4;
 
-/// A parameter of a statement with its type, so that the server need not be asked for it in a request of its own.
+/// A parameter of a statement with its type, which saves a request to the server for it.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A statement that announces a change to other processes.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Pool {
 #[derive(Default)]
 struct PostgresSlot(tokio::sync::Mutex<Option<Arc<Client>>>);
 
-/// Which connection a statement goes over.
+/// The connection for a statement.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PostgresLane<'a> {
     Writer,
@@ -98,7 +98,7 @@ impl Pool {
         config.connect(self.tls.clone()).await
     }
 
-    /// A connection of its own, for opening.
+    /// A separate connection, for opening the store.
     pub(super) async fn open(&self) -> Result<Client> {
         let (client, connection) =
             self.connect(&self.url.config).await.map_err(|error| opening(&self.url.server(), &error))?;
@@ -117,11 +117,11 @@ impl Pool {
         self.query_and_announce(lane, doing, sql, parameters, None).await
     }
 
-    /// Runs one statement, and after it another one that announces what has changed. Both are sent at once, and only the
-    /// first is waited for: an announcement that is lost delays others until they look by themselves.
+    /// Runs one statement, and after it another one that announces the changes. Both are sent at once, and
+    /// only the first is waited for: a lost announcement delays other processes until they poll.
     ///
-    /// They are not one transaction, because the server commits transactions with a notification one after the other. Each
-    /// would hold up those of all other processes for as long as the disk takes.
+    /// They are not one transaction, because the server commits transactions with a notification one after
+    /// the other. Each would delay those of all other processes by the latency of the disk.
     pub(super) async fn query_and_announce(
         &self,
         lane: PostgresLane<'_>,
@@ -136,7 +136,7 @@ impl Pool {
             let mut answer = pin!(client.query_typed(sql, parameters));
             let Some((sql, parameters)) = announcement else { return answer.await };
             tokio::select! {
-                // The order in which they are sent.
+                // The sending order.
                 biased;
                 answer = &mut answer => answer,
                 _ = client.query_typed(sql, parameters) => answer.await,
@@ -167,7 +167,7 @@ impl Pool {
         }
         *held = None;
         let (client, connection) = self.connect(&self.url.config).await.map_err(|error| {
-            // Whatever the reason, it may be gone with the next attempt: a restart, a failover, a new password.
+            // Every cause may be gone at the next attempt: a restart, a failover, a new password.
             EngineFault::Unreachable(fault(doing, &error).error().clone())
         })?;
         tokio::spawn(connection);
@@ -184,7 +184,7 @@ impl Pool {
     }
 }
 
-/// What moves the bytes of a connection.
+/// The future that transfers the bytes of a connection.
 pub(super) type Connecting = tokio_postgres::Connection<
     tokio_postgres::Socket,
     <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<tokio_postgres::Socket>>::Stream,
@@ -213,7 +213,7 @@ fn tls_config(url: &PostgresUrl) -> Result<ClientConfig> {
             }
         }
         None => {
-            // Without any, a server with TLS is refused, and the message says why.
+            // Without any, a server with TLS is refused, and the message has the reason.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
     }

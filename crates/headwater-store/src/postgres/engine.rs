@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// How often a claim or delete is tried again when the journal changed between two statements.
+/// How often to retry a claim or delete if the journal changed between two statements.
 const ROUNDS: usize = 8;
 
 /// A database.
@@ -29,7 +29,7 @@ pub(crate) struct Postgres {
     pool: Pool,
     sql: Sql,
     channel: String,
-    /// Tells this process's announcements from others'.
+    /// Distinguishes announcements of this process from those of others.
     node: u64,
     time: Arc<EngineClock>,
 }
@@ -49,7 +49,7 @@ impl Postgres {
         self.time.simulated().map(signed)
     }
 
-    /// The beginning of a payload that announces a journal whose number the statement adds.
+    /// Prefix of an announcement of a journal; the statement appends the journal's number.
     fn announce_journal(&self) -> String {
         let mut payload = listen::journals(self.node, [0]).concat();
         payload.pop();
@@ -80,7 +80,8 @@ impl Postgres {
         self.pool.query_and_announce(PostgresLane::Key(key), doing, sql, parameters, announcement).await
     }
 
-    /// Lets all epochs and versions from now on be higher than a number, and than any of the past.
+    /// Advances the sequence, so that all new epochs and versions are higher than a number and than all
+    /// earlier ones.
     async fn set_forward(&self, number: u64) -> Answer<u64> {
         let parameters = [(&LOCK as _, Type::INT8), (&signed(number) as _, Type::INT8)];
         let rows = self
@@ -90,7 +91,7 @@ impl Postgres {
         rows.first().map_or(Ok(0), |row| Ok(unsigned(column(row, 0)?)))
     }
 
-    /// What became of appends that were not written now.
+    /// The outcome of appends that were not written now.
     async fn refusals(&self, appends: &[Append], verdicts: &mut [Verdict]) -> Answer<()> {
         let numbers: Vec<i64> = appends.iter().map(|append| signed(append.number)).collect();
         let parameters = [(&numbers as _, Type::INT8_ARRAY), (&self.at() as _, Type::INT8)];
@@ -335,7 +336,7 @@ impl Engine for Postgres {
                 .await?;
             if let Some(row) = rows.first() {
                 let parameters = [(&column::<i64>(row, 0)? as _, Type::INT8)];
-                // Most journals go whole with this; a sweep deletes what it leaves.
+                // Most journals are removed completely by this; a sweep deletes the rest.
                 let _ = self
                     .pool
                     .query(PostgresLane::Calls, "deleting records", &self.sql.delete_entries, &parameters)

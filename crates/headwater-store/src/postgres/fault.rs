@@ -1,10 +1,10 @@
-//! What a failed request means.
+//! Classification of failed requests.
 
 use tokio_postgres::error::SqlState;
 
 use crate::{Error, ErrorKind, remote::EngineFault};
 
-/// What a request's failure means while the store runs.
+/// Classifies a request's failure while the store runs.
 pub(super) fn fault(doing: &str, error: &tokio_postgres::Error) -> EngineFault {
     let Some(db) = error.as_db_error() else {
         return EngineFault::Unreachable(Error::new(
@@ -43,7 +43,7 @@ pub(super) fn fault(doing: &str, error: &tokio_postgres::Error) -> EngineFault {
     }
 }
 
-/// What a failure means while the store is opened.
+/// Classifies a failure while the store is opened.
 pub(super) fn opening(server: &str, error: &tokio_postgres::Error) -> Error {
     let Some(db) = error.as_db_error() else {
         let text = full(error);

@@ -1,4 +1,4 @@
-//! The one connection that listens to what other processes announce.
+//! The connection that listens for announcements of other processes.
 
 use std::pin::pin;
 
@@ -64,7 +64,7 @@ impl Hints for PostgresListener {
     }
 }
 
-/// The channel on which the processes of a schema announce changes.
+/// The channel for announcements between the processes of a schema.
 pub(super) fn channel(schema: &str) -> String {
     format!("headwater_{schema}")
 }

@@ -5,14 +5,14 @@ use tokio_postgres::Client;
 use super::{connect::Pool, fault::opening};
 use crate::{Error, ErrorKind, Result};
 
-/// The oldest server that has what the statements use.
+/// The oldest server version that supports the statements.
 const OLDEST: i32 = 120_000;
 
-/// What brings a schema from the version before to the one with this number, beginning with 1. Never change one that was
-/// released: add another. `{schema}` is replaced.
+/// The migration to each schema version from the previous one, starting with 1. Never change a released one:
+/// add another. `{schema}` is replaced.
 const MIGRATIONS: &[&str] = &[include_str!("schema-1.sql")];
 
-/// The lock under which schemas are changed. Any constant will do: another application that uses it only waits.
+/// The advisory lock for schema changes. Any constant works: another application that uses it only waits.
 pub(super) const LOCK: i64 = 0x6865_6164_7761_7465;
 
 /// Brings the schema up to date, and checks that the server fits.
@@ -75,7 +75,7 @@ async fn apply(client: &Client, schema: &str, server: &str) -> Result<()> {
     client.batch_execute(&note).await.map_err(failed)
 }
 
-/// What is there.
+/// Facts about the existing schema.
 struct SchemaFacts {
     server_version: i32,
     read_only: bool,

@@ -1,8 +1,8 @@
-//! The statements. Each does one thing whole: there are no transactions of several statements, so that a pooler may run
-//! each on another connection, and a lost connection leaves nothing half done.
+//! The statements. Each is a complete operation: there are no transactions of several statements, so that a
+//! pooler may run each on another connection, and a lost connection leaves nothing incomplete.
 //!
-//! A row that another statement has locked is looked at again when the lock is free, and `clock_timestamp()` with it: the
-//! time of a lease begins after the wait for its row.
+//! A row that another statement has locked is evaluated again when the lock is free, including
+//! `clock_timestamp()`: the time of a lease starts after the wait for its row.
 
 /// The statements for one schema.
 #[derive(Debug)]
@@ -40,14 +40,14 @@ pub(super) struct Sql {
     pub(super) restore_complete: String,
 }
 
-/// The sequence is set so far ahead that numbers which other processes take at the same moment are not
-/// given again.
+/// The sequence is advanced by this margin, so that numbers taken concurrently by other processes are not
+/// assigned again.
 const MARGIN: i64 = 1 << 20;
 
-/// How long the entries of a restore that does not continue are kept, in milliseconds.
+/// How long the entries of an interrupted restore are kept, in milliseconds.
 const UNFINISHED: i64 = 24 * 60 * 60 * 1_000;
 
-/// How much one statement of a sweep deletes.
+/// Number of journals deleted by one statement of a sweep.
 pub(super) const SWEPT_JOURNALS: i64 = 100;
 pub(super) const SWEPT_ENTRIES: i64 = 2_000;
 pub(super) const SWEPT_VALUES: i64 = 1_000;

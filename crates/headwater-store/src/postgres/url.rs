@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 const SCHEMA: &str = "headwater";
 const STATEMENT_TIMEOUT: u64 = 20_000;
 
-/// Where the database is, and how to connect.
+/// The address of the database, and the connection settings.
 #[derive(Clone)]
 pub(super) struct PostgresUrl {
     pub(super) config: Config,
@@ -121,7 +121,7 @@ impl Own {
             }
         }
         let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-        // What the parser says may quote the URL, and with it the password.
+        // The parser's message may quote the URL, and with it the password.
         let mut config = Config::from_str(&format!("{address}{query}")).map_err(|_| {
             rejected(
                 "cannot read the store's URL: it should look like postgres://user:password@host:5432/database?sslmode=require, \
@@ -163,7 +163,7 @@ fn prepared(mut config: Config, statement_timeout: u64) -> Config {
     config
 }
 
-/// Decodes what is percent-encoded in a query.
+/// Decodes percent-encoded text in a query.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -23,10 +23,10 @@ use crate::{
 /// How long a write waits for replicas or the disk before it is sent again.
 const WAIT_MILLISECONDS: u64 = 2_000;
 
-/// How often a cluster may point elsewhere while a store is opened. It does so once, unless a slot is being moved.
+/// Maximum number of redirects while a store is opened. One is normal, unless a slot is being moved.
 const REDIRECTS: usize = 5;
 
-/// Which connection a request goes over. A write that waits for replicas or the disk holds up what follows on its
+/// The connection for a request. A write that waits for replicas or the disk delays later requests on its
 /// connection, so reads have their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RedisLane {
@@ -37,7 +37,7 @@ pub(super) enum RedisLane {
 
 pub(super) struct RedisConnections {
     pub(super) url: RedisUrl,
-    /// The node of a cluster to which the server pointed.
+    /// The cluster node of the last redirect.
     node: Mutex<Option<(String, u16)>>,
     timeout: Duration,
     writer: RedisSlot,
@@ -76,12 +76,12 @@ impl RedisConnections {
         *self.node.lock().unwrap_or_else(PoisonError::into_inner) = node;
     }
 
-    /// Points to the node of a cluster that an answer names, if it names one.
+    /// Switches to the cluster node of a redirect, if the error is one.
     fn follow_redirect(&self, error: &RedisError) -> bool {
-        // The driver gives the address as one text, and the number of the slot.
+        // The driver returns the address as one text, and the number of the slot.
         let named = error.redirect_node().and_then(|(address, _slot)| address.rsplit_once(':'));
         let Some((host, Ok(port))) = named.map(|(host, port)| (host, port.parse())) else { return false };
-        // A node that does not know the address of another leaves it out: it is the host that was asked.
+        // A node may omit the host of a redirect: then it is the host that sent it.
         let host = match host {
             "" => self.node().map_or_else(|| self.url.host(), |(asked, _)| asked),
             host => host.to_owned(),
@@ -102,14 +102,14 @@ impl RedisConnections {
             .set_response_timeout(Some(self.timeout));
         let connected = self.client()?.get_multiplexed_async_connection_with_config(&config).await;
         if connected.is_err() {
-            // The node may be gone from the cluster: begin again with the server that the URL names.
+            // The node may have left the cluster: start again with the server of the URL.
             self.point_to(None);
         }
         connected
     }
 
-    /// Connects to the node of a cluster that has a key; any other node says which one that is. A server of its own has
-    /// all keys.
+    /// Connects to the cluster node that owns a key; other nodes redirect to it. A standalone server owns all
+    /// keys.
     pub(super) async fn connect_to_owner(&self, key: &[u8]) -> RedisResult<MultiplexedConnection> {
         let mut redirects = 0;
         loop {
@@ -189,7 +189,7 @@ impl RedisConnections {
         let sent = self.send_over(&mut connection, lane, doing, command).await;
         if let Err(SendError::Failed(error)) = &sent {
             self.follow_redirect(error);
-            // A lost connection, or a server that is no longer the one that takes writes: the next request connects anew.
+            // A lost connection, or a server that no longer accepts writes: the next request reconnects.
             if error.code().is_none() || matches!(code_of(error), "READONLY" | "MOVED" | "NOAUTH") {
                 self.forget(slot, generation).await;
             }

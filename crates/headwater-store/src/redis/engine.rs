@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// How much one script of a sweep removes. It bounds how long the server is busy with it.
+/// Number of items removed by one script of a sweep. It bounds how long the server is blocked.
 const SWEPT: u64 = 200;
 
 /// A server.
@@ -31,7 +31,7 @@ pub(crate) struct Redis {
     connections: RedisConnections,
     scripts: Scripts,
     keys: Keys,
-    /// Tells this process's announcements from others'.
+    /// Distinguishes announcements of this process from those of others.
     node: String,
     time: Arc<EngineClock>,
 }
@@ -391,12 +391,12 @@ impl Engine for Redis {
     }
 }
 
-/// The id of an entry in its stream: its last record, and how many it has.
+/// The id of an entry in its stream: its last record, and the number of its records.
 fn entry_id(entry: &StoredEntry) -> String {
     format!("{}-{}", entry.last, entry.last + 1 - entry.first)
 }
 
-/// A journal and some of its entries; `None` where there is no such journal.
+/// A journal and some of its entries; `None` if there is no such journal.
 fn stored(reply: Reply) -> Answer<Option<JournalEntries>> {
     let mut parts = ReplyParts::of(reply)?;
     let Some(header) = header(parts.reply()?)? else { return Ok(None) };
@@ -451,7 +451,7 @@ impl Hints for RedisListener {
 /// Reads an announcement of another process.
 fn read(payload: &str, node: &str) -> Option<Hint> {
     let (from, announced) = payload.split_at_checked(16)?;
-    // This process knew of its own change before it announced it.
+    // This process applied its own change before announcing it.
     if from == node {
         return None;
     }

@@ -1,10 +1,11 @@
-//! What a failed request means.
+//! Classification of failed requests.
 
 use redis::RedisError;
 
 use crate::{Error, ErrorKind, remote::EngineFault};
 
-/// The word with which the server begins its refusal. Servers before 7.0 hide that of a script's command in the text.
+/// The error code at the start of the server's message. Servers before 7.0 put that of a script's command
+/// inside the text.
 pub(super) fn code_of(error: &RedisError) -> &str {
     const HIDDEN: [&str; 6] = ["OOM", "READONLY", "MISCONF", "NOPERM", "WRONGTYPE", "NOREPLICAS"];
     let code = error.code().unwrap_or_default();
@@ -17,7 +18,7 @@ pub(super) fn code_of(error: &RedisError) -> &str {
     HIDDEN.iter().find(hidden).copied().unwrap_or(code)
 }
 
-/// What to do about a refusal.
+/// Advice for an error code.
 fn advice(code: &str) -> &'static str {
     match code {
         "OOM" => {
@@ -35,18 +36,18 @@ fn advice(code: &str) -> &'static str {
     }
 }
 
-/// What a request's failure means while the store runs.
+/// Classifies a request's failure while the store runs.
 pub(super) fn fault(doing: &str, error: &RedisError) -> EngineFault {
     let code = code_of(error);
     let message = format!("Redis, {doing}: {error}; {}", advice(code));
     if code == "WRONGTYPE" {
         return EngineFault::Refused(Error::new(ErrorKind::Rejected, message));
     }
-    // Whatever else the reason is, an operator can repair it while the store waits.
+    // An operator can repair any other cause while the store waits.
     EngineFault::Unreachable(Error::new(ErrorKind::Unavailable, message))
 }
 
-/// What a failure means while the store is opened.
+/// Classifies a failure while the store is opened.
 pub(super) fn opening(server: &str, error: &RedisError) -> Error {
     let code = code_of(error);
     let authentication = error.kind() == redis::ErrorKind::AuthenticationFailed;

@@ -5,17 +5,17 @@ use redis::{Value as Reply, aio::MultiplexedConnection};
 use super::{connect::RedisConnections, fault::opening, keys::Keys, scripts::Scripts};
 use crate::{Error, ErrorKind, Result};
 
-/// What the keys hold.
+/// The format of the keys.
 const FORMAT: &str = "headwater 1";
 
-/// How many keys are looked at before a prefix without a format is taken for free.
+/// Number of keys checked before a prefix without a format counts as unused.
 const SCANNED: usize = 100;
 
-/// The oldest server that has what the scripts use, and the oldest that has `WAITAOF`.
+/// The oldest server version that supports the scripts, and the oldest with `WAITAOF`.
 const OLDEST: (u32, u32) = (6, 2);
 const OLDEST_WITH_WAITAOF: (u32, u32) = (7, 2);
 
-/// Checks that the server and the keys fit, and that the user may do what the store does.
+/// Checks that the server and the keys are suitable, and that the user has the necessary rights.
 pub(super) async fn check(connections: &RedisConnections, scripts: &Scripts, keys: &Keys) -> Result<()> {
     let server = connections.url.server();
     let failed = |error: redis::RedisError| opening(&server, &error);
@@ -69,7 +69,8 @@ async fn check_keys(
         );
         Error::new(ErrorKind::Rejected, message)
     };
-    // The last look is for a node that opens the empty prefix at the same time: its format is there before its other keys.
+    // The second check is for a process that opens the empty prefix concurrently: it writes its format before
+    // its other keys.
     if !is_known(connection, keys).await.map_err(failed)?
         && is_used(connection, keys).await.map_err(failed)?
         && !is_known(connection, keys).await.map_err(failed)?
@@ -99,7 +100,7 @@ async fn check_keys(
     }
 }
 
-/// Whether the prefix has a format. What it says is checked later.
+/// Whether the prefix has a format. Its content is checked later.
 async fn is_known(connection: &mut MultiplexedConnection, keys: &Keys) -> redis::RedisResult<bool> {
     redis::cmd("EXISTS").arg(&keys.format).query_async(connection).await
 }
@@ -130,7 +131,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// What the server is, and its version.
+/// The kind of the server, and its version.
 fn version(info: &str) -> (&'static str, (u32, u32)) {
     let (name, text) = match field(info, "valkey_version") {
         Some(version) => ("Valkey", version),

@@ -1,4 +1,4 @@
-//! Reading what a script answered.
+//! Parsing the replies of scripts.
 
 use std::{str, sync::Arc};
 
@@ -23,7 +23,7 @@ impl ReplyParts {
         Self::maybe(reply)?.ok_or_else(|| unexpected("nothing instead of a list"))
     }
 
-    /// `None` where the script answered with nothing.
+    /// `None` for an empty reply.
     pub(super) fn maybe(reply: Reply) -> Answer<Option<Self>> {
         match reply {
             Reply::Array(parts) => Ok(Some(Self(parts.into_iter()))),
@@ -91,7 +91,7 @@ pub(super) fn number(bytes: &[u8]) -> Answer<u64> {
     str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).ok_or_else(|| unexpected("no number"))
 }
 
-/// A header; `None` where there is no such journal.
+/// A header; `None` if there is no such journal.
 pub(super) fn header(reply: Reply) -> Answer<Option<JournalHeader>> {
     let Some(mut parts) = ReplyParts::maybe(reply)? else { return Ok(None) };
     let (number, epoch, state) = (parts.number()?, parts.number()?, parts.number()?);

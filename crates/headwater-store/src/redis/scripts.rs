@@ -2,7 +2,7 @@
 
 use redis::Script;
 
-/// A script, and the hash by which the server knows it.
+/// A script, and its hash on the server.
 #[derive(Debug)]
 pub(super) struct LoadedScript {
     pub(super) code: String,

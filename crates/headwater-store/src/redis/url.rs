@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Result};
 
 const PREFIX: &str = "headwater";
 
-/// Where the server is, and how to use it.
+/// The address of the server, and its settings.
 #[derive(Clone)]
 pub(super) struct RedisUrl {
     pub(super) info: ConnectionInfo,
@@ -17,10 +17,10 @@ pub(super) struct RedisUrl {
     pub(super) durability: Durability,
 }
 
-/// What must have happened before a write is acknowledged.
+/// The conditions for acknowledging a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Durability {
-    /// So many replicas have it.
+    /// The number of replicas that must have it.
     pub(super) replicas: u32,
     /// It is fsynced.
     pub(super) fsynced: bool,
@@ -44,7 +44,7 @@ fn rejected(message: impl Into<String>) -> Error {
 impl RedisUrl {
     pub(super) fn parse(url: &str) -> Result<Self> {
         let (address, query) = url.split_once('?').unwrap_or((url, ""));
-        // What the parser says may quote the URL, and with it the password.
+        // The parser's message may quote the URL, and with it the password.
         let info = address.into_connection_info().map_err(|_| {
             rejected(
                 "cannot read the store's URL: it should look like redis://user:password@host:6379/0, or rediss:// with TLS, \
@@ -99,7 +99,7 @@ impl RedisUrl {
         Ok(())
     }
 
-    /// The beginning of all keys. The braces put them all into one slot of a cluster.
+    /// The prefix of all keys. The braces put them all into one slot of a cluster.
     pub(super) fn base(&self) -> String {
         format!("{{{}}}:", self.prefix)
     }

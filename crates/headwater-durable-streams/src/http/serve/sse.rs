@@ -1,4 +1,4 @@
-//! Reads that go on, as server-sent events: data, and after each of them where the reader is.
+//! Continuous reads as server-sent events: data events, each followed by the reader's position.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -86,7 +86,7 @@ impl<S: StreamSource> StreamEvents<S> {
             if self.over {
                 return None;
             }
-            // A stream that was deleted, or a store that failed: the client finds out when it reconnects.
+            // For a deleted stream or a failed store, the client gets the error when it reconnects.
             let Ok(page) = self.source.read(self.after).await else { return None };
             let has_news = !page.items.is_empty() || page.closed || self.is_first;
             self.is_first = false;
@@ -155,7 +155,8 @@ impl<S: StreamSource> StreamEvents<S> {
     }
 }
 
-/// One event. Each kind of line break begins a new `data` line, so that no content can forge an event.
+/// Encodes one event. Each kind of line break starts a new `data` line, so that no content can forge an
+/// event.
 fn event(name: &str, text: &str) -> Vec<u8> {
     let mut event = format!("event: {name}\n");
     for line in text.replace("\r\n", "\n").split(['\n', '\r']) {

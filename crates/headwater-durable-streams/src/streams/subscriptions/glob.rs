@@ -6,8 +6,8 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
         text.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
     };
     let (pattern, path) = (split(pattern), split(path));
-    // One row per segment of the pattern: which beginnings of the path it can have matched. Recursion would take
-    // exponential time with several `**`.
+    // One row per segment of the pattern: the prefixes of the path that it can have matched. Recursion would
+    // take exponential time with several `**`.
     let mut reached = vec![false; path.len() + 1];
     if let Some(start) = reached.first_mut() {
         *start = true;

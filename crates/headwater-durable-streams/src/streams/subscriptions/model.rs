@@ -1,4 +1,4 @@
-//! A subscription, as it is stored and as it is shown.
+//! A subscription, in its stored and its public form.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +23,12 @@ pub(super) struct Subscription {
     pub(super) base_url: String,
     pub(super) created: u64,
     pub(super) links: BTreeMap<String, StreamLink>,
-    /// Counts the wakes: what belongs to an earlier one is refused.
+    /// Counts the wakes: requests with an earlier generation are refused.
     pub(super) generation: u64,
     pub(super) wake: Option<Wake>,
 }
 
-/// What a client asks for.
+/// The settings from the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SubscriptionSettings {
     #[serde(rename = "type")]
@@ -63,7 +63,7 @@ fn default_lease() -> u64 {
     30_000
 }
 
-/// How a stream belongs to a subscription, and how much of it was acknowledged.
+/// How a stream belongs to a subscription, and its acknowledged position.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct StreamLink {
     pub(super) explicit: bool,
@@ -82,7 +82,7 @@ pub(super) struct Wake {
     pub(super) holder: Option<String>,
     /// When it is announced again; `None` while it waits for a worker.
     pub(super) lease_until: Option<u64>,
-    /// How often its webhook has failed, and when it is called again.
+    /// Number of failures of its webhook, and the time of the next call.
     pub(super) failures: u32,
     pub(super) next_attempt: Option<u64>,
 }
@@ -106,7 +106,7 @@ impl Subscription {
         })
     }
 
-    /// The streams, as they are shown.
+    /// The public form of the streams.
     pub(super) fn streams(&self, tails: &BTreeMap<String, u64>) -> Value {
         let stream = |(path, link): (&String, &StreamLink)| {
             let tail = tails.get(path).copied().unwrap_or(0);
@@ -121,7 +121,7 @@ impl Subscription {
         self.links.iter().map(stream).collect()
     }
 
-    /// The subscription, as it is shown.
+    /// The public form of the subscription.
     pub(super) fn document(&self, tails: &BTreeMap<String, u64>, key_id: &str) -> Value {
         let settings = &self.settings;
         let mut document = json!({

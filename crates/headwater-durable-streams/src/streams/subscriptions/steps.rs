@@ -1,4 +1,4 @@
-//! What happens to a subscription: wake, claim, acknowledge, release.
+//! State changes of a subscription: wake, claim, acknowledge, release.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
 /// The longest pause before a webhook is called again.
 const LONGEST_PAUSE: u64 = 60_000;
 
-/// What a step has announced and must now be done.
+/// The follow-up work of a step.
 enum WakeAnnouncement {
     Webhook,
     WakeStream { stream: String },
@@ -164,7 +164,7 @@ impl StreamEngine {
         });
     }
 
-    /// Tells workers through the wake stream.
+    /// Notifies workers through the wake stream.
     async fn write_wake(&self, subscription: &Subscription, stream: &str) -> Result<(), StreamError> {
         let Some(path) = subscription.settings.wake_stream.clone() else { return Ok(()) };
         let event = json!({

@@ -1,4 +1,4 @@
-//! Tokens with which a worker acknowledges: bound to a subscription and a generation.
+//! Tokens for acknowledgements of a worker: bound to a subscription and a generation.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_store::{Secret, Store};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StreamError, clock};
 
-/// How long a token is valid; a lease can be extended with it as long.
+/// Lifetime of a token, and the longest extension of a lease with it.
 const HOUR: u64 = 60 * 60 * 1_000;
 
-/// What a token says.
+/// The content of a token.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WakeToken {
     pub(super) owner: String,

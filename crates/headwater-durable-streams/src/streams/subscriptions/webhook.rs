@@ -7,10 +7,10 @@ use std::{
 
 use reqwest::{Url, redirect::Policy};
 
-/// How long a webhook may take.
+/// Time limit of a webhook call.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How much of its response is read.
+/// Maximum bytes read from its response.
 const LARGEST: usize = 64 << 10;
 
 /// Calls webhooks.
@@ -26,7 +26,7 @@ impl WebhookClient {
         Self(())
     }
 
-    /// Sends a signed body. Gives the response's body if the status is a success.
+    /// Sends a signed body. Returns the response's body if the status is a success.
     pub(super) async fn call(
         &self,
         url: &str,
@@ -63,7 +63,7 @@ impl WebhookClient {
     }
 }
 
-/// The URL of a webhook: `https`, or `http` on this machine where the server itself is used from this machine.
+/// Checks the URL of a webhook: `https`, or `http` on this machine if the server itself is accessed locally.
 pub(super) fn check_url(url: &str, local: bool) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|_| "`webhook.url` is not a URL".to_owned())?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);

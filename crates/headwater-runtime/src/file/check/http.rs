@@ -11,7 +11,7 @@ use crate::file::{
 };
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// What the templates of a tool may name.
+/// The variables allowed in the templates of a tool.
 const NAMES: [&str; 1] = ["input"];
 
 pub(super) fn check(tool: &SourceDefinition<HttpToolText>, errors: &mut Vec<FileError>) {

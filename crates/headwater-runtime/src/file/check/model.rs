@@ -92,7 +92,8 @@ fn object_errors(
     }
 }
 
-/// Whether a text can be the name of an environment variable. A key that was written in its place mostly cannot.
+/// Whether a text can be the name of an environment variable. An API key written here by mistake usually
+/// cannot.
 pub(super) fn is_variable(name: &str) -> bool {
     let is_part = |part: char| part.is_ascii_uppercase() || part.is_ascii_digit() || part == '_';
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|first: char| first.is_ascii_digit())

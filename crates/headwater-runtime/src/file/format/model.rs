@@ -9,7 +9,7 @@ use crate::{
     file::span::{WithSpan, text_or_map},
 };
 
-/// A model: `provider:model`, a mapping that says where and how it is called, or a script that replaces one.
+/// A model: `provider:model`, a mapping with the details of its calls, or a script that replaces one.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub(in crate::file) enum ModelText {
@@ -33,15 +33,16 @@ pub(in crate::file) struct ModelObjectText {
     pub(in crate::file) base_url: Option<WithSpan<String>>,
     /// The environment variable that holds the API key. Default: the provider's own.
     pub(in crate::file) api_key_env: Option<WithSpan<String>>,
-    /// What the provider is called in journals, metrics and prices, to tell several of one kind apart. Default: `provider`.
+    /// The name of the provider in journals, metrics and prices, to distinguish several of one kind. Default:
+    /// `provider`.
     pub(in crate::file) called: Option<WithSpan<String>>,
     /// Options of each call, unless the node sets its own.
     pub(in crate::file) options: Option<ModelOptionsText>,
-    /// What a million tokens cost.
+    /// Price of a million tokens.
     pub(in crate::file) price: Option<WithSpan<PriceText>>,
 }
 
-/// What a million tokens cost, in whichever currency you count.
+/// Price of a million tokens, in any currency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::file) struct PriceText {

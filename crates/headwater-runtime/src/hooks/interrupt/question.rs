@@ -1,4 +1,4 @@
-//! The questions that can be asked, and which answers they allow.
+//! The kinds of questions, and the answers that they accept.
 
 use std::marker::PhantomData;
 
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::{Error, Result, error::ErrorKind, question::wrong_kind};
 
-/// A question, and what its answer is.
+/// A question and the type of its answer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a question",
     label = "not a question",
     note = "ask with `Text::new(\"…\")`, `Choice::new(\"…\")`, `MultiChoice::new(\"…\")` or `Form::<T>::new(\"…\")`"
 )]
 pub trait Question: Send + 'static {
-    /// What the hook returns.
+    /// The return type of the hook.
     type Answer: Send;
 
-    /// How the page is asked.
+    /// The question as sent to the page.
     fn interrupt(&self, request: RequestId) -> Interrupt;
 
-    /// Reads an answer that was checked when it was given.
+    /// Reads an answer, which was validated when it was given.
     ///
     /// # Errors
     /// When it has another form.
@@ -34,7 +34,7 @@ pub trait Question: Send + 'static {
 pub struct Text(String);
 
 impl Text {
-    /// Asks this.
+    /// A question with this text.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self(question.into())
@@ -56,32 +56,32 @@ impl Question for Text {
     }
 }
 
-/// Lets the person pick one of several.
+/// Asks to select one of several options.
 #[derive(Debug, Clone)]
 pub struct Choice {
     question: String,
     options: Vec<Offered>,
 }
 
-/// Lets the person pick any number of several.
+/// Asks to select any number of options.
 #[derive(Debug, Clone)]
 pub struct MultiChoice(Choice);
 
 impl Choice {
-    /// Asks this.
+    /// A question with this text.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), options: Vec::new() }
     }
 
-    /// Adds something to pick: the answer is its id.
+    /// Adds an option, whose id is the answer.
     #[must_use]
     pub fn option(mut self, id: impl Into<String>, label: impl Into<String>) -> Self {
         self.options.push(Offered { id: id.into(), label: label.into(), description: None });
         self
     }
 
-    /// Adds something to pick, with a line about it.
+    /// Adds an option with a description.
     #[must_use]
     pub fn option_with(
         mut self,
@@ -114,13 +114,13 @@ impl Question for Choice {
 }
 
 impl MultiChoice {
-    /// Asks this.
+    /// A question with this text.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self(Choice::new(question))
     }
 
-    /// Adds something to pick.
+    /// Adds an option.
     #[must_use]
     pub fn option(self, id: impl Into<String>, label: impl Into<String>) -> Self {
         Self(self.0.option(id, label))
@@ -142,7 +142,7 @@ impl Question for MultiChoice {
     }
 }
 
-/// Asks for an object of some type: the page gets its schema.
+/// Asks for an object of a type, whose schema is sent to the page.
 #[derive(Debug, Clone)]
 pub struct Form<T> {
     question: String,
@@ -150,7 +150,7 @@ pub struct Form<T> {
 }
 
 impl<T: JsonSchema + Serialize + DeserializeOwned + Send + 'static> Form<T> {
-    /// Asks this.
+    /// A question with this text.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), of: PhantomData }

@@ -1,4 +1,4 @@
-//! Letting a model ask a person: its instructions, and the answers that it may give.
+//! Letting a model ask a person: the instructions for the model, and its possible replies.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::output;
 use crate::{Error, Result, error::ErrorKind};
 
-/// How a model asks a person.
+/// Options for questions of a model to a person.
 ///
 /// ```
 /// use headwater_runtime::Ask;
@@ -29,12 +29,12 @@ pub struct Ask {
     pub(super) declinable: bool,
 }
 
-/// Whether a model must ask.
+/// Whether the model must ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskMode {
-    /// It must.
+    /// The model must ask.
     Required,
-    /// It decides.
+    /// The model decides.
     Optional,
 }
 
@@ -61,26 +61,26 @@ impl Ask {
         }
     }
 
-    /// Checks the question that the model writes.
+    /// Sets the schema of the model's question.
     pub fn request(mut self, schema: Schema) -> Self {
         self.request = Some(schema);
         self
     }
 
-    /// Checks what the person answers.
+    /// Sets the schema of the person's answer.
     pub fn response(mut self, schema: Schema) -> Self {
         self.response = Some(schema);
         self
     }
 
-    /// Names the schema for the page.
+    /// Sets the schema id and version sent to the page.
     pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         self.schema_id = Some(id.into());
         self.schema_version = Some(version.into());
         self
     }
 
-    /// Gives up after so long.
+    /// Sets the time after which the question expires.
     pub fn expires(mut self, after: Duration) -> Self {
         self.expires = Some(after);
         self
@@ -92,7 +92,7 @@ impl Ask {
         self
     }
 
-    /// The schema of the model's first answer: what it would say, and what it wants to know.
+    /// The schema of the model's first reply: its draft output and its question.
     pub(super) fn envelope(&self, output: Option<&Schema>) -> Value {
         let request = self.request.as_ref().map_or_else(any_request, |schema| schema.as_value().clone());
         let mut properties = serde_json::Map::new();
@@ -176,7 +176,7 @@ impl Ask {
         Ok(AskDecision { draft, output: None, question: Some((request.clone(), interrupt)) })
     }
 
-    /// The question as a page is asked, without its name.
+    /// The question in the format for the page, without an id.
     fn interrupt(&self, asked: &Value) -> Result<Interrupt> {
         #[derive(Deserialize)]
         struct AskArguments {
@@ -205,13 +205,13 @@ impl Ask {
     }
 }
 
-/// What a model decided.
+/// The model's first reply.
 #[derive(Debug)]
 pub(super) struct AskDecision {
     pub(super) draft: String,
-    /// The object, where there is no question.
+    /// The object, if there is no question.
     pub(super) output: Option<Value>,
-    /// The question, in the model's words and as a page is asked.
+    /// The question as written by the model, and in the format for the page.
     pub(super) question: Option<(Value, Interrupt)>,
 }
 

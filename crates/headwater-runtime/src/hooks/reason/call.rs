@@ -1,4 +1,5 @@
-//! One reason call: passes and tools in turn, a question in between, and an object at the end.
+//! One reason call: passes alternate with tools, an optional question comes in between, and an optional
+//! object at the end.
 
 use std::{
     sync::{
@@ -36,10 +37,10 @@ use crate::{
 /// The finish reason of a call whose last step still wanted tools.
 const MAX_STEPS: &str = "max-steps";
 
-/// The kind of the record that says that a call was given up.
+/// The kind of the record for an aborted call.
 const ABORT: &str = "abort";
 
-/// A reason call that is being made.
+/// A reason call in progress.
 #[derive(Debug)]
 pub(super) struct ReasonCall {
     pub(super) node: Arc<NodeVisit>,
@@ -50,20 +51,20 @@ pub(super) struct ReasonCall {
     pub(super) origin: Origin,
     schema: Option<Schema>,
     pub(super) fields: Option<Fields>,
-    /// The name of the structured stream, if there is one.
+    /// The name of the structured stream, if any.
     pub(super) stream: Option<String>,
-    /// The attempt that is under way.
+    /// The current attempt.
     pub(super) attempt: Mutex<Option<AttemptId>>,
-    /// The tool calls of the step that is under way.
+    /// The tool calls of the current step.
     open_calls: Vec<ReplyToolCall>,
-    /// Why an earlier execution gave the call up, if the journal says so.
+    /// The abort error of an earlier execution, if recorded.
     given_up: Option<Error>,
-    /// Whether it has come to its end, or the journal has that it was given up.
+    /// Whether the call is complete, or its abort is in the journal.
     pub(super) is_over: AtomicBool,
     made: ReasonResult,
 }
 
-/// What the call gave so far.
+/// The accumulated result of the call.
 #[derive(Debug)]
 pub(super) struct ReasonResult {
     pub(super) text: String,
@@ -95,7 +96,7 @@ impl Default for ReasonResult {
     }
 }
 
-/// What readers see of a pass.
+/// The parts of a pass that readers receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PassVisibility {
     pub(super) text: bool,
@@ -107,7 +108,7 @@ impl ReasonCall {
         let schema = options.schema.take().transpose().map_err(|error| Error::new(ErrorKind::Hook, error))?;
         let fields = match &options.structured {
             Some(structured) if options.stream => structured.fields()?,
-            // Errors in them are reported even where they are not used.
+            // Errors in the fields are reported even if they are not used.
             Some(structured) => structured.fields()?.and(None),
             None => None,
         };
@@ -144,13 +145,13 @@ impl ReasonCall {
         })
     }
 
-    /// In a box, so that the future does not have it once for each place where it is handed on.
+    /// Boxed, so that callers' futures do not each contain a copy of its state.
     pub(super) async fn make(mut self: Box<Self>) -> Result<ReasonResult> {
         self.given_up = match self.node.recorded(&self.abort_key(), ABORT, None)? {
             Some(Err(error)) => Some(error),
             _ => None,
         };
-        // What few calls need and takes much room is in boxes.
+        // Rarely used, large futures are boxed.
         #[cfg(feature = "mcp")]
         let gathered = match self.options.servers.is_empty() {
             true => Ok(()),
@@ -174,12 +175,12 @@ impl ReasonCall {
         }
     }
 
-    /// Where the journal has that the call was given up.
+    /// The key of the abort record.
     fn abort_key(&self) -> String {
         format!("{}/abort", self.key.text)
     }
 
-    /// Refuses to begin something new in a call that an earlier execution gave up. What was done is read from the journal.
+    /// Refuses new work in a call that an earlier execution aborted. Recorded work is read from the journal.
     pub(super) fn may_begin(&self, key: &str) -> Result<()> {
         match &self.given_up {
             Some(error) if !self.node.run.fold().hooks.contains_key(key) => Err(error.clone()),
@@ -187,7 +188,7 @@ impl ReasonCall {
         }
     }
 
-    /// Asks a person or a page, unless an earlier execution gave up waiting.
+    /// Waits for a person or a page, unless an earlier execution gave up waiting.
     pub(super) async fn wait_for(
         &self,
         key: &str,
@@ -205,8 +206,8 @@ impl ReasonCall {
         wait_for(&self.node, key, hook, request, kind, expires).await
     }
 
-    /// Adds the tools of servers. What they offer is recorded, so that the model gets the same tools when the node is run
-    /// again.
+    /// Adds the tools of servers. Their lists are recorded, so that the model gets the same tools when the
+    /// node is run again.
     #[cfg(feature = "mcp")]
     async fn gather(&mut self) -> Result<()> {
         let failed = |error: headwater_tools::Error| {
@@ -215,7 +216,7 @@ impl ReasonCall {
         for (number, server) in self.options.servers.iter().enumerate() {
             let key = format!("{}/mcp.{number}", self.key.text);
             self.may_begin(&key)?;
-            // A server that is down is no mistake of the code: the node may be tried again.
+            // An unavailable server is not a bug in the code: the node may be retried.
             let listing = async {
                 server.list().await.map_err(|error| {
                     Error::new(ErrorKind::Node, error.to_string()).with_code(error.kind().code())
@@ -228,7 +229,7 @@ impl ReasonCall {
         Ok(())
     }
 
-    /// Adds what the page brought, except what has the name of a tool that is there.
+    /// Adds the page's tools, except those with the name of an existing tool.
     fn add_client_tools(&mut self) -> Result<()> {
         let brought = match self.options.client_tools {
             true => self.node.run.spec.client_tools.as_slice(),
@@ -262,7 +263,7 @@ impl ReasonCall {
         }
     }
 
-    /// The answer itself: a text, or an object that fits.
+    /// Produces the final answer: a text, or an object that matches the schema.
     async fn answer(&mut self, messages: &mut Vec<ModelMessage>) -> Result<()> {
         let format = match &self.schema {
             Some(schema) => Some(ResponseFormat::Json {
@@ -294,7 +295,7 @@ impl ReasonCall {
                 }
                 Err(error) => {
                     self.invalidate()?;
-                    // What a model was not allowed to finish is no object, and no fault of its own.
+                    // Output that was cut off does not count as invalid output of the model.
                     if let Some(error) = self.cut_short() {
                         return Err(error);
                     }
@@ -309,7 +310,7 @@ impl ReasonCall {
         }
     }
 
-    /// Why the model was not allowed to finish, if it was not.
+    /// The error for output that was cut off by a limit or filter.
     fn cut_short(&self) -> Option<Error> {
         match &self.made.finish_reason {
             FinishReason::Length => {
@@ -328,7 +329,7 @@ impl ReasonCall {
         }
     }
 
-    /// The model decides about a question, a person answers it, and the model goes on.
+    /// The model decides about a question, a person answers it, and the model continues.
     async fn ask_person(&mut self, ask: &Ask, messages: &mut Vec<ModelMessage>) -> Result<()> {
         let format = ResponseFormat::Json {
             schema: Some(ask.envelope(self.schema.as_ref())),
@@ -382,7 +383,7 @@ impl ReasonCall {
                 return Err(error);
             }
         };
-        // What tools gave before the question is known after it.
+        // Tool results from before the question stay in the conversation.
         messages.extend(deciding.drain(messages.len() + 1..));
         messages.push(ModelMessage::Assistant { content: said.content() });
         let answered = answer.as_ref().map_or_else(
@@ -397,7 +398,7 @@ impl ReasonCall {
         self.answer(messages).await
     }
 
-    /// Asks the model, makes the calls that it wants, and asks again, until it wants none.
+    /// Alternates model passes and tool calls until the model requests no more tools.
     async fn passes(
         &mut self,
         messages: &mut Vec<ModelMessage>,
@@ -444,14 +445,14 @@ impl ReasonCall {
         }
     }
 
-    /// The form that the page wants its answer in, where this call gives it.
+    /// The answer format that the page requests, if this call produces the answer.
     fn format_of_page(&self) -> Option<ResponseFormat> {
         let format = self.node.run.spec.answer_format.as_ref().filter(|_| self.options.emit)?;
         Some(ResponseFormat::Json { schema: format.schema.clone(), name: format.name.clone() })
     }
 
-    /// Which tools the page wants to be called, where the code does not say it. What must be called is called in the first
-    /// step, and not for ever.
+    /// The tool choice of the page, if the code does not set one. A forced call applies to the first step
+    /// only, because otherwise the loop would not end.
     fn choice_of_page(&self, step: u32) -> Result<Option<ToolChoice>> {
         let Some(choice) = self.node.run.spec.tool_choice.as_ref().filter(|_| !self.tools.is_empty()) else {
             return Ok(None);
@@ -460,7 +461,7 @@ impl ReasonCall {
             .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
         Ok(match choice {
             ToolChoice::Required | ToolChoice::Tool(_) if step > 1 => None,
-            // A tool that this call does not offer is meant for another one.
+            // A tool that this call does not offer belongs to another call.
             ToolChoice::Tool(name) if self.tools.get(&name).is_none() => None,
             choice => Some(choice),
         })
@@ -502,7 +503,7 @@ impl ReasonCall {
         Event::Structured(update)
     }
 
-    /// Shows the finished object, unless an earlier execution did.
+    /// Emits the finished object, unless an earlier execution did.
     fn finish_structured(&self, value: &Value) -> Result<()> {
         let (Some(structured), Some(stream)) = (&self.options.structured, &self.stream) else {
             return Ok(());
@@ -514,7 +515,7 @@ impl ReasonCall {
         self.node.run.journal.fact(&self.origin, event).map(drop)
     }
 
-    /// Retracts the visible part of an object that turned out wrong.
+    /// Retracts the visible part of an invalid object.
     pub(super) fn invalidate(&self) -> Result<()> {
         let Some(stream) = &self.stream else { return Ok(()) };
         if self.stream_status().is_some_and(|status| status != StructuredStatus::Done) {
@@ -533,14 +534,15 @@ impl ReasonCall {
     }
 }
 
-/// Records that the call was given up, if the node's code drops it between passes or while tools run: otherwise the tools
-/// would count as unfinished and the model would be asked again when the run is resumed. A pass records it for itself.
+/// Records an abort if the node's code drops the call between passes or while tools run: otherwise the tools
+/// would count as unfinished and the model would be called again when the run is resumed. A pass records its
+/// own abort.
 impl Drop for ReasonCall {
     fn drop(&mut self) {
         if self.is_over.load(Ordering::Relaxed) || !self.node.gives_up() {
             return;
         }
-        // What cannot be written ends the run, and the next hook finds that out.
+        // A failed write ends the run, which the next hook reports.
         let record = || -> Result<()> {
             for call in &self.open_calls {
                 self.show_aborted(call)?;

@@ -1,11 +1,11 @@
-//! What a model said in one pass, as it is kept in the journal and told to the next pass.
+//! A model's reply in one pass, as stored in the journal and sent with the next pass.
 
 use headwater_models::{ContentPart, ModelError, ModelErrorKind, Warning};
 use headwater_protocol::{FinishReason, ToolCallId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One pass: one answer of one model.
+/// The reply of one pass.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ModelReply {
@@ -24,7 +24,7 @@ pub(super) struct ModelReply {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// One part of an answer.
+/// A part of a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum ReplyPart {
@@ -41,17 +41,17 @@ pub(super) enum ReplyPart {
     Call(ReplyToolCall),
 }
 
-/// A tool call that a model wants.
+/// A tool call requested by a model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReplyToolCall {
     pub(super) call: ToolCallId,
     pub(super) name: String,
-    /// The input, or the text if it is not valid JSON.
+    /// The input, or the raw text if it is not valid JSON.
     pub(super) input: Result<Value, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) metadata: Option<Value>,
-    /// What a tool that the provider ran gave.
+    /// The output of a tool that the provider executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) provider_output: Option<Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -67,7 +67,7 @@ impl ModelReply {
         texts.collect()
     }
 
-    /// The calls that we must make.
+    /// The calls to be made by this process.
     pub(super) fn calls(&self) -> impl Iterator<Item = &ReplyToolCall> {
         self.parts.iter().filter_map(|part| match part {
             ReplyPart::Call(call) if !call.provider_executed => Some(call),
@@ -75,7 +75,7 @@ impl ModelReply {
         })
     }
 
-    /// As the next pass gets it, with what the provider wants back.
+    /// The content for the next pass, with the metadata that the provider expects back.
     pub(super) fn content(&self) -> Vec<ContentPart> {
         let mut content = Vec::new();
         for part in &self.parts {

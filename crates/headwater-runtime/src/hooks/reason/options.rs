@@ -1,4 +1,4 @@
-//! How a model is asked.
+//! Options of a model call.
 
 use std::{fmt, future::Future, time::Duration};
 
@@ -12,7 +12,7 @@ use headwater_tools::{Schema, Tools};
 use super::Ask;
 use crate::{Error, ModelRef, Result, error::ErrorKind};
 
-/// Everything that a builder gathers. Its errors are reported when the hook is awaited.
+/// The fields collected by a builder. Errors are reported when the hook is awaited.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) id: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Whether readers see the calls of tools.
+    /// Whether readers see tool calls.
     pub(super) fn shows_calls(&self) -> bool {
         self.emit && self.tool_options.emit.unwrap_or(true)
     }
@@ -71,7 +71,7 @@ impl Options {
     }
 }
 
-/// Ends a model call when it is ready. Clones end together.
+/// Ends a model call when it is ready. Clones share one signal.
 #[derive(Clone)]
 pub(super) struct AbortSignal(Shared<BoxFuture<'static, ()>>);
 
@@ -91,17 +91,17 @@ impl fmt::Debug for AbortSignal {
     }
 }
 
-/// What becomes of a text when its model dies in the middle.
+/// Handling of partial text when a model call fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Failover {
-    /// It is retracted, and the next attempt starts anew.
+    /// The text is retracted, and the next attempt starts anew.
     #[default]
     Restart,
-    /// It is kept, and the next attempt goes on from it.
+    /// The text is kept, and the next attempt continues from it.
     Continue,
 }
 
-/// How tools are used.
+/// Options for tool use.
 ///
 /// ```
 /// use headwater_runtime::ToolOptions;
@@ -111,15 +111,17 @@ pub enum Failover {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolOptions {
-    /// How often the model is asked at most: 8 times.
+    /// Maximum number of requests to the model: 8.
     pub max_steps: u32,
-    /// Whether every call needs a person's approval, whatever the tool says.
+    /// Whether every call needs a person's approval; overrides the tool's own setting.
     pub approval: Option<bool>,
-    /// Whether readers see the calls. Where nothing is said they do, except on pages that show calls on demand only (Kortyx).
+    /// Whether readers see the calls. By default they do, except on pages that show calls on demand only
+    /// (Kortyx).
     pub emit: Option<bool>,
-    /// Whether the call fails when the model still wants tools after the last step, instead of returning what there is.
+    /// Whether the call fails if the model still requests tools after the last step, instead of returning the
+    /// partial result.
     pub fail_at_max_steps: bool,
-    /// How long a person has to decide about a call.
+    /// How long a person has to approve a call.
     pub approval_expires: Option<Duration>,
 }
 
@@ -130,35 +132,35 @@ impl Default for ToolOptions {
 }
 
 impl ToolOptions {
-    /// How often the model is asked at most, at least once.
+    /// Sets the maximum number of requests to the model, at least one.
     #[must_use]
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.max_steps = steps.max(1);
         self
     }
 
-    /// Whether every call needs a person's approval, or none does.
+    /// Sets whether all calls need a person's approval, or none.
     #[must_use]
     pub fn approval(mut self, needed: bool) -> Self {
         self.approval = Some(needed);
         self
     }
 
-    /// Whether readers see the calls.
+    /// Sets whether readers see the calls.
     #[must_use]
     pub fn emit(mut self, emit: bool) -> Self {
         self.emit = Some(emit);
         self
     }
 
-    /// How long a person has to decide about a call; then it counts as forbidden.
+    /// Sets how long a person has to approve a call; after that it counts as denied.
     #[must_use]
     pub fn approval_expires(mut self, after: Duration) -> Self {
         self.approval_expires = Some(after);
         self
     }
 
-    /// Fails when the model still wants tools after the last step.
+    /// Fails if the model still requests tools after the last step.
     #[must_use]
     pub fn fail_at_max_steps(mut self) -> Self {
         self.fail_at_max_steps = true;
@@ -166,7 +168,7 @@ impl ToolOptions {
     }
 }
 
-/// How the object that a model writes is shown: when it is complete, or field by field as it grows.
+/// How to emit the object that a model writes: when it is complete, or field by field as it grows.
 ///
 /// ```
 /// use headwater_runtime::StructuredOutput;
@@ -184,48 +186,48 @@ pub struct StructuredOutput {
 }
 
 impl StructuredOutput {
-    /// An object of some type, in the page's words.
+    /// An object of a type, by the name that the page knows.
     pub fn new(data_type: impl Into<String>) -> Self {
         let data_type = data_type.into();
         let data_type = if data_type.is_empty() { "generic".to_owned() } else { data_type };
         Self { data_type, stream: None, schema_id: None, schema_version: None, fields: Vec::new() }
     }
 
-    /// Names the stream; otherwise a name is made.
+    /// Sets the name of the stream; the default is a generated one.
     pub fn stream(mut self, stream: impl Into<String>) -> Self {
         self.stream = Some(stream.into());
         self
     }
 
-    /// Names the schema for the page.
+    /// Sets the schema id and version sent to the page.
     pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         self.schema_id = Some(id.into());
         self.schema_version = Some(version.into());
         self
     }
 
-    /// Shows a field when it is complete. Paths are dotted; `*` is any one segment.
+    /// Emits a field when it is complete. Paths are dotted; `*` matches any one segment.
     pub fn set(self, path: impl Into<String>) -> Self {
         self.field(FieldKind::Set, path)
     }
 
-    /// Shows a text field while it grows.
+    /// Emits a text field while it grows.
     pub fn text(self, path: impl Into<String>) -> Self {
         self.field(FieldKind::Text, path)
     }
 
-    /// Shows the items of an array as they are completed.
+    /// Emits the items of an array as they are completed.
     pub fn append(self, path: impl Into<String>) -> Self {
         self.field(FieldKind::Append, path)
     }
 
-    /// Shows a field in some way.
+    /// Emits a field in the given way.
     pub fn field(mut self, kind: FieldKind, path: impl Into<String>) -> Self {
         self.fields.push((kind, path.into()));
         self
     }
 
-    /// The fields that are shown as they grow, if any.
+    /// The incrementally emitted fields, if any.
     pub(super) fn fields(&self) -> Result<Option<Fields>> {
         if self.fields.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Reading the object that a model wrote.
+//! Parsing the object that a model wrote.
 
 use headwater_json::{Options, PartialValue};
 use headwater_tools::Schema;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Error, Result, error::ErrorKind, limits};
 
-/// The JSON in a model's text: prose and a code fence before it are skipped, what follows it is ignored.
+/// The JSON in a model's text: skips prose and a code fence before it, and ignores text after it.
 pub(super) fn parse(text: &str) -> Result<Value> {
     let mut value = PartialValue::with(options());
     let read = value.push(text).and_then(|()| value.into_value());
@@ -21,14 +21,14 @@ pub(super) fn parse(text: &str) -> Result<Value> {
     Ok(read)
 }
 
-/// How a model's JSON is read.
+/// Validation options for a model's JSON.
 pub(super) fn options() -> Options {
     let mut options = Options::lenient();
     options.limits.max_depth = limits::input().depth;
     options
 }
 
-/// Checks it; the error names every place that does not fit.
+/// Validates an object; the error lists every mismatch.
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<()> {
     schema.check(value).map_err(|wrong| {
         let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! One pass: one question to a model, in as many attempts as it takes, shown as it is answered.
+//! One pass: one request to a model, with retries, emitted while it streams.
 
 use std::{
     pin::Pin,
@@ -30,7 +30,7 @@ use crate::{
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl ReasonCall {
-    /// Asks the model once, or returns what the journal holds.
+    /// Makes one request to the model, or returns the recorded reply.
     pub(super) async fn pass(
         &self,
         key: &str,
@@ -42,7 +42,7 @@ impl ReasonCall {
             rehearsal.asks(key, serde_json::to_value(&request).unwrap_or_default());
         }
         // The event that ends the attempt is in the record that ends the pass: after a crash between the two,
-        // the text would stand there and be said again.
+        // the text would remain and be emitted again.
         let work = Box::pin(async {
             let mut guard = PassGuard { call: self, key, fingerprint: &fingerprint, is_over: false };
             let (said, told) = match self.attempts(key, request, shown).await {
@@ -124,7 +124,7 @@ impl ReasonCall {
         }
     }
 
-    /// Ends when the call is to be aborted.
+    /// Completes when the call is to be aborted.
     async fn aborted(&self) {
         match &self.options.abort {
             Some(signal) => signal.aborted().await,
@@ -140,7 +140,7 @@ impl ReasonCall {
     ) -> Result<AttemptOutcome> {
         let mut seen = ModelCall::new(model.name(), self.node.run.spec.session.as_ref());
         let span = seen.span.clone();
-        // In a box: a future that is handed on by value is kept once for each hand, and this one is large.
+        // Boxed: a large future passed by value occupies space once for each level.
         let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
         let services = &self.node.run.services;
         match &attempted {
@@ -182,7 +182,7 @@ impl ReasonCall {
         let mut abort = std::pin::pin!(self.aborted());
         let journal = &self.node.run.journal;
         loop {
-            // While the store has no room, the model is not listened to, and its time does not run.
+            // While the store has no room, the model is not polled, and its timeout does not run.
             let mut room = (!cancel.is_cancelled()).then_some(Ok(()));
             if room.is_some() && !journal.has_room() {
                 let waits_since = Instant::now();
@@ -203,7 +203,7 @@ impl ReasonCall {
             let item = match room {
                 None => None,
                 Some(Err(error)) => Some(Some(Err(error))),
-                // A stop is looked for above: most of the time it is enough to poll the model.
+                // Stop requests are checked above; usually polling the model is enough.
                 Some(Ok(())) => tokio::select! {
                     biased;
                     () = &mut abort => Some(Some(Err(aborted()))),
@@ -219,7 +219,7 @@ impl ReasonCall {
                 },
             };
             let Some(item) = item else {
-                // What was said stays said.
+                // Output emitted so far is kept.
                 recorder.close()?;
                 return Err(stopped());
             };
@@ -253,7 +253,7 @@ impl ReasonCall {
         self.node.run.journal.effect_with_event(effect, &self.origin, started).map(drop)
     }
 
-    /// Ends the step of a pass whose calls are done, unless an earlier execution did.
+    /// Ends the step of a pass whose calls are complete, unless an earlier execution did.
     pub(super) fn end_step(&self, key: &str) -> Result<()> {
         if !self.options.emit {
             return Ok(());
@@ -262,7 +262,7 @@ impl ReasonCall {
         self.node.emit_once(&format!("{key}/end"), "step-end", &self.origin, finished)
     }
 
-    /// Says something about an attempt, seen when it is durable.
+    /// Appends an event of an attempt. Readers see it when it is durable.
     pub(super) fn append(&self, event: Event) -> Result<()> {
         if self.options.emit {
             drop(self.node.keep(self.node.run.journal.fact(&self.origin, event))?);
@@ -271,8 +271,8 @@ impl ReasonCall {
     }
 }
 
-/// Records that a pass was given up, if the node's code drops it: otherwise its half answer would stay, and the model would be
-/// asked again when the run is resumed.
+/// Records an abort if the node's code drops the pass: otherwise its partial answer would stay, and the model
+/// would be called again when the run is resumed.
 struct PassGuard<'a> {
     call: &'a ReasonCall,
     key: &'a str,
@@ -287,7 +287,7 @@ impl Drop for PassGuard<'_> {
             return;
         }
         call.is_over.store(true, Ordering::Relaxed);
-        // What cannot be written ends the run, and the next hook finds that out.
+        // A failed write ends the run, which the next hook reports.
         let record = || -> Result<()> {
             let open = call.attempt.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(attempt) = open {
@@ -308,7 +308,7 @@ impl Drop for PassGuard<'_> {
     }
 }
 
-/// Waits until a time, or for ever.
+/// Waits until a time, or forever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => Box::pin(tokio::time::sleep_until(time)).await,
@@ -316,7 +316,7 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Ends when the time of a call is over, if there is a limit.
+/// Completes when the time limit of a call is over, if there is one.
 async fn time_out(timeout: &mut Option<Pin<Box<Sleep>>>) {
     match timeout {
         Some(timeout) => timeout.as_mut().await,
@@ -328,7 +328,7 @@ fn stopped() -> Error {
     Error::new(ErrorKind::Stopped, "the run was stopped")
 }
 
-/// What a request is, in a few characters.
+/// A short fingerprint of a request.
 fn fingerprint(request: &ModelRequest) -> String {
     let text = serde_json::to_vec(request).unwrap_or_default();
     let digest = Sha256::digest(text);

@@ -1,4 +1,4 @@
-//! The recorder of an attempt: what a model says becomes what readers see and what is kept.
+//! The recorder of an attempt: turns model events into visible events and a stored reply.
 
 use std::{collections::HashMap, sync::PoisonError, time::Duration};
 
@@ -23,22 +23,22 @@ use crate::{Error, Result, codec::json_size, coded, error::ErrorKind, limits};
 
 /// How an attempt ended.
 pub(super) enum AttemptOutcome {
-    /// It says more than is kept. What it said stays, and no other attempt is made.
+    /// The model exceeded the size limit. Its output stays, and no other attempt is made.
     Refused(Error, AttemptId),
     Answered(Box<ModelReply>, AttemptId),
     Died {
         error: ModelError,
-        /// What the next attempt goes on from.
+        /// The text that the next attempt continues from.
         kept: Option<(AttemptId, String)>,
     },
 }
 
-/// Why an attempt is retracted: the code first, so that a reader can be shown that much.
+/// The reason of a retraction: the code first, so that it can be sent to readers alone.
 pub(super) fn retraction(error: &ModelError) -> String {
     coded(error.kind().code(), &error.to_string())
 }
 
-/// Turns what a model says into what readers see and what is kept.
+/// Turns model events into visible events and a stored reply.
 pub(super) struct AttemptRecorder<'a> {
     call: &'a ReasonCall,
     pub(super) attempt: AttemptId,
@@ -48,27 +48,27 @@ pub(super) struct AttemptRecorder<'a> {
     open: HashMap<u32, OpenPart>,
     fields: Option<Extractor>,
     structured: bool,
-    /// The text of a field that is not written yet.
+    /// Text of a field that is not written yet.
     unwritten: Option<StructuredOp>,
-    /// When text of a field was written last.
+    /// When text of a field was last written.
     wrote_field: Option<Instant>,
     sources: u32,
-    /// The bytes that the model has said.
+    /// Bytes received from the model.
     bytes: usize,
 }
 
-/// Text of a field that comes sooner after the last is written together with what follows: around each piece, readers
-/// get more than ten times its bytes.
+/// Text of a field that arrives sooner than this after the last write is written together with the following
+/// text: the envelope of each piece costs readers more than ten times its bytes.
 const FIELD_WINDOW: Duration = Duration::from_millis(40);
 
-/// So much text of a field is written at once.
+/// Buffered text of a field is written at this size.
 const FIELD_BYTES: usize = 4 << 10;
 
-/// A part that may still grow: its place among the parts.
+/// A part that may still grow, with its index.
 struct OpenPart {
     at: usize,
     id: PartId,
-    /// The text of a tool call's input.
+    /// The input text of a tool call.
     input: String,
 }
 
@@ -108,14 +108,14 @@ impl<'a> AttemptRecorder<'a> {
         self.call.node.keep(self.call.node.run.journal.delta(&self.origin, event))
     }
 
-    /// Writes the text of a field that waits for more.
+    /// Writes the buffered text of a field.
     pub(super) fn flush(&mut self) -> Result<()> {
         let Some(op) = self.unwritten.take() else { return Ok(()) };
         self.wrote_field = Some(Instant::now());
         self.write_field(op)
     }
 
-    /// When the text of a field that waits for more is to be written.
+    /// When to write the buffered text of a field.
     pub(super) fn flush_at(&self) -> Option<Instant> {
         self.unwritten.as_ref()?;
         Some(self.wrote_field? + FIELD_WINDOW)
@@ -128,7 +128,7 @@ impl<'a> AttemptRecorder<'a> {
         self.write(self.call.update(structured, stream, op))
     }
 
-    /// Writes an update of an object, or keeps it for a moment if it is more text of a field.
+    /// Writes an update of an object, or buffers it briefly if it is more text of a field.
     fn update_field(&mut self, op: StructuredOp) -> Result<()> {
         if let StructuredOp::TextDelta { path, delta, .. } = &op
             && let Some(StructuredOp::TextDelta { path: before, delta: text, .. }) = &mut self.unwritten
@@ -169,7 +169,7 @@ impl<'a> AttemptRecorder<'a> {
         }
     }
 
-    /// Refuses to listen to a model that says more than is kept.
+    /// Refuses output beyond the size limit.
     pub(super) fn measure(&mut self, event: &ModelEvent) -> Result<()> {
         self.bytes += match event {
             ModelEvent::TextDelta { delta, .. }
@@ -232,7 +232,7 @@ impl<'a> AttemptRecorder<'a> {
         Ok(())
     }
 
-    /// Takes one event. Gives whether it was the last.
+    /// Handles one event. Returns whether it was the last.
     pub(super) fn on_event(&mut self, event: ModelEvent) -> Result<bool> {
         let emit = self.call.options.emit;
         match event {
@@ -332,7 +332,7 @@ impl<'a> AttemptRecorder<'a> {
                 self.said.metadata = metadata;
                 return Ok(true);
             }
-            // Unknown events are logged only: they matter to those who debug a provider.
+            // Unknown events are only logged, for debugging a provider.
             _ => {}
         }
         Ok(false)
@@ -366,8 +366,8 @@ impl<'a> AttemptRecorder<'a> {
         provider_executed: bool,
         metadata: Option<Value>,
     ) -> Result<()> {
-        // A missing id, and one that this run has used, is replaced: two calls of one id would be taken for one. So is one
-        // that no client could send back with its answer.
+        // A missing id, and one already used in this run, is replaced: two calls of one id would be confused.
+        // The same applies to an id that no client could send back with its answer.
         let used = |id: &String| !self.call.node.run.fold().tool_calls.insert(id.clone());
         let (call, replaced) = match given {
             Some(id) if check_id(&id).is_ok() && !used(&id) => (id, None),
@@ -412,9 +412,9 @@ impl<'a> AttemptRecorder<'a> {
         if ended.is_some() {
             said.metadata = ended;
         }
-        // No arguments at all are an empty object.
+        // Missing arguments are an empty object.
         let text = if open.input.trim().is_empty() { "{}" } else { &open.input };
-        // A call whose input is too large is not made: the model gets an error.
+        // A call with an oversized input is not made: the model gets an error.
         let parsed = match limits::input().check(text.as_bytes()) {
             Ok(()) => {
                 serde_json::from_str::<Value>(text).map_err(|error| format!("the input is not JSON: {error}"))
@@ -423,7 +423,7 @@ impl<'a> AttemptRecorder<'a> {
         };
         said.input = parsed.clone().map_err(|_| open.input.clone());
         let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
-        // A provider's result may still come for it.
+        // A provider's result for it may still arrive.
         self.open.insert(part, OpenPart { input: String::new(), ..open });
         if !self.shows_tools() {
             return Ok(());
@@ -440,7 +440,7 @@ impl<'a> AttemptRecorder<'a> {
         })
     }
 
-    /// Shows the fields of an object as they grow.
+    /// Emits the fields of an object as they grow.
     fn extract(&mut self, text: &str) -> Result<()> {
         let Some(fields) = &mut self.fields else { return Ok(()) };
         let mut updates = Vec::new();
@@ -452,7 +452,7 @@ impl<'a> AttemptRecorder<'a> {
             });
         });
         if pushed.is_err() {
-            // It is no JSON: said at the end, when the whole is read.
+            // Not JSON: reported at the end, when the complete text is parsed.
             self.fields = None;
         }
         for op in updates {
@@ -464,10 +464,10 @@ impl<'a> AttemptRecorder<'a> {
         if waits && recent { Ok(()) } else { self.flush() }
     }
 
-    /// The attempt is complete. Its end is written with the end of the pass.
+    /// Completes the attempt. Its end is written with the end of the pass.
     pub(super) fn finish(mut self) -> Result<(ModelReply, AttemptId)> {
         self.close_parts()?;
-        // A call whose end was not told ends here.
+        // A call without an end event ends here.
         let open: Vec<_> =
             self.open.iter().filter(|(_, open)| !open.input.is_empty()).map(|(part, _)| *part).collect();
         for part in open {
@@ -479,7 +479,7 @@ impl<'a> AttemptRecorder<'a> {
         Ok((self.said, self.attempt))
     }
 
-    /// Ends what is open, and the attempt: what it said stays.
+    /// Ends open parts, and the attempt: its output stays.
     pub(super) fn close(&mut self) -> Result<()> {
         self.close_parts()?;
         self.call.append(Event::AttemptFinished { attempt: self.attempt.clone() })
@@ -503,7 +503,7 @@ impl<'a> AttemptRecorder<'a> {
         Ok(())
     }
 
-    /// The model died. Its text is retracted, or kept as the prefix of the next attempt.
+    /// Handles a failed model call: retracts the text, or keeps it as the prefix of the next attempt.
     pub(super) fn die(mut self, error: ModelError) -> Result<AttemptOutcome> {
         let only_text = self.said.parts.iter().all(|part| matches!(part, ReplyPart::Text { .. }));
         let goes_on = error.kind() != ModelErrorKind::Aborted;

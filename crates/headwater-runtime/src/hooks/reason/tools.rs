@@ -1,4 +1,4 @@
-//! Making the calls that a model wants: each once, with a person's approval where that is needed.
+//! Executing the calls that a model requests: each once, with a person's approval if needed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,21 +26,21 @@ use crate::{
     reader_text, telemetry,
 };
 
-/// How long a tool may take to end when the run is stopped.
+/// How long a tool may take to finish when the run is stopped.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Gave {
     Output(ToolOutput),
-    /// Why it gave nothing: what a tool reports for itself, or a failure around it, with its code first.
+    /// The error: reported by the tool itself, or a failure around it, with its code first.
     Failed(String),
     Denied(Option<String>),
 }
 
 impl ReasonCall {
-    /// Makes the calls in parallel, and returns their results for the model.
+    /// Executes the calls concurrently, and returns their results for the model.
     pub(super) async fn run_tools(&mut self, wanted: &[ReplyToolCall]) -> Result<Vec<ContentPart>> {
         let this = &*self;
         let gave = join_all(wanted.iter().map(|call| this.run_tool(call))).await;
@@ -68,7 +68,7 @@ impl ReasonCall {
         Ok(content)
     }
 
-    /// The calls of the last step are not made; they are closed, so that the conversation stays usable.
+    /// The calls of the last step are not executed, but closed, so that the conversation stays usable.
     pub(super) fn refuse(&mut self, key: &str, wanted: &[ReplyToolCall]) -> Result<()> {
         for call in wanted {
             let gave = Gave::Failed("not called: the most steps allowed were reached".to_owned());
@@ -81,7 +81,7 @@ impl ReasonCall {
         let key = format!("{}/tool.{}", self.key.text, wanted.call);
         let input = match &wanted.input {
             Ok(input) => input.clone(),
-            // Readers have seen it with the input.
+            // Readers already have the error with the input.
             Err(text) => {
                 let error = format!("the input is not JSON: {text}");
                 return Ok((Value::String(text.clone()), Gave::Failed(error)));
@@ -119,8 +119,9 @@ impl ReasonCall {
         asks.unwrap_or_else(|| tool.approval(input) == Approval::Needed)
     }
 
-    /// Asks a person. Gives the input with which the call may be made, which may be another: for an input that the person
-    /// has changed the rule is asked again, so every call was approved with exactly this input, or needs no approval.
+    /// Asks a person. Returns the approved input, which the person may have edited: the approval rule is
+    /// checked again for an edited input, so every call either was approved with exactly its input, or needs
+    /// no approval.
     async fn approve(
         &self,
         key: &str,
@@ -169,7 +170,7 @@ impl ReasonCall {
         Ok(Ok(input))
     }
 
-    /// Waits for what the page gives.
+    /// Waits for the output from the page.
     async fn hand_over(
         &self,
         key: &str,
@@ -187,7 +188,7 @@ impl ReasonCall {
         }
     }
 
-    /// Calls a tool, once. What it gives is durable before anything else happens.
+    /// Calls a tool, once. Its result is durable before anything else happens.
     async fn execute(
         &self,
         key: &str,
@@ -195,7 +196,7 @@ impl ReasonCall {
         tool: Arc<dyn Tool>,
         input: Value,
     ) -> Result<Gave> {
-        // A question about an earlier crash is not asked again once the call is done.
+        // Once the call is complete, the question about an earlier crash is not asked again.
         self.node.asked_for(&format!("{key}/unfinished"));
         self.may_begin(key)?;
         let run = &self.node.run;
@@ -231,13 +232,13 @@ impl ReasonCall {
             }
             gave
         };
-        // Results from the journal were counted when they were recorded.
+        // Recorded results were counted when they were recorded.
         let work = work.inspect(|gave| telemetry::tool_called(&wanted.name, outcome(gave)));
         self.node.once(key, "tool", None, work).await
     }
 
-    /// The output of a tool. One that is too large is replaced by an error with its size, and the call is never made
-    /// again.
+    /// The output of a tool. An oversized output is replaced by an error with its size, and the call is not
+    /// repeated.
     fn fitting(&self, name: &str, output: ToolOutput) -> Gave {
         let (size, limit) = (json_size(&output), self.node.run.options().max_tool_output_bytes);
         if size <= limit {
@@ -268,15 +269,15 @@ impl ReasonCall {
                     preliminary: true,
                     ..Default::default()
                 });
-                // Nothing waits for it: if the journal cannot be written, the next hook fails.
+                // Not awaited: if the journal cannot be written, the next hook fails.
                 let _ = run.journal.fact(&origin, event);
             }
         })
     }
 
-    /// A call was begun by a process that died: what is to be done with it? `None` is to make it again.
+    /// Decides about a call started by a process that died. `None` means to repeat it.
     async fn unfinished(&self, key: &str, wanted: &ReplyToolCall, tool: &dyn Tool) -> Result<Option<Gave>> {
-        // It is recorded already if it was finished.
+        // A finished call is already recorded.
         if self.node.run.fold().hooks.contains_key(key) {
             return Ok(None);
         }
@@ -310,13 +311,13 @@ impl ReasonCall {
         }
     }
 
-    /// Shows that a call has no result because the node gave up the reason call.
+    /// Marks a call as aborted, because the node dropped the reason call.
     pub(super) fn show_aborted(&self, call: &ReplyToolCall) -> Result<()> {
         let gave = Gave::Failed(coded("model.aborted", "the call was aborted"));
         self.show(&call.call, &call.name, &gave)
     }
 
-    /// A call as people see it.
+    /// The visible form of a call.
     fn shown(&self, wanted: &ReplyToolCall, tool: &dyn Tool) -> ToolCall {
         let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
         shown.title.clone_from(&tool.spec().title);
@@ -324,7 +325,7 @@ impl ReasonCall {
         shown
     }
 
-    /// Shows what a call gave, unless an earlier execution did.
+    /// Emits the result of a call, unless an earlier execution did.
     fn show(&self, call: &ToolCallId, name: &str, gave: &Gave) -> Result<()> {
         if !self.options.shows_calls() {
             return Ok(());
@@ -413,7 +414,7 @@ fn result_for_model(gave: &Gave) -> ToolResultOutput {
     }
 }
 
-/// Infrastructure errors reach the model as the reader's sentence; the tool's own errors in full.
+/// The model gets the public message of infrastructure errors, and the full text of the tool's own errors.
 fn for_model(error: &str) -> String {
     match code_of(error) {
         Some(code @ ("tool.failed" | "tool.output-too-large" | "mcp.refused")) => {

@@ -1,12 +1,12 @@
-//! Work that the node's code drops.
+//! Detects that the node's code drops relay work.
 
 use headwater_protocol::Event;
 
 use super::Relay;
 use crate::{Error, Result, error::ErrorKind, journal::HookOutcome};
 
-/// Records that the work was given up, if the node's code drops it: otherwise half an answer would stay, and the other
-/// server would be asked again when the run is resumed.
+/// Records an abort if the node's code drops the work: otherwise a partial answer would stay, and the other
+/// server would be called again when the run is resumed.
 pub(super) struct RelayGuard {
     relay: Relay,
     key: String,
@@ -29,7 +29,7 @@ impl Drop for RelayGuard {
         if self.is_over || !node.gives_up() {
             return;
         }
-        // What cannot be written ends the run, and the next hook finds that out.
+        // A failed write ends the run, which the next hook reports.
         let record = || -> Result<()> {
             self.relay.retract("relay.aborted: the answer was aborted")?;
             let error = Error::new(ErrorKind::Node, "the answer was aborted").with_code("relay.aborted");

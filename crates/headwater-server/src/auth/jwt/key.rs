@@ -1,4 +1,4 @@
-//! The keys that tokens are verified with. A key is for one algorithm only, whatever a token says about itself.
+//! The keys that verify tokens. A key is for one algorithm only, regardless of the token's header.
 
 use std::fmt;
 
@@ -37,10 +37,10 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
-/// Where a set of keys comes from.
+/// Source of a set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The operator's own file or text, which may hold secrets.
+    /// The operator's own file or text, which may contain secrets.
     Local,
     /// A public URL: symmetric secrets in it are rejected.
     Published,
@@ -187,7 +187,7 @@ fn from_jwk(jwk: Jwk, origin: Origin) -> Result<Option<VerificationKey>, KeyErro
     }
     let alg = jwk.alg.clone();
     let key = read_jwk(jwk, origin)?;
-    // A key that names another algorithm than its own is for something that is not verified here.
+    // A key for another algorithm serves a purpose that is not supported here.
     Ok(key.filter(|key| alg.is_none_or(|alg| Algorithm::named(&alg) == Some(key.algorithm()))))
 }
 
@@ -229,7 +229,7 @@ fn unsigned(bytes: &[u8]) -> &[u8] {
     bytes.get(zeros..).unwrap_or_default()
 }
 
-/// What stands in a `SubjectPublicKeyInfo`, if it is a key that we can use.
+/// The content of a `SubjectPublicKeyInfo`, if it is a supported key.
 fn subject_public_key(der: &[u8]) -> Option<Material> {
     const SEQUENCE: u8 = 0x30;
     const BITS: u8 = 0x03;
@@ -242,7 +242,7 @@ fn subject_public_key(der: &[u8]) -> Option<Material> {
     let (info, _) = element(der, SEQUENCE)?;
     let (algorithm, rest) = element(info, SEQUENCE)?;
     let (kind, parameters) = element(algorithm, OBJECT)?;
-    // The first byte of bits says how many of the last are not used.
+    // The first byte of a bit string is the number of unused bits in the last one.
     let (&0, key) = element(rest, BITS)?.0.split_first()? else { return None };
     match kind {
         RSA => {
@@ -257,7 +257,7 @@ fn subject_public_key(der: &[u8]) -> Option<Material> {
     }
 }
 
-/// The element of DER that comes first, if it is of that kind, and what comes after it.
+/// Splits off the first DER element, if it is of the given kind.
 fn element(der: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = der.split_first()?;
     let (&short, rest) = rest.split_first()?;

@@ -20,10 +20,10 @@ use super::key::{self, Origin, VerificationKey};
 /// The shortest time between two fetches, so that invented key ids do not cause one each.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// How long a set is used unless its issuer or the settings say less.
+/// Default lifetime of a set, which its issuer or the settings may shorten.
 const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 
-/// How long after its maximum age a set is still used while it cannot be fetched.
+/// How long after its maximum age a set is still used while fetching fails.
 const GRACE: Duration = Duration::from_secs(60 * 60);
 
 /// A JSON Web Key Set as it is published.
@@ -32,12 +32,12 @@ const GRACE: Duration = Duration::from_secs(60 * 60);
 pub struct PublishedKeys {
     /// The set.
     pub text: String,
-    /// How long its issuer allows it to be used, as in `Cache-Control: max-age`.
+    /// The lifetime allowed by its issuer, as in `Cache-Control: max-age`.
     pub max_age: Option<Duration>,
 }
 
 impl PublishedKeys {
-    /// Keys that may be used for so long; shorter if the settings say so.
+    /// Sets the allowed lifetime; the settings may shorten it.
     #[must_use]
     pub fn max_age(mut self, age: Option<Duration>) -> Self {
         self.max_age = age;
@@ -63,7 +63,7 @@ pub(super) struct KeySet {
 struct Current {
     keys: Arc<[VerificationKey]>,
     fetched: Instant,
-    /// What the issuer allows.
+    /// The lifetime allowed by the issuer.
     allowed: Option<Duration>,
 }
 
@@ -112,7 +112,7 @@ impl KeySet {
         change(&mut self.current.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Brings a published set up to date before a token that names this key is verified.
+    /// Refreshes a published set before a token with this key id is verified.
     pub(super) async fn refresh(self: &Arc<Self>, kid: Option<&str>) -> Result<(), TooOld> {
         let Some(source) = &self.source else { return Ok(()) };
         let current = self.current();
@@ -176,7 +176,7 @@ impl KeySource {
     }
 
     fn max_age_of(&self, current: &Current) -> Duration {
-        // An issuer that allows no caching is asked as often as any.
+        // An issuer that forbids caching is fetched at the shortest allowed interval.
         current.allowed.map_or(self.max_age, |allowed| allowed.clamp(self.pause(), self.max_age))
     }
 }

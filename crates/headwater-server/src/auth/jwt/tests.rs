@@ -99,7 +99,7 @@ fn a_token_with_one_bit_changed_anywhere_is_refused() {
 #[test]
 fn a_token_cannot_choose_the_algorithm_of_a_key() {
     let claims = json!({ "sub": "ann", "exp": NOW + 60 });
-    // Signed by HMAC with the text of a public key, which everyone has.
+    // Signed by HMAC with the text of a public key, which is public.
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let signed = format!("{}.{}", encode(&json!({ "alg": "HS256" })), encode(&claims));
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, RSA.as_bytes()), signed.as_bytes());
@@ -266,7 +266,7 @@ fn keys_for_something_else_are_left_out() {
     }
 }
 
-/// A set that is fetched by a test, and how often it was.
+/// A key set with a fetch counter.
 #[derive(Default)]
 struct Publisher {
     fetches: std::sync::atomic::AtomicUsize,
@@ -295,7 +295,7 @@ impl Publisher {
             publisher.fetches.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             let answer = publisher.answer.lock().unwrap().clone();
             Box::pin(async move {
-                // Requests that come meanwhile wait for the same answer.
+                // Concurrent requests wait for the same response.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 answer.ok_or_else(|| "it is away".into())
             })

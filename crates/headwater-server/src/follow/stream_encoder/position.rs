@@ -13,7 +13,7 @@ use crate::{
     follow::{ReadFrom, ReaderView, from_the_future, is_future},
 };
 
-/// How many frames a process may have sent without storing their records before it died.
+/// Maximum number of frames that a process may have sent without storing their records before it died.
 const LOST_FRAMES: u64 = 1_024;
 
 /// How long another server may take to take over a run after its lease has expired.
@@ -82,7 +82,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Begins the response after the one that ended at this record; 0 is the first response.
+    /// Starts the response after the one that ended at this record; 0 is the first response.
     async fn begin_after(&mut self, run: &Run, since: u64) -> Result<(), ApiError> {
         if since > 0 {
             self.pass(run, since).await?;
@@ -94,7 +94,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Resumes after the frame with this number, in the response that begins after `since`.
+    /// Resumes after the frame with this number, in the response that starts after `since`.
     async fn resume_after(&mut self, run: &Run, since: u64, number: u64) -> Result<(), ApiError> {
         let next = number.saturating_add(1);
         self.begin_after(run, since).await?;
@@ -120,8 +120,9 @@ impl StreamEncoder {
             }
             wait_a_little(run, &self.journal, self.after).await?;
         }
-        // The process that died may have used this number for a record that was not stored, and the next one used it
-        // again. So the reader gets the stored state, and everything after it, under numbers that it has not seen.
+        // A process that died may have used this number for a record that was not stored, and its successor
+        // reused the number. So the reader gets the stored state, and everything after it, under unused
+        // numbers.
         self.skip = 0;
         self.restate(Some(next));
         Ok(())
@@ -133,7 +134,7 @@ impl StreamEncoder {
         self.move_written();
     }
 
-    /// The last record before another process took the run over from one that died while it was telling something.
+    /// The last record before a takeover from a process that died in the middle of its output.
     async fn first_death(&mut self, run: &Run) -> Result<Option<u64>, ApiError> {
         let store = run.store();
         let epochs = store.info(&self.journal).await?.map(|info| info.epochs).unwrap_or_default();
@@ -154,7 +155,7 @@ impl StreamEncoder {
         Ok(None)
     }
 
-    /// How many frames the response that begins after `since` has so far.
+    /// Number of frames so far in the response that starts after `since`.
     async fn count_frames(&mut self, run: &Run, since: u64) -> Result<u64, ApiError> {
         let mut counting = Self::at_start(run, self.view.clone()).await?;
         counting.begin_after(run, since).await?;
@@ -189,14 +190,14 @@ impl StreamEncoder {
                     },
                 };
                 answered &= seen.record.event.kind() != EventKind::RunWaiting;
-                // The journal has only what its writer's state could take.
+                // Cannot fail: the writer's state accepted the same records.
                 let _ = state.apply(&seen.record);
                 self.held = self.held.take().and_then(PendingRecord::rest);
             }
             if self.after < page.tail.last {
                 continue;
             }
-            // A wait that is answered but not yet resumed is not shown to a reader that reconnects.
+            // A wait with an unprocessed answer is not sent to a reader that reconnects.
             if state.run().status != RunStatus::Waiting || !(answered || self.is_answered(run).await?) {
                 break;
             }

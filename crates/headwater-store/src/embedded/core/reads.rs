@@ -32,7 +32,7 @@ pub(in crate::embedded) enum Waiting {
     Until(Arc<Notify>),
 }
 
-/// Where the bytes of a value are.
+/// Location of the bytes of a value.
 #[derive(Debug)]
 pub(in crate::embedded) enum ValueLocation {
     Cached(Bytes),
@@ -45,7 +45,7 @@ impl Core {
         journal.filter(|(_, journal)| journal.is_known()).ok_or_else(|| Error::unknown(name))
     }
 
-    /// Where the records from a sequence on are, for a page that may already have some records.
+    /// Locates the records from a sequence number on, for a page that may already have some records.
     pub(in crate::embedded) fn read_step(
         &self,
         name: &JournalId,
@@ -133,7 +133,7 @@ impl Core {
             .collect()
     }
 
-    /// Where the bytes of a value are.
+    /// Locates the bytes of a value.
     pub(in crate::embedded) fn locate(&self, stored: &StoredValue) -> ValueLocation {
         if let Some(bytes) = self.values.cached(stored.version) {
             return ValueLocation::Cached(bytes);

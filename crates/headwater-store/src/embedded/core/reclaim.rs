@@ -91,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Begins to delete expired journals and values. Returns their numbers and the batch to wait for.
+    /// Starts deleting expired journals and values. Returns their numbers and the batch to wait for.
     pub(in crate::embedded) fn let_go(&mut self, now: Time) -> Option<(u64, u64, Arc<Batch>)> {
         let (mut journals, mut values) = (0, 0);
         let over = self.going.range(..=(now, u64::MAX)).map(|(_, number)| *number).collect::<Vec<_>>();

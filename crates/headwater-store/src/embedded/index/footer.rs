@@ -1,4 +1,4 @@
-//! The footer of a sealed segment: the index in a form from which one journal can be read without the others.
+//! The footer of a sealed segment: an index that allows reading one journal without the others.
 
 use std::io;
 
@@ -22,7 +22,7 @@ const ENTRY: usize = 32;
 /// The positions of the parts of a footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::embedded) struct Footer {
-    /// Where the commits end.
+    /// End of the commits.
     pub(in crate::embedded) lists: u32,
     directory: u32,
     summary: u32,

@@ -162,7 +162,7 @@ impl SegmentCopy {
             let header =
                 CommitHeader::decode(window.get(at, COMMIT_HEADER).map_err(reading)?, sealed.number, at);
             let Some(header) = header else {
-                // Without a footer, the last commit is a marker and the rest is what remains of the footer.
+                // Without a footer, the last commit is a marker and the rest is a damaged footer.
                 if matches!(sealed.lists, Lists::Memory(_)) && after_marker {
                     break;
                 }
