@@ -55,7 +55,7 @@ impl Cx {
     /// The conversation before this run.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.node.run.spec.messages
+        self.node.run.messages()
     }
 
     /// The input message as the page sent it, with its files.

@@ -15,7 +15,7 @@ mod trace;
 mod walk;
 mod writer;
 
-pub use effect::{AnswerValue, InvalidatedStream, RunSpec};
+pub use effect::{AnswerValue, HistoryRange, InvalidatedStream, RunSpec};
 pub(crate) use effect::{Effect, HookOutcome, HookRecord, NodeExit, ParkRecord, Visit, Wait, WaitKind};
 pub use entry::JournalEntry;
 pub(crate) use entry::{EmitId, Emits};

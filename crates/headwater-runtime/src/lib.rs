@@ -78,7 +78,6 @@ mod session;
 mod skip;
 mod telemetry;
 mod usage;
-mod value_pages;
 mod workflow;
 
 pub use agent::{Agent, AgentBuilder, AgentModel, AgentTool, RunIndex};
@@ -97,8 +96,8 @@ pub use hooks::{
 };
 pub use id::fresh_id;
 pub use journal::{
-    AnswerValue, InvalidatedStream, JournalEntry, RecordReader, RunSpec, TraceCall, TraceNode, TraceStep,
-    TraceStepKind, VisibleRecord, state_after,
+    AnswerValue, HistoryRange, InvalidatedStream, JournalEntry, RecordReader, RunSpec, TraceCall, TraceNode,
+    TraceStep, TraceStepKind, VisibleRecord, state_after,
 };
 pub use model::ModelRef;
 pub use model_health::ModelCalls;
@@ -117,7 +116,7 @@ pub use run::{
 };
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RollbackSummary, Session,
-    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn,
-    TurnHandle, TurnInput, TurnOfRun, Variant, WhenBusy,
+    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SessionView, SummaryRequest,
+    Turn, TurnHandle, TurnInput, TurnOfRun, Variant, WhenBusy,
 };
 pub use workflow::{END, NodeFunction, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder};

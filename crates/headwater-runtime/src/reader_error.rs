@@ -49,6 +49,7 @@ pub const READER_ERRORS: &[(&str, &str)] = &[
     ("replay.diverged", "The agent was changed while the run was active."),
     ("run.abandoned", "The run was interrupted too often and was given up."),
     ("run.expired", "The run waited too long for an answer."),
+    ("run.history-gone", "The conversation before the run is no longer kept."),
     ("run.stuck", "The run cannot continue at present."),
     ("run.too-large", "The run's output exceeds the storage limit."),
     ("state.invalid", "The agent's data cannot be stored."),

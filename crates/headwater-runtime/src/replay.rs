@@ -101,7 +101,9 @@ pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<ReplayReport
     // The replay writes to its own journal.
     (fold.bytes, fold.tail_bytes) = (0, 0);
     let journal = Journal::new(store, lease, fold, u64::MAX);
-    let shared = ActiveRun::new(run.clone(), services, spec, journal).rehearsing(rehearsal);
+    let prior = agent.runs.prior_messages(&spec).await?;
+    let shared = ActiveRun::new(run.clone(), services, spec, journal);
+    let shared = shared.with_prior(prior).rehearsing(rehearsal);
     let mut replay = Replay { run: Arc::new(shared), workflows, walk, open: HashMap::new(), visits: 0 };
     let divergence = replay.follow(recorded, end).await?;
     Ok(ReplayReport { run, visits: replay.visits, hooks, divergence })

@@ -32,9 +32,10 @@ mod workflows;
 
 use std::sync::{Arc, Weak};
 
-use headwater_protocol::{Event, RunId};
+use headwater_protocol::{Event, Message, RunId};
 
 pub(crate) use awaits::awaits;
+pub(crate) use begin::RunBeginning;
 pub use events::lost_after;
 pub(crate) use execute::{NodeOutcome, execute};
 pub use handle::{Run, RunOutcome};
@@ -49,7 +50,7 @@ pub use summary::RunSummary;
 pub(crate) use summary::Summaries;
 pub(crate) use takeover::ResumeCause;
 pub use trace::RunTrace;
-pub(crate) use turn::{BegunTurn, TurnHost};
+pub(crate) use turn::{BegunTurn, HISTORY_GONE, TurnHost};
 pub(crate) use unknown::unknown_run;
 pub(crate) use walk::{Walk, WalkEnd};
 pub(crate) use workflows::Workflows;
@@ -58,7 +59,7 @@ use crate::{
     Error, Result,
     environment::Environment,
     error::ErrorKind,
-    journal::Journals,
+    journal::{Journals, RunSpec},
     node::{ActiveRun, NodeServices},
     question::Questions,
 };
@@ -101,6 +102,14 @@ impl Runs {
     /// A handle of a run by id. Does not check that it exists.
     pub(crate) fn handle(self: &Arc<Self>, run: impl Into<RunId>) -> Run {
         Run::new(run.into(), self.clone())
+    }
+
+    /// The conversation before a run, where its spec only says where that is.
+    pub(crate) async fn prior_messages(&self, spec: &RunSpec) -> Result<Option<Vec<Message>>> {
+        match &spec.history {
+            Some(history) => self.turns()?.messages_of(history).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn turns(&self) -> Result<Arc<dyn TurnHost>> {

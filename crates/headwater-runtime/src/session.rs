@@ -37,6 +37,7 @@ mod turn;
 mod turn_message;
 mod turn_progress;
 mod variants;
+mod view;
 
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ pub use queue::QueuedMessage;
 pub use roll_back::RollbackSummary;
 pub use turn::{Turn, TurnHandle};
 pub use variants::Variant;
+pub use view::SessionView;
 
 use crate::{
     Error, Result,
@@ -123,7 +125,7 @@ impl Sessions {
 
     /// The session that created a checkpoint.
     pub(crate) async fn session_of_checkpoint(&self, id: &CheckpointId) -> Result<SessionId> {
-        Ok(self.tree.node(id).await?.checkpoint.session)
+        Ok(self.tree.node(id).await?.checkpoint.session.clone())
     }
 
     /// Refuses an id for a new session that is invalid or already used by its owner.
@@ -221,8 +223,7 @@ impl Session {
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
-        let head = self.load().await?.head;
-        self.sessions.info(head).await
+        Ok(self.view().await?.info())
     }
 
     /// Wakes when the session changes or is deleted, in this process or another. Start watching before you
@@ -246,7 +247,7 @@ impl Session {
                 Some(parent) => Some(sessions.tree.node(parent).await?),
                 None => None,
             };
-            found.push(node.checkpoint);
+            found.push(node.checkpoint.clone());
         }
         Ok(found)
     }
@@ -267,7 +268,7 @@ impl Session {
     /// [`ErrorKind::UnknownCheckpoint`], and as [`Session::info`].
     pub async fn checkpoint(&self, id: &CheckpointId) -> Result<Checkpoint> {
         let head = self.load().await?.head;
-        Ok(self.sessions.tree.reach(&head, id).await?.0.checkpoint)
+        Ok(self.sessions.tree.reach(&head, id).await?.0.checkpoint.clone())
     }
 
     /// The input of a turn.
@@ -276,10 +277,10 @@ impl Session {
     /// As [`Session::checkpoint`].
     pub async fn input(&self, id: &CheckpointId) -> Result<TurnInput> {
         let head = self.load().await?.head;
-        Ok(match self.sessions.tree.reach(&head, id).await?.0.input {
-            StoredInput::Message(said) => TurnInput::Message(Box::new(said.message)),
+        Ok(match &self.sessions.tree.reach(&head, id).await?.0.input {
+            StoredInput::Message(said) => TurnInput::Message(Box::new(said.message.clone())),
             StoredInput::Answers(given) => {
-                TurnInput::Answers(given.into_iter().map(|given| given.answer).collect())
+                TurnInput::Answers(given.iter().map(|given| given.answer.clone()).collect())
             }
             StoredInput::Seed => TurnInput::Seed,
         })
@@ -309,8 +310,8 @@ impl Session {
         self.sessions.tree.state_at(node.map(|node| node.id().clone())).await
     }
 
-    /// A node, or its ancestor at a turn; `None` stands for the start of the session.
-    async fn at(&self, at: Option<&CheckpointId>, turn: Option<u64>) -> Result<Option<Node>> {
+    /// A node, or its ancestor at a turn; none is the beginning.
+    async fn at(&self, at: Option<&CheckpointId>, turn: Option<u64>) -> Result<Option<Arc<Node>>> {
         let sessions = &self.sessions;
         let head = self.load().await?.head;
         let node = match (at, &head.checkpoint) {
@@ -357,8 +358,13 @@ impl Session {
     /// # Errors
     /// As [`Session::info`], and when a turn cannot start.
     async fn reconcile(&self) -> Result<VersionedHead> {
+        self.reconcile_from(None).await
+    }
+
+    /// As [`reconcile`](Self::reconcile), from a head that was loaded before.
+    async fn reconcile_from(&self, seen: Option<VersionedHead>) -> Result<VersionedHead> {
         let sessions = &self.sessions;
-        sessions.reconcile(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
+        sessions.reconcile_from(&self.key, seen).await?.ok_or_else(|| unknown_session(&self.id))
     }
 }
 

@@ -221,7 +221,15 @@ impl Agents {
         served.visibility.summary(summary)
     }
 
-    /// This server's name for an agent, given its name in the store.
+    /// The agents, as the store knows them, whose inputs readers do not see.
+    pub(crate) fn with_hidden_inputs(&self) -> Vec<String> {
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = named.agents.values().chain(named.retired.values());
+        let hidden = all.filter(|served| !served.visibility.input_previews);
+        hidden.map(|served| served.agent.name().to_owned()).collect()
+    }
+
+    /// The name that this server has for an agent, which the store knows by another.
     pub(crate) fn name_of(&self, agent: &str) -> Option<String> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = named.agents.values().chain(named.retired.values());

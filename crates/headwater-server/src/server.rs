@@ -1,11 +1,8 @@
 //! State shared by all routes.
 
-use std::{
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError, Weak,
+    atomic::{AtomicBool, Ordering},
 };
 
 use axum::http::{StatusCode, request::Parts};
@@ -166,8 +163,9 @@ impl Server {
 
     /// Waits until no run is active at this server.
     pub async fn idle(&self) {
-        while self.0.agents.all().iter().any(|agent| agent.driving() > 0) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        // A run of one agent may begin one of another.
+        while let Some(agent) = self.0.agents.all().into_iter().find(|agent| agent.driving() > 0) {
+            agent.idle().await;
         }
     }
 

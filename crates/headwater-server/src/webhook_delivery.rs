@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{future::join_all, stream, stream::StreamExt as _};
 use headwater_runtime::{Agent, RunSummary};
-use headwater_store::{Expect, Store, WriteOp, key};
+use headwater_store::{Expect, Store, ValuePages, WriteOp, key};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -175,12 +175,12 @@ async fn due_deliveries(
     store: &dyn Store,
     prefix: &str,
 ) -> headwater_store::Result<(Vec<StoredDelivery>, Option<u64>)> {
-    let (mut due, mut next, mut after) = (Vec::new(), None::<u64>, None::<String>);
+    let (mut due, mut next) = (Vec::new(), None::<u64>);
     let now = now();
-    loop {
-        let page = store.list(prefix, after.as_deref(), PAGE).await?;
-        after = page.last().map(|(key, _)| key.clone());
-        let is_last = page.len() < PAGE;
+    let mut pages = ValuePages::new(store, prefix).size(PAGE);
+    while due.len() < PAGE
+        && let Some(page) = pages.next().await?
+    {
         for (key, value) in page {
             let Ok(delivery) = serde_json::from_slice::<Delivery>(&value.bytes) else {
                 tracing::error!(%key, "a delivery of a webhook cannot be read and is dropped");
@@ -192,10 +192,8 @@ async fn due_deliveries(
                 false => due.push(StoredDelivery { key, version: value.version, delivery }),
             }
         }
-        if is_last || due.len() >= PAGE {
-            return Ok((due, next));
-        }
     }
+    Ok((due, next))
 }
 
 /// Sends one delivery. Returns a pause if the target could not be reached.

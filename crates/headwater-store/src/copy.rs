@@ -31,12 +31,9 @@ mod values;
 
 use std::{fmt, sync::Arc};
 
-use crate::{Clock, Error, ErrorKind, JournalId, Result, Store, SystemClock, secret};
+use crate::{Clock, Error, ErrorKind, JournalId, JournalPages, Result, Store, SystemClock, secret};
 
 pub use digest::Digest;
-
-/// Number of names listed per request.
-const NAMES: usize = 10_000;
 
 /// Further problems are counted but not described.
 const MAX_PROBLEMS: usize = 100;
@@ -208,14 +205,12 @@ async fn check_is_copy(from: &dyn Store, to: &dyn Store, options: &CopyOptions) 
 
 /// The names of all journals.
 async fn names(store: &dyn Store) -> Result<Vec<JournalId>> {
-    let mut names: Vec<JournalId> = Vec::new();
-    loop {
-        let page = store.journals(names.last(), NAMES).await?;
-        if page.is_empty() {
-            return Ok(names);
-        }
+    let mut names = Vec::new();
+    let mut pages = JournalPages::new(store);
+    while let Some(page) = pages.next().await? {
         names.extend(page);
     }
+    Ok(names)
 }
 
 /// Whether an error concerns only one journal or value, so that the others can continue.

@@ -42,6 +42,7 @@ mod journal;
 pub mod key;
 mod lease;
 mod memory;
+mod pages;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod receipt;
@@ -64,6 +65,7 @@ pub use into_store::IntoStore;
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Record, Tail};
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
+pub use pages::{JournalPages, ValuePages, remove_all};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use receipt::Receipt;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::{Error, ErrorKind, JournalId, JournalInfo, ReadLimit, Record, Result, Store, Time, restore};
-
-/// Number of names listed per request.
-const NAMES: usize = 10_000;
+use crate::{
+    Error, ErrorKind, JournalId, JournalInfo, JournalPages, ReadLimit, Record, Result, Store, Time,
+    ValuePages, restore,
+};
 
 /// Number of values in memory at once.
 const VALUES: usize = 128;
@@ -88,9 +88,8 @@ impl Survey {
         let mut survey = Self::default();
         // No two leases of a store may have the same epoch.
         let mut epochs: HashMap<u64, JournalId> = HashMap::new();
-        let mut after: Option<JournalId> = None;
-        loop {
-            let page = store.journals(after.as_ref(), NAMES).await?;
+        let mut pages = JournalPages::new(store);
+        while let Some(page) = pages.next().await? {
             for name in &page {
                 // A journal deleted since it was listed is not counted.
                 let Some(info) = store.info(name).await? else { continue };
@@ -103,10 +102,6 @@ impl Survey {
                         ));
                     }
                 }
-            }
-            match page.into_iter().next_back() {
-                Some(last) => after = Some(last),
-                None => break,
             }
         }
         survey.count_values(store).await?;
@@ -192,9 +187,8 @@ impl Survey {
     }
 
     async fn count_values(&mut self, store: &dyn Store) -> Result<()> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = store.list("", after.as_deref(), VALUES).await?;
+        let mut pages = ValuePages::new(store, "").size(VALUES);
+        while let Some(page) = pages.next().await? {
             for (key, value) in &page {
                 let kind = key.split_once('/').map_or(key.as_str(), |(kind, _)| kind);
                 let counts = self.values.entry(kind.to_owned()).or_default();
@@ -207,11 +201,8 @@ impl Survey {
                     ));
                 }
             }
-            match page.into_iter().next_back() {
-                Some((key, _)) => after = Some(key),
-                None => return Ok(()),
-            }
         }
+        Ok(())
     }
 
     fn problem(&mut self, what: String) {

@@ -1,6 +1,6 @@
 //! The rules of the native wire.
 
-use headwater_protocol::{EventKind, Frame, Record};
+use headwater_protocol::{Frame, Record};
 use serde_json::Value;
 
 use crate::lint::{Findings, Lint, rules};
@@ -48,7 +48,7 @@ impl Lint for NativeLinter {
         }
         self.last = Some(record.seq);
         self.ended |= kind.ends_run();
-        self.waits = kind == EventKind::RunWaiting || (self.waits && kind.leaves_waiting());
+        self.waits = kind.waits_after(self.waits);
     }
 
     fn end(&mut self, findings: &mut Findings) {

@@ -18,7 +18,7 @@ use std::{
     },
 };
 
-use headwater_store::{Store, Watch};
+use headwater_store::{Store, ValuePages, Watch};
 
 use crate::{DurableStreams, StreamError, streams::StreamEngine, streams::StreamId};
 use model::Subscription;
@@ -89,11 +89,8 @@ impl StreamEngine {
             return Ok(());
         }
         let mut owners = BTreeSet::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&format!("{KIND}/"), after.as_deref(), 256).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let mut pages = ValuePages::new(&*self.store, format!("{KIND}/"));
+        while let Some(page) = pages.next().await? {
             let decoded = page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
             owners.extend(decoded.map(|subscription: Subscription| subscription.owner));
         }

@@ -2,6 +2,8 @@
 
 use std::{sync::Weak, time::Duration};
 
+use headwater_store::ValuePages;
+
 use super::{
     StreamEngine,
     catalog::{JOURNAL, META, StoredMeta},
@@ -38,12 +40,8 @@ pub(super) async fn maintain(engine: Weak<StreamEngine>) {
 impl StreamEngine {
     /// Removes expired streams, and releases resources of dead processes.
     async fn sweep(&self) -> Result<(), StreamError> {
-        let prefix = format!("{META}/");
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 256).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+        let mut pages = ValuePages::new(&*self.store, format!("{META}/"));
+        while let Some(page) = pages.next().await? {
             for (_, value) in page {
                 let Ok(meta) = serde_json::from_slice(&value.bytes) else { continue };
                 let stored = StoredMeta { meta, version: value.version };

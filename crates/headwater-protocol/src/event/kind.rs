@@ -94,6 +94,20 @@ impl EventKind {
         matches!(self, Self::RunFinished | Self::RunFailed | Self::RunCancelled)
     }
 
+    /// Whether a run waits after it, which `waited` before it.
+    ///
+    /// ```
+    /// use headwater_protocol::EventKind;
+    ///
+    /// assert!(EventKind::RunWaiting.waits_after(false));
+    /// assert!(EventKind::Usage.waits_after(true));
+    /// assert!(!EventKind::Usage.waits_after(false));
+    /// ```
+    #[must_use]
+    pub const fn waits_after(self, waited: bool) -> bool {
+        matches!(self, Self::RunWaiting) || (waited && self.leaves_waiting())
+    }
+
     /// Whether a waiting run still waits after it: it neither answers the question nor comes from a node that runs again.
     ///
     /// This is the only definition. [`RunState`](crate::RunState), the encoders and the readers of a journal use it.

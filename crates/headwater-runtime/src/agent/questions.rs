@@ -1,12 +1,13 @@
 //! The open requests of an agent's runs, and the answers to them.
 
 use headwater_protocol::{RequestId, RunId, ToolCallId};
+use headwater_store::Watch;
 use serde_json::Value;
 
 use super::Agent;
 use crate::{
-    Answer, AnswerValue, OpenQuestion, QuestionPage, Result, Run, node::ActiveRun, question::client_request,
-    run::awaits,
+    Answer, AnswerValue, OpenQuestion, QuestionPage, Result, Run, keys, node::ActiveRun,
+    question::client_request, run::awaits,
 };
 
 impl Agent {
@@ -32,8 +33,16 @@ impl Agent {
         Ok(QuestionPage { questions, ..QuestionPage::default() })
     }
 
-    /// The open questions of an owner of this agent's runs, ordered by request, after a request. Answered
-    /// questions are not read. Unreadable questions are listed separately, and logged once.
+    /// Wakes when a question of an owner of this agent's runs is asked or closed, in this process or another. Begin to watch
+    /// before you look for questions, so that no change is missed in between.
+    #[must_use]
+    pub fn watch_questions(&self, owner: Option<&str>) -> Watch {
+        let env = self.env();
+        env.store.watch(&keys::open_questions(&env.owner_tag(owner)))
+    }
+
+    /// The open questions of an owner of this agent's runs, ordered by request, after a request. Answered questions are not
+    /// read. Questions that cannot be read are listed apart, and logged once.
     ///
     /// # Errors
     /// When the store fails.

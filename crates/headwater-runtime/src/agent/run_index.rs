@@ -4,12 +4,13 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     ops::Bound,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use futures_util::{StreamExt as _, stream};
 use headwater_protocol::{RunId, RunStatus, SessionId};
-use tokio::sync::Mutex;
+use headwater_store::ValuePages;
 
 use super::Agent;
 use crate::{
@@ -19,17 +20,22 @@ use crate::{
 
 /// Number of summaries read per store call.
 const PAGE: usize = 1_000;
-/// Assumed clock skew between servers that share a store: another server's run may be listed behind newer
-/// ones.
+/// How many summaries are read at once.
+const AT_ONCE: usize = 32;
+/// The clocks of servers that share a store may differ by so much: a run of another server may be listed behind newer ones.
 const CLOCK_SKEW_MS: u64 = 60_000;
 /// Age at which the index is rebuilt, to drop runs that are no longer kept.
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The filtered fields of all runs of a store, in memory. It is built by the first search and updated by each
-/// one: from the list of new runs, and from the summaries of those that had not ended. Matching runs are read
-/// from the store, so that the index never decides what a caller sees.
+/// What filters look at of all runs of a store, in memory. It is built with the first search, and brought up to date with
+/// each: by the list of new runs, and by the summaries of those that had not ended and may match. A run that is found is read
+/// from the store, so that the index never decides what a caller sees. The store is never read under the lock of the index.
 #[derive(Debug, Default)]
-pub struct RunIndex(Mutex<RunTable>);
+pub struct RunIndex {
+    runs: Mutex<RunTable>,
+    /// Held by the search that builds it.
+    building: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct RunTable {
@@ -53,13 +59,25 @@ struct IndexedRun {
     text: Box<str>,
 }
 
+/// A search, with the text in lower case.
+#[derive(Debug, Clone, Copy)]
+struct Search<'a> {
+    owners: Owners<'a>,
+    filter: &'a RunFilter,
+    text: Option<&'a str>,
+}
+
 impl IndexedRun {
-    fn matches(&self, owners: Owners<'_>, filter: &RunFilter, text: Option<&str>) -> bool {
+    fn matches(&self, search: Search<'_>) -> bool {
+        search.filter.status.is_none_or(|status| self.status == status) && self.may_match(search)
+    }
+
+    /// Whether it matches but for its status, which is all that changes.
+    fn may_match(&self, Search { owners, filter, text }: Search<'_>) -> bool {
         owners.includes(self.owner.as_deref())
-            && filter.status.is_none_or(|status| self.status == status)
             && filter.agent.as_ref().is_none_or(|agent| *self.agent == **agent)
             && filter.session.as_ref().is_none_or(|session| self.session.as_ref() == Some(session))
-            && text.is_none_or(|text| self.text.contains(text))
+            && text.is_none_or(|text| filter.sees_input(&self.agent) && self.text.contains(text))
     }
 }
 
@@ -76,21 +94,23 @@ impl RunIndex {
         after: Option<&RunPlace>,
         limit: usize,
     ) -> Result<RunPage> {
-        let mut indexed = self.0.lock().await;
-        indexed.refresh(agent).await?;
+        let text = filter.text.as_ref().map(|text| text.to_lowercase());
+        let search = Search { owners, filter, text: text.as_deref() };
+        self.refresh(agent, search).await?;
         let mut page = RunPage::default();
         let mut after = after.map(|(created, run)| (Reverse(*created), run.clone()));
         // Removed and changed runs are replaced by further ones.
         while page.runs.len() < limit {
             let wanted = limit - page.runs.len();
-            let found = indexed.next(owners, filter, after.as_ref(), wanted + 1);
+            let mut found = self.table().next(search, after.as_ref(), wanted + 1);
             page.next = found.get(wanted).and_then(|_| found.get(wanted - 1)).map(place);
-            for key in found.into_iter().take(wanted) {
-                match agent.runs.summaries.load(&key.1).await {
+            found.truncate(wanted);
+            for (key, loaded) in load(agent, found).await {
+                match loaded {
                     Ok(Some(summary)) if owners.includes(summary.owner.as_deref()) => {
                         page.runs.extend(Some(summary).filter(|summary| filter.matches(summary)));
                     }
-                    Ok(None) => indexed.remove(&key),
+                    Ok(None) => self.table().remove(&key),
                     Ok(Some(_)) => {}
                     Err(error) if error.code() == "run.unreadable" => {
                         agent.env().skipped.unlisted("run", key.1.as_str(), &error);
@@ -106,6 +126,81 @@ impl RunIndex {
         }
         Ok(page)
     }
+
+    fn table(&self) -> MutexGuard<'_, RunTable> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Builds the index, or brings it up to date. While one search builds it anew, the others go on with what there is.
+    async fn refresh(&self, agent: &Agent, search: Search<'_>) -> Result<()> {
+        let built = self.table().built;
+        let building = match built {
+            None => Some(self.building.lock().await),
+            Some(built) if built.elapsed() >= MAX_AGE => self.building.try_lock().ok(),
+            Some(_) => None,
+        };
+        if building.is_some() && self.table().built == built {
+            let table = RunTable::read(agent).await?;
+            *self.table() = table;
+            return Ok(());
+        }
+        drop(building);
+        self.read_new(agent).await?;
+        self.read_not_ended(agent, search).await
+    }
+
+    /// Reads the runs that were begun since.
+    async fn read_new(&self, agent: &Agent) -> Result<()> {
+        let newest = self.table().runs.first_key_value().map_or(0, |((created, _), _)| created.0);
+        let prefix = keys::runs_of(&OwnerTag::everyone());
+        let mut pages = ValuePages::new(&**agent.store(), prefix.as_str());
+        let mut all_known = false;
+        while !all_known && let Some(page) = pages.next().await? {
+            let listed = page.iter().filter_map(|(key, _)| keys::read_listed(&prefix, key));
+            let listed: Vec<_> = listed.collect();
+            let is_recent = |created: u64| created.saturating_add(CLOCK_SKEW_MS) >= newest;
+            all_known = listed.iter().any(|(created, _)| !is_recent(*created));
+            let recent = listed.into_iter().filter(|(created, _)| is_recent(*created));
+            let new = {
+                let table = self.table();
+                let keys = recent.map(|(created, run)| (Reverse(created), RunId::from(run)));
+                keys.filter(|key| !table.runs.contains_key(key)).collect()
+            };
+            for (_, loaded) in load(agent, new).await {
+                if let Ok(Some(summary)) = loaded {
+                    self.table().add(&summary);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads how far the runs are that had not ended and may match.
+    async fn read_not_ended(&self, agent: &Agent, search: Search<'_>) -> Result<()> {
+        let not_ended = {
+            let table = self.table();
+            let may_match = |key: &&IndexKey| table.runs.get(*key).is_some_and(|run| run.may_match(search));
+            table.not_ended.iter().filter(may_match).cloned().collect()
+        };
+        for (key, loaded) in load(agent, not_ended).await {
+            match loaded {
+                Ok(Some(summary)) => self.table().add(&summary),
+                Ok(None) => self.table().remove(&key),
+                Err(error) if error.code() == "run.unreadable" => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the summaries of runs, several at once, in their order.
+async fn load(agent: &Agent, keys: Vec<IndexKey>) -> Vec<(IndexKey, Result<Option<RunSummary>>)> {
+    let loads = keys.into_iter().map(|key| async move {
+        let loaded = agent.runs.summaries.load(&key.1).await;
+        (key, loaded)
+    });
+    stream::iter(loads).buffered(AT_ONCE).collect().await
 }
 
 fn place(key: &IndexKey) -> RunPlace {
@@ -113,87 +208,27 @@ fn place(key: &IndexKey) -> RunPlace {
 }
 
 impl RunTable {
-    fn next(
-        &self,
-        owners: Owners<'_>,
-        filter: &RunFilter,
-        after: Option<&IndexKey>,
-        limit: usize,
-    ) -> Vec<IndexKey> {
-        let text = filter.text.as_ref().map(|text| text.to_lowercase());
+    fn next(&self, search: Search<'_>, after: Option<&IndexKey>, limit: usize) -> Vec<IndexKey> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.runs
             .range((start, Bound::Unbounded))
-            .take_while(|((created, _), _)| filter.since.is_none_or(|since| created.0 >= since))
-            .filter(|(_, run)| run.matches(owners, filter, text.as_deref()))
+            .take_while(|((created, _), _)| search.filter.since.is_none_or(|since| created.0 >= since))
+            .filter(|(_, run)| run.matches(search))
             .take(limit)
             .map(|(key, _)| key.clone())
             .collect()
     }
 
-    async fn refresh(&mut self, agent: &Agent) -> Result<()> {
-        match self.built {
-            Some(built) if built.elapsed() < MAX_AGE => {
-                self.read_new(agent).await?;
-                self.read_not_ended(agent).await
-            }
-            _ => self.build(agent).await,
-        }
-    }
-
-    async fn build(&mut self, agent: &Agent) -> Result<()> {
-        *self = Self::default();
-        let mut after = None::<String>;
-        loop {
-            let page = agent.store().list(RUNS, after.as_deref(), PAGE).await?;
-            // Filtered lists omit unreadable runs.
+    /// The index of all runs that are kept.
+    async fn read(agent: &Agent) -> Result<Self> {
+        let mut table = Self { built: Some(Instant::now()), ..Self::default() };
+        let mut pages = ValuePages::new(&**agent.store(), RUNS).size(PAGE);
+        while let Some(page) = pages.next().await? {
+            // One that cannot be read is in no filtered list.
             let summaries = page.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok());
-            summaries.for_each(|summary| self.add(&summary));
-            match page.into_iter().next_back() {
-                Some((key, _)) => after = Some(key),
-                None => break,
-            }
+            summaries.for_each(|summary| table.add(&summary));
         }
-        self.built = Some(Instant::now());
-        Ok(())
-    }
-
-    /// Reads the runs started since the last update.
-    async fn read_new(&mut self, agent: &Agent) -> Result<()> {
-        let newest = self.runs.first_key_value().map_or(0, |((created, _), _)| created.0);
-        let prefix = keys::runs_of(&OwnerTag::all());
-        let mut after = None::<String>;
-        loop {
-            let page = agent.store().list(&prefix, after.as_deref(), PAGE).await?;
-            for (key, _) in &page {
-                let Some((created, run)) = keys::read_listed(&prefix, key) else { continue };
-                if created.saturating_add(CLOCK_SKEW_MS) < newest {
-                    return Ok(());
-                }
-                let key = (Reverse(created), RunId::from(run));
-                if !self.runs.contains_key(&key)
-                    && let Ok(Some(summary)) = agent.runs.summaries.load(&key.1).await
-                {
-                    self.add(&summary);
-                }
-            }
-            match page.into_iter().next_back() {
-                Some((key, _)) => after = Some(key),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    async fn read_not_ended(&mut self, agent: &Agent) -> Result<()> {
-        for key in self.not_ended.clone() {
-            match agent.runs.summaries.load(&key.1).await {
-                Ok(Some(summary)) => self.add(&summary),
-                Ok(None) => self.remove(&key),
-                Err(error) if error.code() == "run.unreadable" => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        Ok(table)
     }
 
     fn add(&mut self, summary: &RunSummary) {

@@ -144,7 +144,12 @@ impl Agent {
         self.runs.registry.lock().count()
     }
 
-    /// The conversation before the output of a run: the earlier turns, and the message that it answers.
+    /// Waits until this process drives no run.
+    pub async fn idle(&self) {
+        self.runs.registry.idle().await;
+    }
+
+    /// The conversation before what a run says: the turns before it, and the message that it answers.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.

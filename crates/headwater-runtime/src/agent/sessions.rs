@@ -60,7 +60,22 @@ impl Agent {
         self.sessions.send_to(id, owner, turn.into()).await
     }
 
-    /// Checks whether a turn could start, before a session is created for it.
+    /// Begins a session that the caller has looked for and not found, with its first turn. If it was begun meanwhile, it gets
+    /// the turn as its next one. Without an id, it gets a random name.
+    ///
+    /// # Errors
+    /// As [`Agent::send_to`].
+    pub async fn begin_session(
+        &self,
+        id: Option<&str>,
+        owner: Option<&str>,
+        turn: impl Into<Turn>,
+    ) -> Result<TurnHandle> {
+        let id = id.map_or_else(|| fresh_id("session"), |id| Ok(id.to_owned()))?;
+        self.sessions.begin_session(self.session(id, owner), turn.into()).await
+    }
+
+    /// Refuses a turn that could not begin, before a session is begun for it.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownWorkflow`](crate::ErrorKind::UnknownWorkflow), [`ErrorKind::Input`](crate::ErrorKind::Input) when the tool choice is invalid, or [`ErrorKind::Limit`](crate::ErrorKind::Limit) when

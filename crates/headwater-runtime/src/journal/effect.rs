@@ -133,10 +133,13 @@ pub struct RunSpec {
     /// The input message. Parts are omitted if they only repeat the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message: Option<Message>,
-    /// The conversation before the run.
+    /// The conversation before it, where no session has it as the run gets it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// Start time, in milliseconds since 1970.
+    /// The conversation before it, where its session has it: messages that stay as they are need no copy in each journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryRange>,
+    /// When it began, in milliseconds since 1970.
     pub created: u64,
     /// The owner of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +180,18 @@ impl RunSpec {
     }
 }
 
-/// A structured stream retracted because the session rolled back past it.
+/// The end of the conversation up to a checkpoint, after the instructions with which it begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HistoryRange {
+    /// The checkpoint before the turn.
+    pub checkpoint: CheckpointId,
+    /// How many messages up to there, the newest.
+    pub messages: usize,
+}
+
+/// A structured stream that was retracted, because the session went back to before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

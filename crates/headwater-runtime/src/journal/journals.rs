@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{EventKind, RunId};
+use headwater_protocol::RunId;
 use headwater_store::{JournalId, Lease, ReadLimit};
 
-use super::{Fold, FoldReader, Journal, JournalRoom, RecordReader};
+use super::{Fold, FoldReader, Journal, JournalRoom, RecordReader, is_snapshot};
 use crate::{Error, Result, environment::Environment, error::ErrorKind};
+
+/// How many records may follow the one with which a run began to wait, while it waits.
+const AFTER_WAIT: usize = 8;
 
 /// The journals of an agent's runs.
 #[derive(Debug, Clone)]
@@ -77,20 +80,25 @@ impl Journals {
         FoldReader::open(&*self.env.store, &journal, snapshot).await?.read_up_to(last).await
     }
 
-    /// The sequence number of the record that ended the run or started its wait, if that is its last event.
+    /// The number of the record with which a run ended or began to wait, if it has ended or still waits.
     pub(crate) async fn stopped_at(&self, run: &RunId) -> Result<Option<u64>> {
         let (journal, store) = (JournalId::from(run.as_str()), &*self.env.store);
         let Some(info) = store.info(&journal).await? else { return Ok(None) };
-        let Some(before) = info.tail.last.checked_sub(1) else { return Ok(None) };
-        // A damaged run must not make its session unreadable.
-        let Ok(page) = store.read(&journal, before, ReadLimit { records: 1, bytes: 1 }).await else {
-            return Ok(None);
-        };
-        let last = page.records.first();
-        // A continuation cannot be read alone, and never ends a run.
-        let event = last.and_then(|last| RecordReader::default().visible_event(last).ok().flatten());
-        let stops = |kind: EventKind| kind.ends_run() || kind == EventKind::RunWaiting;
-        Ok(event.filter(|record| stops(record.event.kind())).and(last).map(|last| last.seq))
+        let before = info.tail.last.saturating_sub(AFTER_WAIT as u64);
+        // A damaged run must not keep its session from being read.
+        let limit = ReadLimit { records: AFTER_WAIT, bytes: usize::MAX };
+        let Ok(page) = store.read(&journal, before, limit).await else { return Ok(None) };
+        let mut reader = RecordReader::default();
+        Ok(page.records.iter().fold(None, |stopped, record| match reader.visible_event(record) {
+            Ok(Some(event)) => {
+                let kind = event.event.kind();
+                let stops = kind.ends_run() || kind.waits_after(false);
+                if stops { Some(record.seq) } else { stopped.filter(|_| kind.waits_after(true)) }
+            }
+            Ok(None) if is_snapshot(record) => stopped,
+            // An answer, a new driver, or text that cannot be read without what it continues.
+            _ => None,
+        }))
     }
 
     /// Refuses to resume a run whose journal is full.

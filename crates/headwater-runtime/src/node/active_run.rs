@@ -9,7 +9,7 @@ use futures_util::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RunId};
+use headwater_protocol::{AttemptId, ErrorInfo, Event, Message, MessageId, Origin, RunId};
 use headwater_store::{Expect, Receipt};
 use headwater_tools::{CancelHandle, Tools};
 use serde_json::{Map, Value};
@@ -40,7 +40,9 @@ pub(crate) struct ActiveRun {
     pub(crate) id: RunId,
     pub(crate) services: Arc<NodeServices>,
     pub(crate) spec: Arc<RunSpec>,
-    /// Parsed on first use by a node, a template or a tool.
+    /// The conversation before it, where the spec only says where that is.
+    prior: Option<Vec<Message>>,
+    /// Parsed when a node, a template or a tool asks for it.
     runtime_context: OnceLock<Arc<Value>>,
     client_context: OnceLock<Map<String, Value>>,
     pub(crate) message: MessageId,
@@ -104,6 +106,7 @@ impl ActiveRun {
         Self {
             id,
             services,
+            prior: None,
             runtime_context: OnceLock::new(),
             client_context: OnceLock::new(),
             spec,
@@ -137,7 +140,18 @@ impl ActiveRun {
         }
     }
 
-    /// Switches to replay only.
+    /// With the conversation before it, where the spec only says where that is.
+    pub(crate) fn with_prior(mut self, prior: Option<Vec<Message>>) -> Self {
+        self.prior = prior;
+        self
+    }
+
+    /// The conversation before it.
+    pub(crate) fn messages(&self) -> &[Message] {
+        self.prior.as_deref().unwrap_or(&self.spec.messages)
+    }
+
+    /// Only replays what the journal has.
     pub(crate) fn rehearsing(mut self, rehearsal: Rehearsal) -> Self {
         self.rehearsal = Some(rehearsal);
         self

@@ -1,12 +1,12 @@
 //! Listing open questions.
 
 use headwater_protocol::RequestId;
+use headwater_store::ValuePages;
 
 use super::{OpenQuestion, Questions, store::UNREADABLE};
 use crate::{
     Result,
     keys::{self, QUESTIONS},
-    value_pages::ValuePages,
 };
 
 /// A page of an owner's open questions, ordered by request.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headwater_protocol::{RequestId, RunId};
-use headwater_store::{Expect, JournalId};
+use headwater_store::{Expect, JournalId, remove_all};
 
 use super::{Run, Runs, takeover::ResumeCause, unknown::unknown_run};
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     journal::AnswerValue,
     keys::{self, SessionKey},
     question::{AcceptedAnswer, AnswerCheck},
-    value_pages::remove_all,
 };
 
 impl Runs {

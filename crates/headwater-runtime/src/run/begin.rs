@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{Event, MessageStarted, Role, RunId, RunStarted, StructuredInvalidated};
+use headwater_protocol::{Event, Message, MessageStarted, Role, RunId, RunStarted, StructuredInvalidated};
 use headwater_store::{Lease, Receipt, together};
 
 use super::{Run, Runs, registry::DriverSeat, start::Start, turn::BegunTurn, walk::Walk};
@@ -13,6 +13,20 @@ use crate::{
     journal::{Effect, Fold, RecordedWalk, RunSpec, run_exists},
     node::ActiveRun,
 };
+
+/// What a run begins with.
+#[derive(Debug)]
+pub(crate) struct RunBeginning {
+    pub(crate) spec: RunSpec,
+    /// The conversation before it, where the spec only says where that is.
+    pub(crate) prior: Option<Vec<Message>>,
+}
+
+impl From<RunSpec> for RunBeginning {
+    fn from(spec: RunSpec) -> Self {
+        Self { spec, prior: None }
+    }
+}
 
 impl Runs {
     /// Starts a run. It is durable when this returns, and continues by itself.
@@ -28,16 +42,16 @@ impl Runs {
         workflow.version().clone_into(&mut spec.version);
         spec.agent.clone_from(&self.env.agent);
         spec.created = self.env.now();
-        self.begin(run.clone(), spec).await?;
+        self.begin(run.clone(), spec.into()).await?;
         Ok(self.handle(run))
     }
 
-    /// Starts a run. It is durable when this returns.
-    pub(crate) async fn begin(self: &Arc<Self>, run: RunId, spec: RunSpec) -> Result<()> {
-        self.workflows.version(&spec.workflow, &spec.version)?;
+    /// Begins a run: it is durable when this returns.
+    pub(crate) async fn begin(self: &Arc<Self>, run: RunId, beginning: RunBeginning) -> Result<()> {
+        self.workflows.version(&beginning.spec.workflow, &beginning.spec.version)?;
         let Some(seat) = self.registry.seat(&run)? else { return Err(run_exists(&run)) };
         let lease = self.journals.create(&run).await?;
-        self.begin_in(seat, lease, spec, None).await
+        self.begin_in(seat, lease, beginning, None).await
     }
 
     /// Starts a run in a prepared journal, as the turn of a session whose head already names it.
@@ -45,12 +59,13 @@ impl Runs {
         self: &Arc<Self>,
         seat: DriverSeat,
         lease: Lease,
-        spec: RunSpec,
+        RunBeginning { spec, prior }: RunBeginning,
         turn: Option<Arc<dyn BegunTurn>>,
     ) -> Result<()> {
         let workflow = self.workflows.version(&spec.workflow, &spec.version)?;
         let journal = self.journals.writer(lease.clone(), Fold::default());
-        let shared = Arc::new(ActiveRun::new(seat.run.clone(), self.services.clone(), spec.into(), journal));
+        let shared = ActiveRun::new(seat.run.clone(), self.services.clone(), spec.into(), journal);
+        let shared = Arc::new(shared.with_prior(prior));
         if let Err(error) = together(&*self.env.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
                 // It can never start.

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use headwater_protocol::{
     ErrorEvent, Event, FinishReason, RequestId, RunFinished, RunWaiting, ToolCallId, WarningEvent,
 };
-use headwater_store::{Expect, Receipt};
+use headwater_store::{Expect, Receipt, ValuePages};
 use tokio::sync::Notify;
 
 use super::{
@@ -25,7 +25,6 @@ use crate::{
     node::{ActiveRun, EntryState, NodeVisit},
     question::{QueuedAnswer, answered_event},
     telemetry,
-    value_pages::ValuePages,
 };
 
 /// How long tools may take to finish when the run is stopped.

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use headwater_protocol::{EventKind, Record, RunId};
+use headwater_protocol::{Record, RunId};
 use headwater_store::{JournalId, Page, ReadLimit, Store, Tail};
 
 use super::{Runs, unknown::read_error};
@@ -105,7 +105,7 @@ impl EventReader {
             self.waits &= !is_answer(record);
             if let Some(record) = self.reader.visible_event(record)? {
                 let kind = record.event.kind();
-                self.waits = kind == EventKind::RunWaiting && record.seq > self.since;
+                self.waits = kind.waits_after(self.waits) && record.seq > self.since;
                 self.over |= kind.ends_run();
                 self.ready.push_back(*record);
             }

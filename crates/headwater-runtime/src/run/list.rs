@@ -32,6 +32,8 @@ pub struct RunFilter {
     pub since: Option<u64>,
     /// A text in the [beginning of their input](RunSummary::input), ignoring case.
     pub text: Option<String>,
+    /// The agents, by name, whose inputs the caller does not see: no text is found in them.
+    pub hidden_inputs: Vec<String>,
 }
 
 /// The owners whose runs are listed.
@@ -67,11 +69,18 @@ impl RunFilter {
     }
 
     pub(crate) fn matches(&self, summary: &RunSummary) -> bool {
-        let has_text = |text: &String| summary.input.to_lowercase().contains(&text.to_lowercase());
+        let has_text = |text: &String| {
+            self.sees_input(&summary.agent) && summary.input.to_lowercase().contains(&text.to_lowercase())
+        };
         self.status.is_none_or(|status| summary.status == status)
             && self.agent.as_ref().is_none_or(|agent| summary.agent == *agent)
             && self.session.as_ref().is_none_or(|session| summary.session.as_ref() == Some(session))
             && self.text.as_ref().is_none_or(has_text)
+    }
+
+    /// Whether the caller sees the inputs of an agent's runs.
+    pub(crate) fn sees_input(&self, agent: &str) -> bool {
+        !self.hidden_inputs.iter().any(|hidden| hidden == agent)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::RunId;
-use headwater_store::Expect;
+use headwater_store::{Expect, ValuePages};
 
 use super::{Runs, finish::EXPIRED, takeover::ResumeCause};
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     error::ErrorKind,
     keys::{self, INBOX, OPEN_QUESTIONS, WAITING},
     telemetry,
-    value_pages::ValuePages,
 };
 
 /// Number of open requests counted per call.
@@ -242,13 +241,13 @@ impl Runs {
     /// Each call reads one page of the open requests, so its cost does not grow with their number.
     pub(crate) async fn count_waiting(&self) -> Result<()> {
         let after = self.registry.lock().counted_to();
-        let page = self.env.store.list(OPEN_QUESTIONS, after.as_deref(), COUNTED).await?;
+        let mut pages = ValuePages::new(&*self.env.store, OPEN_QUESTIONS).after(after).size(COUNTED);
+        let page = pages.next().await?.unwrap_or_default();
         let runs = page.iter().filter_map(|(_, value)| {
             let (run, agent) = std::str::from_utf8(&value.bytes).ok()?.split_once('\n')?;
             (agent == self.env.agent).then(|| RunId::from(run))
         });
-        let next = (page.len() == COUNTED).then(|| page.last().map(|(key, _)| key.clone())).flatten();
-        if let Some(waiting) = self.registry.lock().count_waiting(runs, next) {
+        if let Some(waiting) = self.registry.lock().count_waiting(runs, pages.rest()) {
             telemetry::runs_waiting(&self.env.agent, waiting);
         }
         Ok(())

@@ -29,6 +29,8 @@ pub(crate) struct Drivers {
     pub(crate) draining: bool,
     /// Whether this process has stopped driving runs.
     pub(crate) closed: bool,
+    /// Tells when the last run is no longer driven here.
+    idle: Arc<Notify>,
 }
 
 /// A count of waiting runs, page by page of the open requests.
@@ -90,6 +92,9 @@ impl Drop for DriverSeat {
         let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(driver) = drivers.all.remove(&self.run) {
             driver.left.notify_waiters();
+        }
+        if drivers.is_empty() {
+            drivers.idle.notify_waiters();
         }
     }
 }
@@ -163,7 +168,20 @@ impl RunRegistry {
         }
     }
 
-    /// The turn of a run, if this process has started it.
+    /// Waits until no run is driven here.
+    pub(crate) async fn idle(&self) {
+        let idle = self.lock().idle.clone();
+        loop {
+            let mut left = std::pin::pin!(idle.notified());
+            left.as_mut().enable();
+            if self.lock().is_empty() {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    /// The turn that a run is, if this process has begun it.
     pub(crate) fn turn_of(&self, run: &RunId) -> Option<Arc<dyn BegunTurn>> {
         self.lock().all.get(run)?.turn.clone()
     }

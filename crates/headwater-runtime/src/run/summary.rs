@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use headwater_protocol::{RunId, RunStatus, SessionId, Usage};
-use headwater_store::{Expect, WriteOp};
+use headwater_store::{Expect, ValuePages, WriteOp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -286,17 +286,14 @@ impl Summaries {
     /// to `limit`.
     pub(crate) async fn count_active(&self, owner: &str, limit: usize) -> Result<usize> {
         let prefix = keys::active_runs(&OwnerTag::new(Some(owner)));
-        let (mut count, mut after) = (0, None::<String>);
-        while count < limit {
-            let page = (limit - count).min(PAGE);
-            let listed = self.env.store.list(&prefix, after.as_deref(), page).await?;
-            count += listed.len();
-            match listed.into_iter().next_back() {
-                Some((key, _)) if count < limit => after = Some(key),
-                _ => break,
-            }
+        let mut pages = ValuePages::new(&*self.env.store, prefix).size(limit.min(PAGE));
+        let mut count = 0;
+        while count < limit
+            && let Some(page) = pages.next().await?
+        {
+            count += page.len();
         }
-        Ok(count)
+        Ok(count.min(limit))
     }
 }
 

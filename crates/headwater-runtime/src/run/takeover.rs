@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{AttemptRetracted, Event, RunId, RunStatus, StructuredInvalidated};
+use headwater_protocol::{AttemptRetracted, Event, Message, RunId, RunStatus, StructuredInvalidated};
 use headwater_store::{JournalId, Lease};
 use tokio::time::Instant;
 
@@ -13,6 +13,7 @@ use super::{
     handover::LEFT,
     registry::DriverSeat,
     summary::StoredSummary,
+    turn::HISTORY_GONE,
     unknown::unknown_run,
     walk::Walk,
     workflows::WORKFLOW_CHANGED,
@@ -32,6 +33,15 @@ pub(crate) enum ResumeCause {
     LeaseExpired,
     /// Its inbox or a reader refers to it. Another process may drive it.
     Addressed,
+}
+
+/// What a run goes on with when it is taken over.
+struct Resumption {
+    spec: Arc<RunSpec>,
+    /// The conversation before it, where the spec only says where that is.
+    prior: Option<Vec<Message>>,
+    /// How it ends, if it cannot go on.
+    end: Option<Event>,
 }
 
 impl Runs {
@@ -81,15 +91,8 @@ impl Runs {
                 deleted => Ok(deleted.map(|()| false)?),
             };
         }
-        let prepared = match fold.spec(run.as_str()) {
-            Ok(spec) => match self.check_agent(run, &spec.agent) {
-                Ok(()) => self.end_of(run, &fold, stored.as_ref()).await.map(|end| (spec, end)),
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        };
-        let (spec, end) = match prepared {
-            Ok(prepared) => prepared,
+        let resumption = match self.resumption(run, &fold, stored.as_ref()).await {
+            Ok(resumption) => resumption,
             Err(error) => {
                 self.give_back(&lease, fold.waits()).await?;
                 return Err(error);
@@ -99,11 +102,34 @@ impl Runs {
         if fold.ended {
             // Its process died after writing the final event, before the cleanup was complete.
             let journal = self.journals.writer(lease, fold);
-            let shared = ActiveRun::new(run.clone(), self.services.clone(), spec, journal);
+            let shared = ActiveRun::new(run.clone(), self.services.clone(), resumption.spec, journal);
             shared.summary.set_version(version);
             return self.ended(&shared).await.map(|()| false);
         }
-        self.take_over(seat, spec, lease, fold, version, end).await
+        self.take_over(seat, resumption, lease, fold, version).await
+    }
+
+    /// What a run goes on with, or how it ends.
+    async fn resumption(
+        &self,
+        run: &RunId,
+        fold: &Fold,
+        stored: Option<&StoredSummary>,
+    ) -> Result<Resumption> {
+        let spec = fold.spec(run.as_str())?;
+        self.check_agent(run, &spec.agent)?;
+        let end = self.end_of(run, fold, stored).await?;
+        if end.is_some() || fold.ended {
+            return Ok(Resumption { spec, prior: None, end });
+        }
+        match self.prior_messages(&spec).await {
+            Ok(prior) => Ok(Resumption { spec, prior, end }),
+            // Nothing brings them back.
+            Err(error) if error.code() == HISTORY_GONE => {
+                Ok(Resumption { spec, prior: None, end: Some(Event::RunFailed(error.info())) })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The summary of a run to resume. `None` if it is unreadable, since the journal is authoritative.
@@ -241,15 +267,15 @@ impl Runs {
     async fn take_over(
         self: &Arc<Self>,
         seat: DriverSeat,
-        spec: Arc<RunSpec>,
+        Resumption { spec, prior, end }: Resumption,
         lease: Lease,
         fold: Fold,
         version: u64,
-        end: Option<Event>,
     ) -> Result<bool> {
         let open = fold.open_attempts.clone();
         let journal = self.journals.writer(lease, fold);
-        let shared = Arc::new(ActiveRun::new(seat.run.clone(), self.services.clone(), spec, journal));
+        let shared = ActiveRun::new(seat.run.clone(), self.services.clone(), spec, journal);
+        let shared = Arc::new(shared.with_prior(prior));
         shared.summary.set_version(version);
         let ends = end.is_some();
         match write_takeover(self, &shared, open, end).await {

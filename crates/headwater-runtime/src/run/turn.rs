@@ -4,10 +4,18 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use headwater_protocol::{Event, RequestId, RunId};
+use headwater_protocol::{Event, Message, RequestId, RunId};
 use headwater_store::WriteOp;
 
-use crate::{Result, journal::AnswerValue, keys::SessionKey, node::ActiveRun};
+use crate::{
+    Result,
+    journal::{AnswerValue, HistoryRange},
+    keys::SessionKey,
+    node::ActiveRun,
+};
+
+/// The code of an error about a run whose session no longer has the conversation before it.
+pub(crate) const HISTORY_GONE: &str = "run.history-gone";
 
 /// Callbacks for a session whose runs are answered, wait or end. The session layer implements it.
 pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
@@ -26,7 +34,13 @@ pub(crate) trait TurnHost: fmt::Debug + Send + Sync {
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<Event>>>;
 
-    /// Called when a run has ended or waits: ends its turn, and starts the next one.
+    /// The messages that a run got of the conversation before it.
+    ///
+    /// # Errors
+    /// `run.history-gone` when the session no longer has them.
+    fn messages_of<'a>(&'a self, history: &'a HistoryRange) -> BoxFuture<'a, Result<Vec<Message>>>;
+
+    /// A run has ended or waits: ends its turn, and begins the next one.
     fn turn_over<'a>(&'a self, session: SessionKey, run: &'a ActiveRun) -> BoxFuture<'a, Result<()>>;
 }
 

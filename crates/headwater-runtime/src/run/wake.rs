@@ -9,7 +9,7 @@ use std::{
 };
 
 use headwater_protocol::RunId;
-use headwater_store::Watch;
+use headwater_store::{ValuePages, Watch};
 
 use super::{
     Runs,
@@ -18,7 +18,6 @@ use super::{
 use crate::{
     Result,
     keys::{self, INBOX},
-    value_pages::ValuePages,
 };
 
 impl Runs {

@@ -1,5 +1,7 @@
 //! Navigation in the tree of checkpoints, in a number of steps logarithmic in its depth.
 
+use std::sync::Arc;
+
 use headwater_protocol::CheckpointId;
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
@@ -46,16 +48,16 @@ impl CheckpointTree {
         if parent.turn() - parent.jump.turn == parent.jump.turn - next.turn {
             node.jump = next;
             node.touched.extend(parent.touched.iter().cloned());
-            node.touched.extend(middle.into_iter().flat_map(|middle| middle.touched));
+            node.touched.extend(middle.iter().flat_map(|middle| middle.touched.iter().cloned()));
         } else {
             node.jump = AncestorLink { id: Some(parent.id().clone()), turn: parent.turn() };
         }
         Ok(())
     }
 
-    /// The ancestor at a turn number, or the node itself; `None` stands for the start of the session.
-    pub(crate) async fn ancestor(&self, mut node: Node, turn: u64) -> Result<Option<Node>> {
-        // Only the last of several merged turns still has a node.
+    /// The ancestor with the number of a turn, or the node itself; none is the beginning.
+    pub(crate) async fn ancestor(&self, mut node: Arc<Node>, turn: u64) -> Result<Option<Arc<Node>>> {
+        // Of turns that were merged there is only the last.
         while node.first_turn() > turn {
             let far = match &node.jump {
                 AncestorLink { id: Some(id), turn: far } if *far >= turn => self.find_node(id).await?,
@@ -70,8 +72,8 @@ impl CheckpointTree {
         Ok(Some(node))
     }
 
-    /// The first node on the path to `node`.
-    pub(crate) async fn first(&self, mut node: Node) -> Result<Node> {
+    /// The first node on the way to one.
+    pub(crate) async fn first(&self, mut node: Arc<Node>) -> Result<Arc<Node>> {
         loop {
             let far = match &node.jump.id {
                 Some(id) => self.find_node(id).await?,
@@ -85,8 +87,8 @@ impl CheckpointTree {
         }
     }
 
-    /// The nearest common ancestor of two nodes; `None` stands for the start of the session.
-    pub(crate) async fn common(&self, one: Node, other: Node) -> Result<Option<Node>> {
+    /// The nearest node that two have in common; none is the beginning.
+    pub(crate) async fn common(&self, one: Arc<Node>, other: Arc<Node>) -> Result<Option<Arc<Node>>> {
         let turn = one.turn().min(other.turn());
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
@@ -107,8 +109,8 @@ impl CheckpointTree {
         Ok(Some(one))
     }
 
-    /// A checkpoint on the path from the start to the head's checkpoint.
-    pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
+    /// A checkpoint on the way to where the session stands.
+    pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Arc<Node>> {
         let Some(at) = &head.checkpoint else { return Err(unknown(id)) };
         let turn = self.kept_node(head, id).await?.turn();
         match self.ancestor(self.node(at).await?, turn).await? {
@@ -117,9 +119,8 @@ impl CheckpointTree {
         }
     }
 
-    /// A checkpoint of the session, on the head's path or on an abandoned branch, with the tip of that
-    /// branch.
-    pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Node, CheckpointId)> {
+    /// A checkpoint of the session, also of a branch that was left; with the tip of that branch.
+    pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Arc<Node>, CheckpointId)> {
         let node = self.kept_node(head, id).await?;
         let mut tip = head.checkpoint.clone();
         loop {
@@ -132,9 +133,9 @@ impl CheckpointTree {
             {
                 return Ok((node, tip.clone()));
             }
-            let turn = common.as_ref().map_or(0, Node::turn) + 1;
+            let turn = common.as_ref().map_or(0, |common| common.turn()) + 1;
             let Some(child) = self.ancestor(node.clone(), turn).await? else { return Err(unknown(id)) };
-            let parent = common.as_ref().map(Node::id);
+            let parent = common.as_ref().map(|common| common.id());
             match self.branch(&head.key(), parent, child.id()).await? {
                 // A branch abandoned twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
@@ -143,9 +144,9 @@ impl CheckpointTree {
         }
     }
 
-    /// A checkpoint that retention still allows to roll back to.
-    async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
-        // A checkpoint of another session must look unknown, also for turns that this session has retired.
+    /// A checkpoint that can be gone back to, as far as its age goes.
+    async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Arc<Node>> {
+        // A checkpoint of another session must look like one that never was, also where turns of this one are retired.
         if !id.as_str().strip_prefix(head.tree.as_str()).is_some_and(|rest| rest.starts_with('.')) {
             return Err(unknown(id));
         }

@@ -7,11 +7,17 @@ use headwater_store::{Expect, WriteOp, together};
 
 use super::{
     Sessions,
+    budget::PriorMessages,
     end_turn::LocalTurn,
     head::{ActiveTurn, Head, TurnWork, VersionedHead},
     turn_message::TurnMessage,
 };
-use crate::{Result, error::ErrorKind, journal::RunSpec, run::DriverSeat};
+use crate::{
+    Result,
+    error::ErrorKind,
+    journal::RunSpec,
+    run::{DriverSeat, RunBeginning},
+};
 
 /// Outcome of writing a head with a new turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +66,7 @@ impl Sessions {
                 _ => self.heads.create_after(first, &head).await,
             }
         };
-        let Some((seat, run, spec)) = self.prepare_turn(&head).await? else {
+        let Some((seat, run, beginning)) = self.prepare_turn(&head).await? else {
             if write.await?.is_none() {
                 return Ok(TurnBegin::Conflict);
             }
@@ -84,15 +90,15 @@ impl Sessions {
         };
         let turn =
             LocalTurn { sessions: self.clone(), loaded: VersionedHead { head: head.clone(), version } };
-        match self.runs.begin_in(seat, lease, spec, Some(Arc::new(turn))).await {
+        match self.runs.begin_in(seat, lease, beginning, Some(Arc::new(turn))).await {
             Ok(()) => Ok(TurnBegin::Begun),
             failed => self.check_begun(failed, head, version).await.map(|()| TurnBegin::Written),
         }
     }
 
-    /// The driver seat and spec for the turn of a head about to be written; `None` if chores come first or
-    /// another process has to start it.
-    async fn prepare_turn(&self, head: &Head) -> Result<Option<(DriverSeat, RunId, RunSpec)>> {
+    /// What begins the turn of a head that is about to be written; none where something else has to be done first, or
+    /// another process has to do it.
+    async fn prepare_turn(&self, head: &Head) -> Result<Option<(DriverSeat, RunId, RunBeginning)>> {
         let Some(ActiveTurn { run, work: TurnWork::Message(said), .. }) = &head.active else {
             return Ok(None);
         };
@@ -104,20 +110,27 @@ impl Sessions {
         Ok(Some((seat, run.clone(), self.run_of_turn(head, said).await?)))
     }
 
-    /// The spec that the run of a turn starts with.
-    pub(super) async fn run_of_turn(&self, head: &Head, said: &TurnMessage) -> Result<RunSpec> {
+    /// What the run of a turn begins with.
+    pub(super) async fn run_of_turn(&self, head: &Head, said: &TurnMessage) -> Result<RunBeginning> {
         let workflow = self.runs.workflows.choose(said.workflow.as_deref())?;
-        Ok(RunSpec {
+        let PriorMessages { messages, history } = self.budget.prior_messages(head).await?;
+        let (copy, prior) = match &history {
+            Some(_) => (Vec::new(), Some(messages)),
+            None => (messages, None),
+        };
+        let spec = RunSpec {
             agent: self.env.agent.clone(),
             workflow: workflow.id().to_owned(),
             version: workflow.version().to_owned(),
             user_message: Some(said.without_input()),
-            messages: self.budget.prior_messages(head).await?,
+            messages: copy,
+            history,
             created: self.env.now(),
             owner: head.owner.clone(),
             session: Some(head.id.clone()),
             invalidated: head.invalidated.clone(),
             ..said.spec.clone()
-        })
+        };
+        Ok(RunBeginning { spec, prior })
     }
 }

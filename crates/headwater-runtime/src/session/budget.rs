@@ -7,14 +7,16 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, Message, MessageId, Part, Role};
-use headwater_store::{Expect, Store};
+use headwater_store::{Expect, Store, ValuePages};
 use serde::{Deserialize, Serialize};
 
 use super::{
     SessionOptions, SummaryRequest, checkpoint::Node, checkpoint_store::CheckpointTree, head::Head,
     history::messages, options::Summarise,
 };
-use crate::{Error, Result, environment::Environment, error::ErrorKind, keys, value_pages::ValuePages};
+use crate::{
+    Error, Result, environment::Environment, error::ErrorKind, journal::HistoryRange, keys, run::HISTORY_GONE,
+};
 
 /// Claim of one process on writing a summary. Another process takes over after this time, in case the first
 /// has died.
@@ -32,7 +34,15 @@ pub(super) struct ConversationSummary {
     turn: u64,
 }
 
-/// Picks the conversation context of a run.
+/// What a run gets of the conversation before it.
+#[derive(Debug, Default)]
+pub(super) struct PriorMessages {
+    pub(super) messages: Vec<Message>,
+    /// Where the session has them, unless a summary stands for some.
+    pub(super) history: Option<HistoryRange>,
+}
+
+/// Picks what a run gets of the conversation before it.
 #[derive(Debug)]
 pub(super) struct ContextBudget {
     env: Arc<Environment>,
@@ -45,12 +55,15 @@ impl ContextBudget {
         Self { env, options, tree }
     }
 
-    /// The conversation before a turn, within the budget.
-    pub(super) async fn prior_messages(&self, head: &Head) -> Result<Vec<Message>> {
-        let Some(at) = &head.checkpoint else { return Ok(Vec::new()) };
+    /// The conversation before a turn, as far as the budget goes.
+    pub(super) async fn prior_messages(&self, head: &Head) -> Result<PriorMessages> {
+        let Some(at) = &head.checkpoint else { return Ok(PriorMessages::default()) };
         let options = &self.options;
         match &options.summarise {
-            Some(sum_up) => self.summed_up(head, at, sum_up).await,
+            Some(sum_up) => {
+                let messages = self.summed_up(head, at, sum_up).await?;
+                Ok(PriorMessages { messages, history: None })
+            }
             None => {
                 let (mut count, mut tokens) = (0, 0);
                 let nodes = self
@@ -64,18 +77,44 @@ impl ContextBudget {
                     })
                     .await?;
                 let instructions = self.instructions(nodes.first()).await?;
-                let mut newest = without(messages(nodes), &instructions);
+                let mut newest = without(messages(&nodes), &instructions);
                 newest.drain(..over(&newest, options.last_messages, options.last_tokens));
-                Ok([instructions, newest].concat())
+                let history = HistoryRange { checkpoint: at.clone(), messages: newest.len() };
+                Ok(PriorMessages { messages: [instructions, newest].concat(), history: Some(history) })
             }
         }
+    }
+
+    /// The messages that a run got of the conversation before it. The checkpoints of a tree never change, so they are the
+    /// same whenever they are read.
+    pub(super) async fn messages_of(&self, history: &HistoryRange) -> Result<Vec<Message>> {
+        let HistoryRange { checkpoint, messages: count } = history;
+        let mut seen = HashSet::new();
+        let enough = |node: &Node| {
+            seen.extend(node.messages.iter().map(|change| change.message.id.clone()));
+            seen.len() > *count
+        };
+        let nodes = match self.tree.nodes_back(Some(checkpoint.clone()), enough).await {
+            Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => {
+                let message = format!(
+                    "the conversation before the run, up to checkpoint {checkpoint}, is no longer kept: its session \
+                     was deleted, went back to before it, or keeps fewer checkpoints"
+                );
+                return Err(Error::new(ErrorKind::UnknownCheckpoint, message).with_code(HISTORY_GONE));
+            }
+            nodes => nodes?,
+        };
+        let instructions = self.instructions(nodes.first()).await?;
+        let mut newest = without(messages(&nodes), &instructions);
+        newest.drain(..newest.len().saturating_sub(*count));
+        Ok([instructions, newest].concat())
     }
 
     async fn summed_up(&self, head: &Head, at: &CheckpointId, sum_up: &Summarise) -> Result<Vec<Message>> {
         let (most, tokens) = (self.options.last_messages, self.options.last_tokens);
         let here = self.summary(at).await?;
         let made = here.is_some();
-        let mut summary = match (here, self.tree.node(at).await?.summarised) {
+        let mut summary = match (here, self.tree.node(at).await?.summarised.clone()) {
             (Some(here), _) => Some(here),
             (None, Some(before)) => self.summary(&before).await?,
             (None, None) => None,
@@ -84,7 +123,7 @@ impl ContextBudget {
         let nodes = self.tree.nodes_back(Some(at.clone()), |node| node.first_turn() <= from).await?;
         let instructions = self.instructions(nodes.first()).await?;
         let turns = turns_of(&nodes);
-        let mut newest = without(messages(nodes), &instructions);
+        let mut newest = without(messages(&nodes), &instructions);
         if let Some(summary) = &summary {
             let after = newest.iter().position(|message| message.id == summary.upto).map_or(0, |at| at + 1);
             newest.drain(..after);
@@ -199,12 +238,12 @@ impl ContextBudget {
         Ok(parent.summarised.clone())
     }
 
-    /// The instructions at the start of the conversation. They are kept when older messages are dropped.
-    async fn instructions(&self, earliest: Option<&Node>) -> Result<Vec<Message>> {
+    /// The instructions with which the conversation begins. They stay, whatever goes.
+    async fn instructions(&self, earliest: Option<&Arc<Node>>) -> Result<Vec<Message>> {
         let Some(earliest) = earliest.filter(|node| node.instructed) else { return Ok(Vec::new()) };
         let first = self.tree.first(earliest.clone()).await?;
-        let leading = first.messages.into_iter().map(|change| change.message);
-        Ok(leading.take_while(is_instruction).collect())
+        let leading = first.messages.iter().map(|change| &change.message);
+        Ok(leading.take_while(|message| is_instruction(message)).cloned().collect())
     }
 }
 
@@ -259,8 +298,8 @@ fn without(mut messages: Vec<Message>, others: &[Message]) -> Vec<Message> {
     messages
 }
 
-/// The turn in which each message began.
-fn turns_of(nodes: &[Node]) -> HashMap<MessageId, u64> {
+/// The turns in which messages began.
+fn turns_of(nodes: &[Arc<Node>]) -> HashMap<MessageId, u64> {
     let mut turns = HashMap::new();
     for node in nodes {
         for change in node.messages.iter().filter(|change| change.keep == 0) {

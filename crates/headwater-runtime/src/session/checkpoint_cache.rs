@@ -38,19 +38,17 @@ impl CheckpointCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cached checkpoint, if it was decoded from that version.
-    pub(super) fn get(&self, id: &CheckpointId, version: u64) -> Option<Node> {
-        let cached = self.lock().nodes.get(id).filter(|cached| cached.version == version)?.node.clone();
-        Some((*cached).clone())
+    /// The checkpoint of a value of that version.
+    pub(super) fn get(&self, id: &CheckpointId, version: u64) -> Option<Arc<Node>> {
+        self.lock().nodes.get(id).filter(|cached| cached.version == version).map(|cached| cached.node.clone())
     }
 
-    /// Caches a checkpoint decoded from a value of that version and size.
-    pub(super) fn insert(&self, node: &Node, version: u64, bytes: usize) {
+    /// Keeps a checkpoint that was decoded from a value of that version and size.
+    pub(super) fn insert(&self, node: &Arc<Node>, version: u64, bytes: usize) {
         if bytes > MAX_NODE_BYTES {
             return;
         }
-        let node = Arc::new(node.clone());
-        let id = node.id().clone();
+        let (id, node) = (node.id().clone(), node.clone());
         let mut cached = self.lock();
         cached.order.push_back((id.clone(), version));
         cached.bytes += bytes;

@@ -4,20 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use headwater_protocol::CheckpointId;
-use headwater_store::{Expect, Value, WriteOp};
+use headwater_store::{Expect, Value, ValuePages, WriteOp, remove_all};
 
 use super::{
     checkpoint::{Node, StoredInput, unknown},
     checkpoint_cache::CheckpointCache,
     head::UNREADABLE,
 };
-use crate::{
-    Error, Result,
-    environment::Environment,
-    error::ErrorKind,
-    keys,
-    value_pages::{ValuePages, remove_all},
-};
+use crate::{Error, Result, environment::Environment, error::ErrorKind, keys};
 
 /// Sizes of a piece in bytes, tried from the largest until the store accepts one.
 const PIECES: [usize; 4] = [512 << 10, 128 << 10, 32 << 10, 8 << 10];
@@ -37,12 +31,12 @@ impl CheckpointTree {
         Self { env, cache: CheckpointCache::default() }
     }
 
-    /// A checkpoint as stored.
-    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Node> {
+    /// A checkpoint as it is kept.
+    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Arc<Node>> {
         self.find_node(id).await?.ok_or_else(|| unknown(id))
     }
 
-    pub(crate) async fn find_node(&self, id: &CheckpointId) -> Result<Option<Node>> {
+    pub(crate) async fn find_node(&self, id: &CheckpointId) -> Result<Option<Arc<Node>>> {
         let value = self.env.store.get(&keys::checkpoint(id)).await;
         match value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))? {
             Some(value) => self.read_node(id, &value).await.map(Some),
@@ -50,11 +44,11 @@ impl CheckpointTree {
         }
     }
 
-    async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Node> {
+    async fn read_node(&self, id: &CheckpointId, value: &Value) -> Result<Arc<Node>> {
         if let Some(node) = self.cache.get(id, value.version) {
             return Ok(node);
         }
-        let node = self.decode_node(id, value).await?;
+        let node = Arc::new(self.decode_node(id, value).await?);
         if !value.bytes.starts_with(IN_PIECES) {
             self.cache.insert(&node, value.version, value.bytes.len());
         }
@@ -80,8 +74,8 @@ impl CheckpointTree {
         crate::codec::decode(&whole).map_err(unreadable)
     }
 
-    /// The nodes of a tree with their versions, unordered, and the ids that cannot be read.
-    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<(Vec<(Node, u64)>, Vec<CheckpointId>)> {
+    /// The nodes of a tree with their versions, in no order, and those that cannot be read.
+    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<(Vec<(Arc<Node>, u64)>, Vec<CheckpointId>)> {
         let (mut nodes, mut unreadable) = (Vec::new(), Vec::new());
         let mut pages = ValuePages::new(&*self.env.store, keys::checkpoints(tree));
         while let Some(page) = pages.next().await? {
@@ -143,7 +137,7 @@ impl CheckpointTree {
     /// Removes a checkpoint that cannot be read or has no message. Its index entry is left alone.
     pub(crate) async fn remove_checkpoint(&self, id: &CheckpointId) -> Result<()> {
         self.env.store.remove(&keys::checkpoint(id), Expect::Any).await?;
-        remove_all(&*self.env.store, &keys::checkpoint_pieces(id)).await
+        Ok(remove_all(&*self.env.store, &keys::checkpoint_pieces(id)).await?)
     }
 }
 

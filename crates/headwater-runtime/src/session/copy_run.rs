@@ -29,7 +29,7 @@ impl Sessions {
         run: &RunId,
         answers: &[GivenAnswer],
     ) -> Result<()> {
-        let waited = self.tree.node(of).await?.checkpoint;
+        let waited = self.tree.node(of).await?.checkpoint.clone();
         if answers.is_empty() {
             self.record_copy(&head.key(), run).await?;
         }

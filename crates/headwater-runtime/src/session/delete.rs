@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{RunId, SessionId};
-use headwater_store::{Expect, JournalId};
+use headwater_store::{Expect, JournalId, ValuePages, remove_all};
 
 use super::{
     Sessions,
@@ -15,7 +15,6 @@ use crate::{
     Result,
     error::ErrorKind,
     keys::{self, SessionKey},
-    value_pages::{ValuePages, remove_all},
 };
 
 /// Polling interval for a run being stopped, if the store sends no notification.
@@ -142,7 +141,7 @@ impl Sessions {
         remove_all(&*self.env.store, &keys::session_requests(session)).await?;
         self.heads.delist(&head, None).await?;
         if self.env.store.list(&keys::sessions_in_tree(&head.tree), None, 1).await?.is_empty() {
-            self.garbage.unnote_sweep(&head.tree).await?;
+            self.garbage.forget_sweep(&head.tree).await?;
         }
         self.env.store.remove(&keys::session(session), Expect::Any).await?;
         Ok(true)

@@ -184,8 +184,14 @@ impl Session {
     pub async fn export(&self) -> Result<SessionDocument> {
         let sessions = &self.sessions;
         let head = self.load().await?.head;
-        let mut nodes: Vec<Node> =
-            sessions.tree.nodes_of(&head.tree).await?.0.into_iter().map(|(node, _)| node).collect();
+        let mut nodes: Vec<Node> = sessions
+            .tree
+            .nodes_of(&head.tree)
+            .await?
+            .0
+            .into_iter()
+            .map(|(node, _)| Arc::unwrap_or_clone(node))
+            .collect();
         let known: HashMap<_, _> = nodes.iter().map(|node| (node.id(), node)).collect();
         let mut marked = ReachableNodes::default();
         sessions.garbage.mark(&head, &known, &mut marked).await?;
@@ -261,7 +267,7 @@ impl Sessions {
             Some(parent) => Some(self.tree.node(parent).await?),
             None => None,
         };
-        self.tree.link(parent.as_ref(), &mut node).await?;
+        self.tree.link(parent.as_deref(), &mut node).await?;
         self.tree.put_node(&node).await
     }
 }

@@ -117,7 +117,7 @@ impl Sessions {
                 position: progress.position.clone(),
                 questions: progress.open.clone(),
             },
-            summarised: self.budget.summarised_at(parent.as_ref()).await?,
+            summarised: self.budget.summarised_at(parent.as_deref()).await?,
             base: None,
             instructed: parent.as_ref().is_some_and(|parent| parent.instructed),
             imported: false,
@@ -130,7 +130,7 @@ impl Sessions {
             structured: progress.structured(),
             state: progress.state(),
         };
-        self.tree.link(parent.as_ref(), &mut node).await?;
+        self.tree.link(parent.as_deref(), &mut node).await?;
         head.checkpoint = Some(active.checkpoint.clone());
         head.turn += 1;
         if head.turn == 1 {

@@ -2,7 +2,7 @@
 
 use headwater_protocol::{CheckpointId, RunId};
 
-use super::{Checkpoint, Session, StoredInput, checkpoint::unknown};
+use super::{Checkpoint, Session, StoredInput, checkpoint::unknown, head::Head};
 use crate::Result;
 
 /// Selects among the checkpoints of a run. A run that waited for answers has several: one for its message,
@@ -24,9 +24,12 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn checkpoints_of(&self, run: &RunId) -> Result<Vec<Checkpoint>> {
-        let head = self.load().await?.head;
+        self.find_checkpoints(&self.load().await?.head, run).await
+    }
+
+    pub(super) async fn find_checkpoints(&self, head: &Head, run: &RunId) -> Result<Vec<Checkpoint>> {
         let mut found: Vec<Checkpoint> = Vec::new();
-        let mut next = head.checkpoint;
+        let mut next = head.checkpoint.clone();
         for _ in 0..TURNS_BACK {
             let Some(id) = next else { break };
             let node = self.sessions.tree.node(&id).await?;
@@ -36,7 +39,7 @@ impl Session {
                 break;
             }
             next = node.checkpoint.parent.clone();
-            found.extend(Some(node.checkpoint).filter(|_| is_of_run));
+            found.extend(is_of_run.then(|| node.checkpoint.clone()));
         }
         Ok(found)
     }
@@ -59,7 +62,7 @@ impl Session {
         let mut newest: Option<(RunId, CheckpointId)> = None;
         let mut oldest = None;
         let mut found = false;
-        while let Some(id) = next {
+        while let Some(id) = next.take() {
             let node = self.sessions.tree.node(&id).await?;
             let run = &node.checkpoint.run;
             if newest.as_ref().is_none_or(|(held, _)| held != run) {
@@ -72,7 +75,7 @@ impl Session {
                 matches!(&node.input, StoredInput::Message(said) if said.message.id.as_str() == name);
             found |= name == "latest" || is_message || name.ends_with(run.as_str());
             oldest = Some(id);
-            next = node.checkpoint.parent;
+            next.clone_from(&node.checkpoint.parent);
         }
         let newest = newest.map(|(_, id)| id);
         let checkpoint = if turn == TurnOfRun::First { oldest } else { newest };

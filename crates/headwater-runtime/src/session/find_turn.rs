@@ -1,16 +1,19 @@
 //! Finds an earlier turn by the keys of its request, or by the page's id of the message.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, Message, MessageId, RunId};
+use headwater_store::ValuePages;
 
 use super::{
     Session, Sessions,
     checkpoint::{Node, StoredInput},
-    head::{Head, TurnWork, VersionedHead},
+    head::{Head, TurnWork},
     history_hash::says_the_same,
     turn::TurnHandle,
     turn_message::TurnMessage,
 };
-use crate::{Result, keys, value_pages::ValuePages};
+use crate::{Result, keys};
 
 /// A turn found by the id of its message.
 #[derive(Debug, Clone)]
@@ -34,10 +37,13 @@ impl Session {
         if keys.is_empty() {
             return Ok(None);
         }
-        let VersionedHead { head, .. } = self.load().await?;
-        match self.last_turn_of(&head, keys, None).await? {
+        self.find_sent(&self.load().await?.head, keys).await
+    }
+
+    pub(super) async fn find_sent(&self, head: &Head, keys: &[String]) -> Result<Option<TurnHandle>> {
+        match self.last_turn_of(head, keys, None).await? {
             Some(last) => Ok(Some(last)),
-            None => self.requested(&head, keys).await,
+            None => self.requested(head, keys).await,
         }
     }
 
@@ -47,8 +53,10 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn turn_of(&self, message: &Message) -> Result<Option<FoundTurn>> {
-        let sessions = &self.sessions;
-        let VersionedHead { head, .. } = self.load().await?;
+        self.find_turn(&self.load().await?.head, message).await
+    }
+
+    pub(super) async fn find_turn(&self, head: &Head, message: &Message) -> Result<Option<FoundTurn>> {
         let found = |run: &RunId, checkpoint: &CheckpointId, queued: bool, over: bool, said: &TurnMessage| {
             FoundTurn {
                 turn: TurnHandle {
@@ -72,7 +80,7 @@ impl Session {
                 return Ok(Some(found(&turn.run, &turn.checkpoint, queued, false, said)));
             }
         }
-        let node = sessions.turn_begun_by(&head, &message.id).await?;
+        let node = self.sessions.turn_begun_by(head, &message.id).await?;
         Ok(node.and_then(|node| match &node.input {
             StoredInput::Message(said) => Some(found(&node.checkpoint.run, node.id(), false, true, said)),
             _ => None,
@@ -136,11 +144,11 @@ impl Session {
 }
 
 impl Sessions {
-    /// The newest checkpoint on the selected branch whose turn was started by a message. The index also leads
-    /// to variants and to turns of forks, which do not count.
-    async fn turn_begun_by(&self, head: &Head, message: &MessageId) -> Result<Option<Node>> {
+    /// The newest checkpoint on the way to where a session stands whose turn a message began. The index also leads to
+    /// variants and to turns of forks, which do not count.
+    async fn turn_begun_by(&self, head: &Head, message: &MessageId) -> Result<Option<Arc<Node>>> {
         let Some(at) = &head.checkpoint else { return Ok(None) };
-        let mut newest: Option<Node> = None;
+        let mut newest: Option<Arc<Node>> = None;
         let mut pages = ValuePages::new(&*self.env.store, keys::message_turns(&head.tree, message));
         while let Some(page) = pages.next().await? {
             for id in page.iter().filter_map(|(key, _)| keys::read_message_turn(&head.tree, message, key)) {

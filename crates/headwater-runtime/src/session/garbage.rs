@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{CheckpointId, RunId};
-use headwater_store::{Expect, WriteOp};
+use headwater_store::{Expect, ValuePages, WriteOp, remove_all};
 
 use super::{
     SessionOptions,
@@ -21,7 +21,6 @@ use crate::{
     environment::Environment,
     keys::{self, SessionKey, TREE_SWEEPS},
     run::Runs,
-    value_pages::{ValuePages, remove_all},
 };
 
 /// Minimum age of garbage before removal, so that readers and forks that have just started can finish.
@@ -31,12 +30,14 @@ const GRACE: u64 = 60_000;
 #[derive(Debug, Default)]
 pub(super) struct ReachableNodes {
     pub(super) nodes: HashSet<CheckpointId>,
-    /// The nodes that a session may roll back to.
-    kept: HashSet<CheckpointId>,
+    /// The nodes that a session may go back to.
+    pub(super) kept: HashSet<CheckpointId>,
     runs: HashSet<RunId>,
     /// The nodes merged into others.
     merged: HashSet<CheckpointId>,
-    /// The nodes whose summaries are still needed.
+    /// The nodes after which runs began that may go on: each needs the conversation up to there.
+    pub(super) begun_after: HashSet<CheckpointId>,
+    /// The nodes whose summaries are needed.
     summaries: HashSet<CheckpointId>,
     /// The abandoned branches that can be selected again: their keys and tips.
     pub(super) branches: Vec<(String, CheckpointId)>,
@@ -44,7 +45,25 @@ pub(super) struct ReachableNodes {
     loose: Vec<String>,
 }
 
-/// Removes unreachable checkpoints, and merges those too old to roll back to.
+impl ReachableNodes {
+    /// Notes where the runs of the nodes began that a session may go back to. A run that was answered several times has
+    /// several, of which the first may be too old to go back to.
+    fn record_beginnings(&mut self, known: &HashMap<&CheckpointId, &Node>) {
+        for id in &self.kept {
+            let mut next = known.get(id);
+            while let Some(node) = next {
+                let parent = node.checkpoint.parent.as_ref();
+                if node.begins() {
+                    self.begun_after.extend(parent.cloned());
+                    break;
+                }
+                next = parent.and_then(|parent| known.get(parent));
+            }
+        }
+    }
+}
+
+/// Removes what no session can reach any more, and merges what is too old to be gone back to.
 #[derive(Debug)]
 pub(super) struct Garbage {
     pub(super) env: Arc<Environment>,
@@ -77,7 +96,7 @@ impl Garbage {
         WriteOp::Put { key: keys::tree_sweep(tree), bytes: value.into(), expect: Expect::Any, ttl: None }
     }
 
-    pub(super) async fn unnote_sweep(&self, tree: &str) -> Result<()> {
+    pub(super) async fn forget_sweep(&self, tree: &str) -> Result<()> {
         self.env.store.remove(&keys::tree_sweep(tree), Expect::Any).await?;
         Ok(())
     }
@@ -125,11 +144,12 @@ impl Garbage {
         // In this order: a checkpoint added in between is either not listed here or named by a head.
         let (nodes, unreadable) = self.tree.nodes_of(tree).await?;
         let Some(heads) = self.heads_of(tree).await? else { return Ok(false) };
-        let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), node)).collect();
+        let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), &**node)).collect();
         let mut marked = ReachableNodes::default();
         for (head, _) in heads.iter().filter(|(head, _)| !head.deleted) {
             self.mark(head, &known, &mut marked).await?;
         }
+        marked.record_beginnings(&known);
         let (reached, lost): (Vec<_>, Vec<_>) =
             nodes.iter().partition(|(node, _)| marked.nodes.contains(node.id()));
         for (node, _) in &reached {
@@ -176,8 +196,8 @@ impl Garbage {
         for branch in &marked.loose {
             self.env.store.remove(branch, Expect::Any).await?;
         }
-        let reached: Vec<_> = reached.iter().map(|(node, version)| (node, *version)).collect();
-        if self.merge_old(&reached, &marked.kept).await? | self.retire_old(&heads, &known).await? {
+        let reached: Vec<_> = reached.iter().map(|(node, version)| (&**node, *version)).collect();
+        if self.merge_old(&reached, &marked).await? | self.retire_old(&heads, &known).await? {
             self.record_sweep(tree).await?;
         }
         Ok(all)

@@ -188,6 +188,11 @@ impl Head {
         SessionKey::new(self.owner.as_deref(), &self.id)
     }
 
+    /// Whether it has no turn and leaves nothing to be done.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.deleted && self.active.is_none() && self.queue.is_empty() && self.chores.is_empty()
+    }
+
     /// Makes the first queued message the active turn. Returns whether there was one.
     pub(crate) fn activate_next(&mut self) -> bool {
         let Some(next) = self.queue.pop_front() else { return false };

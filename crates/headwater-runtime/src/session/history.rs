@@ -1,5 +1,7 @@
 //! The conversation as of any checkpoint, folded from the changes of each turn.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, Message, StructuredStreams};
 use serde_json::{Map, Value};
 
@@ -41,7 +43,7 @@ impl CheckpointTree {
         &self,
         from: Option<CheckpointId>,
         mut enough: impl FnMut(&Node) -> bool + Send,
-    ) -> Result<Vec<Node>> {
+    ) -> Result<Vec<Arc<Node>>> {
         let mut nodes = Vec::new();
         let mut next = from;
         let mut done = false;
@@ -60,7 +62,7 @@ impl CheckpointTree {
         Ok(nodes)
     }
 
-    pub(super) async fn history(&self, from: Option<Node>, turns: usize) -> Result<HistoryPage> {
+    pub(super) async fn history(&self, from: Option<Arc<Node>>, turns: usize) -> Result<HistoryPage> {
         let mut left = turns.max(1);
         let nodes = self
             .nodes_back(from.map(|node| node.id().clone()), |_| {
@@ -71,7 +73,7 @@ impl CheckpointTree {
         let before = nodes.first().map(|first| first.first_turn() - 1).filter(|turn| *turn > 0);
         let kept = nodes.iter().filter(|node| node.base.is_none());
         let checkpoints = kept.map(|node| node.checkpoint.clone()).collect();
-        Ok(HistoryPage { messages: messages(nodes), checkpoints, before })
+        Ok(HistoryPage { messages: messages(&nodes), checkpoints, before })
     }
 
     pub(super) async fn state_at(&self, at: Option<CheckpointId>) -> Result<SessionState> {
@@ -93,15 +95,15 @@ impl CheckpointTree {
                 }
             }
         }
-        state.messages = messages(nodes);
+        state.messages = messages(&nodes);
         Ok(state)
     }
 }
 
-pub(super) fn messages(nodes: Vec<Node>) -> Vec<Message> {
+pub(super) fn messages(nodes: &[Arc<Node>]) -> Vec<Message> {
     let mut messages = Vec::new();
-    for change in nodes.into_iter().flat_map(|node| node.messages) {
-        change.apply(&mut messages);
+    for change in nodes.iter().flat_map(|node| &node.messages) {
+        change.clone().apply(&mut messages);
     }
     messages
 }

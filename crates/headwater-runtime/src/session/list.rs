@@ -1,11 +1,13 @@
 //! Lists of sessions: one for each owner and one for operators, newest first, stored beside the heads.
 
+use std::sync::Arc;
+
 use headwater_protocol::{MessageId, SessionId};
 use headwater_store::Expect;
 
 use super::{
     SessionInfo, Sessions,
-    checkpoint::StoredInput,
+    checkpoint::{Node, StoredInput},
     head::{Head, TurnWork, UNREADABLE, VersionedHead},
     label::{label, short},
 };
@@ -168,45 +170,18 @@ impl Sessions {
         }
     }
 
-    /// The details of a session.
-    pub(super) async fn info(&self, head: Head) -> Result<SessionInfo> {
-        let newest = match &head.checkpoint {
-            Some(id) => Some(self.tree.node(id).await?),
-            None => None,
-        };
-        let said = head.active.as_ref().and_then(|active| match &active.work {
-            TurnWork::Message(said) => Some((active, said)),
-            _ => None,
-        });
-        let last_message = match said {
-            Some((active, said)) => {
-                let message = said.spec.message.clone();
-                Some(message.unwrap_or_else(|| MessageId::from(format!("msg_{}", active.run))))
-            }
-            None => newest.as_ref().and_then(|node| Some(node.messages.last()?.message.id.clone())),
-        };
-        let first = said.and_then(|(_, said)| label(&StoredInput::Message(said.clone()))).map(short);
-        let going = head.active.map(|active| active.run);
-        let waiting = head.live.map(|live| live.run);
-        let left = newest
-            .filter(|node| !node.imported && !matches!(node.input, StoredInput::Seed))
-            .map(|node| node.checkpoint.run);
-        Ok(SessionInfo {
-            label: head.own_label.or(head.label).or(first),
-            archived: head.archived,
-            last_run: going.clone().or_else(|| waiting.clone()).or(left),
-            last_message,
-            id: head.id,
-            owner: head.owner,
-            created: head.created,
-            updated: head.updated,
-            forked: head.forked,
-            checkpoint: head.checkpoint,
-            turns: head.turn,
-            going,
-            waiting,
-            queued: head.queue.len(),
-        })
+    /// What is known about a session.
+    async fn info(&self, head: Head) -> Result<SessionInfo> {
+        let newest = self.newest(&head).await?;
+        Ok(info(head, newest.as_deref()))
+    }
+
+    /// The newest checkpoint of a session; none at the beginning.
+    pub(super) async fn newest(&self, head: &Head) -> Result<Option<Arc<Node>>> {
+        match &head.checkpoint {
+            Some(id) => self.tree.node(id).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Adds an entry of the list of all owners to a page, if its session exists.
@@ -237,5 +212,42 @@ impl Sessions {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+/// What is known about a session with this head and this newest checkpoint.
+pub(super) fn info(head: Head, newest: Option<&Node>) -> SessionInfo {
+    let said = head.active.as_ref().and_then(|active| match &active.work {
+        TurnWork::Message(said) => Some((active, said)),
+        _ => None,
+    });
+    let last_message = match said {
+        Some((active, said)) => {
+            let message = said.spec.message.clone();
+            Some(message.unwrap_or_else(|| MessageId::from(format!("msg_{}", active.run))))
+        }
+        None => newest.and_then(|node| Some(node.messages.last()?.message.id.clone())),
+    };
+    let first = said.and_then(|(_, said)| label(&StoredInput::Message(said.clone()))).map(short);
+    let going = head.active.map(|active| active.run);
+    let waiting = head.live.map(|live| live.run);
+    let left = newest
+        .filter(|node| !node.imported && !matches!(node.input, StoredInput::Seed))
+        .map(|node| node.checkpoint.run.clone());
+    SessionInfo {
+        label: head.own_label.or(head.label).or(first),
+        archived: head.archived,
+        last_run: going.clone().or_else(|| waiting.clone()).or(left),
+        last_message,
+        id: head.id,
+        owner: head.owner,
+        created: head.created,
+        updated: head.updated,
+        forked: head.forked,
+        checkpoint: head.checkpoint,
+        turns: head.turn,
+        going,
+        waiting,
+        queued: head.queue.len(),
     }
 }

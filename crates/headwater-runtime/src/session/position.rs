@@ -3,6 +3,8 @@
 //! Every checkpoint has a hash of all user messages up to it. A page that shows the same messages is at that
 //! checkpoint, whatever ids it uses, and one comparison shows whether the session is at the same one.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, Message, Role};
 
 use super::{
@@ -19,37 +21,26 @@ pub(super) enum Position {
     /// The position of the session, with its active and queued turns.
     Newest,
     /// At an earlier checkpoint, or at the start.
-    Earlier(Option<Node>),
+    Earlier(Option<Arc<Node>>),
     /// Diverged after a checkpoint or the start, with further messages of its own.
-    Diverged(Option<Node>, Vec<Message>),
+    Diverged(Option<Arc<Node>>, Vec<Message>),
     /// At a turn that was repeated since.
     Variant(CheckpointId),
 }
 
 impl Session {
-    /// Whether a page that shows these messages is at the position of the session.
-    ///
-    /// ```
-    /// # use headwater_protocol::Message;
-    /// # use headwater_runtime::{Result, Session};
-    /// async fn has_seen_all(session: &Session, shown: &[Message]) -> Result<bool> {
-    ///     session.is_at(shown).await
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Session::info`].
-    pub async fn is_at(&self, shown: &[Message]) -> Result<bool> {
-        let head = self.load().await?.head;
-        Ok(matches!(self.position(&head, shown).await?, Position::Newest))
-    }
-
-    /// The position of a page that shows these messages.
-    pub(super) async fn position(&self, head: &Head, shown: &[Message]) -> Result<Position> {
+    /// Where a page stands that shows these messages.
+    /// `newest` is the newest checkpoint, if it was loaded before.
+    pub(super) async fn position(
+        &self,
+        head: &Head,
+        newest: Option<&Arc<Node>>,
+        shown: &[Message],
+    ) -> Result<Position> {
         let sessions = &self.sessions;
-        let stands = match &head.checkpoint {
-            Some(id) => Some(sessions.tree.node(id).await?),
-            None => None,
+        let stands = match newest.filter(|newest| head.checkpoint.as_ref() == Some(newest.id())) {
+            Some(newest) => Some(newest.clone()),
+            None => sessions.newest(head).await?,
         };
         let history = stands.as_ref().map(|node| node.history.clone()).unwrap_or_default();
         let coming = head.active.iter().chain(&head.queue).filter_map(|turn| match &turn.work {

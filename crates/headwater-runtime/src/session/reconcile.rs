@@ -4,8 +4,8 @@
 //! nothing is pending: the process that sends a turn starts it, and its driver writes the result.
 
 use futures_util::future::BoxFuture;
-use headwater_protocol::{Event, RequestId, RunId};
-use headwater_store::{Expect, JournalId};
+use headwater_protocol::{Event, Message, RequestId, RunId};
+use headwater_store::{Expect, JournalId, ValuePages, remove_all};
 
 use super::{
     Sessions,
@@ -16,17 +16,27 @@ use super::{
 use crate::{
     AnswerValue, Result,
     error::ErrorKind,
+    journal::HistoryRange,
     keys::{self, SESSION_QUEUES, SessionKey},
     node::ActiveRun,
     question::retracted,
     run::TurnHost,
-    value_pages::{ValuePages, remove_all},
 };
 
 impl Sessions {
     /// Reconciles a session, and returns its head. `None` if it does not exist or was deleted.
     pub(crate) async fn reconcile(&self, session: &SessionKey) -> Result<Option<VersionedHead>> {
-        self.reconcile_after(session, None).await
+        self.reconcile_after(session, None, None).await
+    }
+
+    /// As [`reconcile`](Self::reconcile), from a head that was loaded before. It is loaded again only where it leaves something
+    /// to be done, which may have been done since.
+    pub(super) async fn reconcile_from(
+        &self,
+        session: &SessionKey,
+        seen: Option<VersionedHead>,
+    ) -> Result<Option<VersionedHead>> {
+        self.reconcile_after(session, seen, None).await
     }
 
     /// As [`reconcile`](Self::reconcile), with the run that this process has just driven to its end or to a
@@ -34,11 +44,16 @@ impl Sessions {
     async fn reconcile_after(
         &self,
         session: &SessionKey,
+        mut seen: Option<VersionedHead>,
         driven: Option<&ActiveRun>,
     ) -> Result<Option<VersionedHead>> {
         let mut waited = false;
         loop {
-            let Some(loaded) = self.heads.load(session).await? else { return Ok(None) };
+            let loaded = match seen.take().filter(|seen| seen.head.is_idle()) {
+                Some(seen) => Some(seen),
+                None => self.heads.load(session).await?,
+            };
+            let Some(loaded) = loaded else { return Ok(None) };
             let VersionedHead { mut head, version } = loaded.clone();
             if !head.chores.is_empty() {
                 // Done before the head forgets them: if this process dies in between, another one repeats
@@ -168,7 +183,7 @@ impl Sessions {
             Chore::Stop { run } => self.stop_unless_ended(&run, "another message came").await,
             Chore::Forget { after } => {
                 self.garbage.record_sweep(tree).await?;
-                remove_all(&*self.env.store, &keys::branches_at(session, after.as_ref())).await
+                Ok(remove_all(&*self.env.store, &keys::branches_at(session, after.as_ref())).await?)
             }
         }
     }
@@ -276,11 +291,15 @@ impl TurnHost for Sessions {
         })
     }
 
+    fn messages_of<'a>(&'a self, history: &'a HistoryRange) -> BoxFuture<'a, Result<Vec<Message>>> {
+        Box::pin(self.budget.messages_of(history))
+    }
+
     fn turn_over<'a>(&'a self, session: SessionKey, run: &'a ActiveRun) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             // From here on the journal holds the progress of the run.
             self.runs.registry.forget_turn(&run.id);
-            match self.reconcile_after(&session, Some(run)).await {
+            match self.reconcile_after(&session, None, Some(run)).await {
                 Err(error) if !error.is_store_down() => {
                     // The run itself is correct; the next request for the session gets the error.
                     self.env.skipped.skip("session", &keys::session_queue(&session), &error);

@@ -41,9 +41,18 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the tool choice is invalid.
     pub async fn regenerate_as(&self, turn: &CheckpointId, now: impl Into<Turn>) -> Result<TurnHandle> {
-        let now = now.into();
+        self.regenerate_from(None, turn, now.into()).await
+    }
+
+    /// As [`Session::regenerate_as`], from a head that was loaded before.
+    pub(super) async fn regenerate_from(
+        &self,
+        seen: Option<VersionedHead>,
+        turn: &CheckpointId,
+        now: Turn,
+    ) -> Result<TurnHandle> {
         now.check(&self.sessions.runs)?;
-        self.again(turn, &now, None, |_, node| match &node.input {
+        self.again(seen, turn, &now, None, |_, node| match &node.input {
             StoredInput::Message(said) => {
                 Ok(TurnWork::Message(Box::new(now.clone().repeated((**said).clone()))))
             }
@@ -60,10 +69,19 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was an answer, or the tool choice is invalid.
     pub async fn edit(&self, turn: &CheckpointId, now: impl Into<Turn>) -> Result<TurnHandle> {
-        let now = now.into();
+        self.edit_from(None, turn, now.into()).await
+    }
+
+    /// As [`Session::edit`], from a head that was loaded before.
+    pub(super) async fn edit_from(
+        &self,
+        seen: Option<VersionedHead>,
+        turn: &CheckpointId,
+        now: Turn,
+    ) -> Result<TurnHandle> {
         now.check(&self.sessions.runs)?;
         let says = now.says();
-        self.again(turn, &now, Some(&says), |run, node| match &node.input {
+        self.again(seen, turn, &now, Some(&says), |run, node| match &node.input {
             StoredInput::Message(said) => {
                 Ok(TurnWork::Message(Box::new(now.clone().edited(run, (**said).clone()))))
             }
@@ -81,7 +99,7 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was no single answer.
     pub async fn answer_again(&self, turn: &CheckpointId, answer: AnswerValue) -> Result<TurnHandle> {
-        self.again(turn, &Turn::new(""), None, |_, node| match &node.input {
+        self.again(None, turn, &Turn::new(""), None, |_, node| match &node.input {
             StoredInput::Answers(answers) if let [given] = &**answers => {
                 copy_of(node, vec![GivenAnswer { key: given.key.clone(), answer: answer.clone() }], &[])
             }
@@ -96,6 +114,7 @@ impl Session {
     /// Repeats a turn, unless the last turn has one of the keys, and sends the new message.
     async fn again(
         &self,
+        mut seen: Option<VersionedHead>,
         turn: &CheckpointId,
         now: &Turn,
         says: Option<&Message>,
@@ -103,7 +122,7 @@ impl Session {
     ) -> Result<TurnHandle> {
         let sessions = &self.sessions;
         loop {
-            let VersionedHead { mut head, version } = self.reconcile().await?;
+            let VersionedHead { mut head, version } = self.reconcile_from(seen.take()).await?;
             if let Some(sent) = self.last_turn_of(&head, now.keys(), says).await? {
                 return Ok(sent);
             }
@@ -124,9 +143,9 @@ impl Session {
             };
             sessions
                 .tree
-                .record_branch(&self.key, parent.as_ref().map(Node::id), node.id(), tip.id())
+                .record_branch(&self.key, parent.as_deref().map(Node::id), node.id(), tip.id())
                 .await?;
-            self.stand_at(&mut head, tip, parent.as_ref()).await?;
+            self.stand_at(&mut head, tip, parent.as_deref()).await?;
             let (run, checkpoint) = (active.run.clone(), active.checkpoint.clone());
             head.active = Some(active);
             match sessions.begin_turn(Vec::new(), head, Expect::Version(version)).await? {

@@ -3,13 +3,13 @@
 //! It happens in steps, some time apart: the head refuses rollback to them, then they are merged into the
 //! last of them, and they are removed when no reader can need them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use headwater_protocol::CheckpointId;
 
 use super::{
     checkpoint::{MergedTurns, Node},
-    garbage::Garbage,
+    garbage::{Garbage, ReachableNodes},
     head::Head,
 };
 use crate::Result;
@@ -61,24 +61,20 @@ impl Garbage {
         by_count.max(by_age).min(head.turn.saturating_sub(1))
     }
 
-    /// Merges nodes that are too old for rollback, each into the one after it. Returns whether there were
-    /// any.
-    pub(super) async fn merge_old(
-        &self,
-        nodes: &[(&Node, u64)],
-        kept: &HashSet<CheckpointId>,
-    ) -> Result<bool> {
+    /// Merges nodes that are too old to go back to, each into the one after it. Returns whether there were any.
+    pub(super) async fn merge_old(&self, nodes: &[(&Node, u64)], marked: &ReachableNodes) -> Result<bool> {
         let mut children: HashMap<&CheckpointId, usize> = HashMap::new();
         for parent in nodes.iter().filter_map(|(node, _)| node.checkpoint.parent.as_ref()) {
             *children.entry(parent).or_default() += 1;
         }
-        let mut old: Vec<_> = nodes.iter().filter(|(node, _)| !kept.contains(node.id())).collect();
+        let mut old: Vec<_> = nodes.iter().filter(|(node, _)| !marked.kept.contains(node.id())).collect();
         old.sort_by_key(|(node, _)| node.turn());
         // Groups by last node, each with its version and merged size.
         let mut rows: HashMap<&CheckpointId, (Vec<&Node>, u64, usize)> = HashMap::new();
         for (node, version) in old {
             let size = serde_json::to_vec(node).map_or(usize::MAX, |bytes| bytes.len());
             let parent = node.checkpoint.parent.as_ref().filter(|parent| children.get(parent) == Some(&1));
+            let parent = parent.filter(|parent| !marked.begun_after.contains(*parent));
             let before = parent.and_then(|parent| rows.remove(parent));
             let row = match before {
                 Some((mut row, _, sum)) if sum.saturating_add(size) <= MERGED => {

@@ -1,5 +1,7 @@
 //! Rollback to an earlier checkpoint: one compare-and-set of the head, for any number of turns.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, RequestId};
 
 use super::{
@@ -61,11 +63,11 @@ impl Session {
             if to.as_ref().is_some_and(|to| to.id() == tip.id() && (head.live.is_some() || !to.waits())) {
                 return Ok(RollbackSummary::default());
             }
-            if to.as_ref().map(Node::id) != Some(tip.id()) {
+            if to.as_deref().map(Node::id) != Some(tip.id()) {
                 head.chores.push(Chore::Forget { after: to.as_ref().map(|to| to.id().clone()) });
             }
-            let undone = self.stand_at(&mut head, tip, to.as_ref()).await?;
-            reopen(&mut head, to.as_ref())?;
+            let undone = self.stand_at(&mut head, tip, to.as_deref()).await?;
+            reopen(&mut head, to.as_deref())?;
             if sessions.heads.swap(head, version).await? {
                 sessions.reconcile(&self.key).await?;
                 return Ok(undone);
@@ -79,7 +81,7 @@ impl Session {
         if seen.head.active.is_some() { Err(self.busy()) } else { Ok(seen) }
     }
 
-    pub(super) async fn tip(&self, head: &Head) -> Result<Node> {
+    pub(super) async fn tip(&self, head: &Head) -> Result<Arc<Node>> {
         match &head.checkpoint {
             Some(id) => self.sessions.tree.node(id).await,
             None => Err(unknown(&CheckpointId::from("at the beginning"))),
@@ -90,7 +92,7 @@ impl Session {
     pub(super) async fn stand_at(
         &self,
         head: &mut Head,
-        tip: Node,
+        tip: Arc<Node>,
         to: Option<&Node>,
     ) -> Result<RollbackSummary> {
         let turn = to.map_or(0, Node::turn);
@@ -105,16 +107,16 @@ impl Session {
             };
             next = match (far, &node.checkpoint.parent) {
                 (Some(far), _) => {
-                    streams.extend(node.touched);
+                    streams.extend(node.touched.iter().cloned());
                     Some(far)
                 }
                 // The jump target was merged, or lies too far back.
                 (None, Some(parent)) => {
-                    streams.extend(node.structured.into_keys());
+                    streams.extend(node.structured.keys().cloned());
                     Some(sessions.tree.node(parent).await?)
                 }
                 (None, None) => {
-                    streams.extend(node.structured.into_keys());
+                    streams.extend(node.structured.keys().cloned());
                     None
                 }
             };

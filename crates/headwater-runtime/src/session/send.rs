@@ -9,7 +9,7 @@ use super::{
     Session, Sessions,
     begin_turn::TurnBegin,
     check_name,
-    checkpoint::fresh_tree,
+    checkpoint::{Node, fresh_tree},
     head::{ActiveTurn, Head, TurnWork, VersionedHead},
     idempotency::{Claim, ClaimPlan},
     options::WhenBusy,
@@ -31,12 +31,21 @@ impl Session {
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
     /// many wait already, and as [`Agent::check_turn`](crate::Agent::check_turn).
     pub async fn send(&self, turn: impl Into<Turn>) -> Result<TurnHandle> {
-        let given = turn.into();
+        self.send_from(None, None, turn.into()).await
+    }
+
+    /// As [`Session::send`], from a head and a checkpoint that were loaded before.
+    pub(super) async fn send_from(
+        &self,
+        mut seen: Option<VersionedHead>,
+        newest: Option<Arc<Node>>,
+        given: Turn,
+    ) -> Result<TurnHandle> {
         self.sessions.check_turn(&given)?;
         let sessions = &self.sessions;
         let when_busy = given.when_busy.or(sessions.options.when_busy).unwrap_or_default();
         let (busy, run, checkpoint) = loop {
-            let VersionedHead { mut head, version } = self.reconcile().await?;
+            let VersionedHead { mut head, version } = self.reconcile_from(seen.take()).await?;
             if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
                 return Ok(sent);
             }
@@ -46,7 +55,7 @@ impl Session {
             }
             let ClaimPlan { claim: Claim { run, checkpoint }, writes: mut first, .. } = plan;
             if let Some(after) = &given.after {
-                match self.position(&head, &after.messages).await? {
+                match self.position(&head, newest.as_ref(), &after.messages).await? {
                     Position::Newest => {}
                     Position::Variant(variant) => {
                         self.select(&variant).await?;
@@ -59,7 +68,7 @@ impl Session {
                         self.make_room().await?;
                         continue;
                     }
-                    Position::Earlier(to) => self.branch_at(&mut head, to.as_ref(), Vec::new()).await?,
+                    Position::Earlier(to) => self.branch_at(&mut head, to.as_deref(), Vec::new()).await?,
                     Position::Diverged(..) if after.known => {
                         let message = format!(
                             "the page shows messages that session {} does not have: load the conversation again",
@@ -68,7 +77,7 @@ impl Session {
                         return Err(Error::new(ErrorKind::Input, message).with_code("history.differs"));
                     }
                     Position::Diverged(to, messages) => {
-                        self.branch_at(&mut head, to.as_ref(), messages).await?;
+                        self.branch_at(&mut head, to.as_deref(), messages).await?
                     }
                 }
             }
@@ -208,30 +217,39 @@ impl Sessions {
             Some(id) => id.to_owned(),
             None => fresh_id("session")?,
         };
-        self.check_turn(&given)?;
         let session = self.session(id, owner);
         check_name(&session.id)?;
-        if self.heads.load(&session.key).await?.is_none() {
-            let mut head = Head::new(session.id.clone(), fresh_tree()?, &self.env, session.owner.clone());
-            let claim = Claim::fresh(&head.tree)?;
-            let claimed = given.requests.iter();
-            let claimed = claimed.map(|key| self.claim_write(&session.key, key, &claim, Expect::Absent));
-            let first = claimed.chain(given.name_write(&claim.run)).collect();
-            let Claim { run, checkpoint } = claim;
-            let mut said = given.clone().said(&run);
-            said.spec.created = self.env.now();
-            let work = TurnWork::Message(Box::new(said));
-            head.active = Some(ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), work });
-            match self.begin_turn(first, head, Expect::Absent).await? {
-                // The same request arrived concurrently, or earlier from a process that died.
-                TurnBegin::Conflict => drop(self.open(session.id.clone(), owner).await?),
-                begin => {
-                    let sent = session.sent_as(run, checkpoint, begin);
-                    return Ok(TurnHandle { named: given.run_name.is_some(), ..sent });
-                }
+        match self.heads.load(&session.key).await? {
+            Some(_) => session.send(given).await,
+            None => self.begin_session(session, given).await,
+        }
+    }
+
+    /// Begins a session with its first turn. If it was begun meanwhile, it gets the turn as its next one.
+    pub(crate) async fn begin_session(self: &Arc<Self>, session: Session, given: Turn) -> Result<TurnHandle> {
+        self.check_turn(&given)?;
+        check_name(&session.id)?;
+        let mut head = Head::new(session.id.clone(), fresh_tree()?, &self.env, session.owner.clone());
+        let claim = Claim::fresh(&head.tree)?;
+        let claimed = given.requests.iter();
+        let claimed = claimed.map(|key| self.claim_write(&session.key, key, &claim, Expect::Absent));
+        let first = claimed.chain(given.name_write(&claim.run)).collect();
+        let Claim { run, checkpoint } = claim;
+        let mut said = given.clone().said(&run);
+        said.spec.created = self.env.now();
+        let work = TurnWork::Message(Box::new(said));
+        head.active = Some(ActiveTurn { run: run.clone(), checkpoint: checkpoint.clone(), work });
+        match self.begin_turn(first, head, Expect::Absent).await? {
+            // The same request came at the same time, or before, and its process died.
+            TurnBegin::Conflict => {
+                self.open(session.id.clone(), session.owner.as_deref()).await?;
+                session.send(given).await
+            }
+            begin => {
+                let sent = session.sent_as(run, checkpoint, begin);
+                Ok(TurnHandle { named: given.run_name.is_some(), ..sent })
             }
         }
-        session.send(given).await
     }
 
     /// Checks whether a turn could start, before a session is created for it.

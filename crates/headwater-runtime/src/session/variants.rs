@@ -1,6 +1,9 @@
 //! Variants, which are alternative turns after the same checkpoint, and forks: other branches of the tree.
 
+use std::sync::Arc;
+
 use headwater_protocol::{CheckpointId, Message, SessionId};
+use headwater_store::ValuePages;
 
 use super::{
     RollbackSummary, Session,
@@ -10,7 +13,7 @@ use super::{
     roll_back::reopen,
     session_exists,
 };
-use crate::{Result, id::fresh_id, keys, value_pages::ValuePages};
+use crate::{Result, id::fresh_id, keys};
 
 /// One of several alternative turns after the same checkpoint.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +80,7 @@ impl Session {
         ids.extend(selected.clone().filter(|id| !ids.contains(id)));
         let mut variants = Vec::new();
         for id in ids {
-            let checkpoint = sessions.tree.node(&id).await?.checkpoint;
+            let checkpoint = sessions.tree.node(&id).await?.checkpoint.clone();
             variants.push(Variant { checkpoint, selected: selected.as_ref() == Some(&id) });
         }
         variants.sort_by(|one, other| {
@@ -104,8 +107,8 @@ impl Session {
             if let Some(at) = &head.checkpoint {
                 let tip = sessions.tree.node(at).await?;
                 let common = sessions.tree.common(tip.clone(), to.clone()).await?;
-                self.record_left(&tip, common.as_ref()).await?;
-                undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
+                self.record_left(&tip, common.as_deref()).await?;
+                undone = self.stand_at(&mut head, tip, common.as_deref()).await?;
             }
             head.checkpoint = Some(to.id().clone());
             head.turn = to.turn();
@@ -162,7 +165,7 @@ impl Session {
     }
 
     /// Records the branch between a node and its tip as abandoned, so that it can be selected again.
-    async fn record_left(&self, tip: &Node, from: Option<&Node>) -> Result<()> {
+    async fn record_left(&self, tip: &Arc<Node>, from: Option<&Node>) -> Result<()> {
         let sessions = &self.sessions;
         let turn = from.map_or(0, Node::turn);
         match sessions.tree.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn) {

@@ -8,6 +8,7 @@ mod model;
 mod owners;
 mod people;
 mod positions;
+mod prior_messages;
 mod queue;
 mod repeated_requests;
 mod retention;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use headwater_dialects::{Action, AnswerFlow, Reentry};
 use headwater_protocol::{Message, Role, RunId, SessionId, ToolCallId};
-use headwater_runtime::{Answer, AnswerValue, ErrorKind, OpenQuestion, Run, Session};
+use headwater_runtime::{Answer, AnswerValue, ErrorKind, OpenQuestion, Run, SessionView};
+use headwater_store::Watch;
+use tokio::time::Instant;
 
 use super::{
     ChatContext,
@@ -12,14 +14,18 @@ use super::{
 };
 use crate::{ApiError, follow::ReadFrom, stream_response::Attachment};
 
-/// How long the output of a page's tool waits for the run to request it, and how often to check. Other tools
-/// of the same step, or a slow disk, may come first.
+/// How long an output of a page's tool waits for the run to ask for it. Other tools of the same step, or a slow disk, may
+/// come first.
 const EARLY: Duration = Duration::from_secs(30);
-const EARLY_CHECK: Duration = Duration::from_millis(10);
 
-/// How long a request waits for a decision sent in another request, and how often to check.
+/// How long a request waits for a decision that comes in another one.
 const DECISION: Duration = Duration::from_secs(5);
-const DECISION_CHECK: Duration = Duration::from_millis(100);
+
+/// How long a request waits for a change of the questions before it looks again: a store may notify late or not at all.
+const POLL: Duration = Duration::from_secs(1);
+
+/// How soon it looks again after a change: a question is written shortly before the record that the run waits for it.
+const SOON: Duration = Duration::from_millis(10);
 
 /// Maximum number of a principal's open questions searched for a call.
 const LOOKED_AT: usize = 1_000;
@@ -27,7 +33,7 @@ const LOOKED_AT: usize = 1_000;
 /// Applies the answers in a request to their questions, and returns where the response starts.
 pub(super) async fn apply(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
 ) -> Result<Option<Attachment>, ApiError> {
     let chat = &context.chat;
     let has_message = has_new_message(context);
@@ -70,25 +76,52 @@ pub(super) async fn apply(
 /// how to send the decision.
 async fn undecided(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
     question: &OpenQuestion,
 ) -> Result<Attachment, ApiError> {
     let agent = &context.served.agent;
     let since = end_of_last_response(context, session, &question.run).await?;
-    let deadline = tokio::time::Instant::now() + DECISION;
+    let deadline = Instant::now() + DECISION;
+    let mut changes = QuestionChanges::new(context, deadline);
     loop {
         let run = agent.run(question.run.clone());
         let open = agent.open_questions(&question.run).await?;
         if !open.iter().any(|open| open.request == question.request) {
             return Ok(Attachment::at(run, ReadFrom::Response(since)));
         }
-        if tokio::time::Instant::now() >= deadline {
+        if Instant::now() >= deadline {
             return match context.dialect.decision_hint() {
                 Some(how) => Err(ApiError::conflict("approval.undecided", how)),
                 None => Ok(Attachment::at(run, repeat_response(context, 0))),
             };
         }
-        tokio::time::sleep(DECISION_CHECK).await;
+        changes.next().await;
+    }
+}
+
+/// Waits for changes of the questions of a principal.
+struct QuestionChanges {
+    watch: Watch,
+    /// When the request waits no longer.
+    deadline: Instant,
+    /// When to look again without a change.
+    pause: Duration,
+}
+
+impl QuestionChanges {
+    /// To be made before the questions are read, so that no change is missed in between.
+    fn new(context: &ChatContext, deadline: Instant) -> Self {
+        let watch = context.served.agent.watch_questions(Some(context.owner()));
+        Self { watch, deadline, pause: SOON }
+    }
+
+    /// Waits until questions have changed, or it is time to look again.
+    async fn next(&mut self) {
+        let until = self.deadline.min(Instant::now() + self.pause);
+        self.pause = match tokio::time::timeout_at(until, self.watch.changed()).await {
+            Ok(()) => SOON,
+            Err(_) => (self.pause * 2).min(POLL),
+        };
     }
 }
 
@@ -109,7 +142,7 @@ pub(super) fn reenters_by_snapshot(context: &ChatContext) -> bool {
 /// Applies answers to a run, and returns where the response starts.
 async fn respond_to(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
     run: &RunId,
     given: Vec<(&OpenQuestion, Answer)>,
 ) -> Result<Attachment, ApiError> {
@@ -191,18 +224,14 @@ pub(super) fn unstreamed_alias(run: &RunId) -> String {
 /// with another answer.
 async fn end_of_last_response(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
     run: &RunId,
 ) -> Result<u64, ApiError> {
     let agent = &context.served.agent;
     if let Some(known) = aliases::find(agent, context.owner(), &unstreamed_alias(run)).await? {
         return Ok(known.since);
     }
-    let going = match session {
-        Some(session) => session.info().await?.going.as_ref() == Some(run),
-        None => false,
-    };
-    if going {
+    if session.is_some_and(|session| session.info().going.as_ref() == Some(run)) {
         return last_wait(&agent.run(run.clone())).await;
     }
     let info = agent.store().info(&run.as_str().into()).await?;
@@ -224,44 +253,50 @@ fn has_new_message(context: &ChatContext) -> bool {
 /// faster than the run, which does not wait for the output yet.
 async fn awaited_questions(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
     pending: &[ToolCallId],
 ) -> Result<Vec<OpenQuestion>, ApiError> {
-    let deadline = tokio::time::Instant::now() + EARLY;
+    let deadline = Instant::now() + EARLY;
+    let mut changes = QuestionChanges::new(context, deadline);
+    let mut seen = session.cloned();
     loop {
-        // Read first: if a run starts to wait in between, its question is among the open ones.
+        let session = seen.as_ref();
+        // Read first: a run that begins to wait in between then has its question among the open ones.
         let awaited = awaits_results(context, session).await?;
         let open = open_questions(context, session).await?;
         let early = awaited
             && !open.iter().any(|question| answer_to(context, question).is_some())
             && answered_before(context, session, pending).await?.is_none();
-        if !early || tokio::time::Instant::now() >= deadline {
+        if !early || Instant::now() >= deadline {
             return Ok(open);
         }
-        tokio::time::sleep(EARLY_CHECK).await;
+        changes.next().await;
+        if let Some(session) = &mut seen {
+            *session = session.session().view().await?;
+        }
     }
 }
 
-/// Whether a run waits for one of the results in the request, or is about to: a run driven here, or the
-/// active run of the session, which another server may drive.
-async fn awaits_results(context: &ChatContext, session: Option<&Session>) -> Result<bool, ApiError> {
+/// Whether a run waits for one of the results in the request, or is about to: a run that is driven here, or the active run of
+/// the session, which another server may drive.
+async fn awaits_results(context: &ChatContext, session: Option<&SessionView>) -> Result<bool, ApiError> {
     let agent = &context.served.agent;
     let calls: Vec<_> = context.chat.tool_results.iter().map(|result| result.call.as_str()).collect();
     if calls.is_empty() || calls.iter().any(|call| agent.awaits(context.owner(), call)) {
         return Ok(!calls.is_empty());
     }
     let Some(session) = session else { return Ok(false) };
-    let Some(run) = session.info().await?.going else { return Ok(false) };
+    let Some(run) = session.info().going else { return Ok(false) };
     Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
 async fn open_questions(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
 ) -> Result<Vec<OpenQuestion>, ApiError> {
     let agent = &context.served.agent;
     if let Some(session) = session
-        && let info = session.info().await?
+        && let info = session.info()
         && let Some(run) = info.waiting.or(info.going)
     {
         return Ok(agent.open_questions(&run).await?);
@@ -384,14 +419,14 @@ fn pending_calls(context: &ChatContext) -> Vec<ToolCallId> {
 /// The earlier response to the same answers, if any.
 async fn answered_before(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
     pending: &[ToolCallId],
 ) -> Result<Option<ResponseAlias>, ApiError> {
     let chat = &context.chat;
     if has_new_message(context) {
         return Ok(None);
     }
-    let session = chat.session.as_ref().or(session.map(Session::id));
+    let session = chat.session.as_ref().or(session.map(|session| session.session().id()));
     let mut names: Vec<String> = chat.run.iter().map(|run| format!("run:{run}")).collect();
     names.extend(chat.answers.iter().map(|given| format!("request:{}", given.request)));
     for decision in &chat.approvals {

@@ -3,7 +3,7 @@
 
 use headwater_dialects::AnswerRef;
 use headwater_protocol::{CheckpointId, SessionId};
-use headwater_runtime::{ErrorKind, Session, Turn, TurnHandle, WhenBusy};
+use headwater_runtime::{ErrorKind, Session, SessionView, Turn, TurnHandle, WhenBusy};
 
 use super::ChatContext;
 use crate::{ApiError, Principal, agents::ServedAgent};
@@ -34,24 +34,23 @@ pub(super) async fn session_of(
 /// The session in which the conversation continues.
 pub(super) async fn at(
     context: &ChatContext,
-    session: Session,
+    session: SessionView,
     previous: &AnswerRef,
-) -> Result<Session, ApiError> {
+) -> Result<SessionView, ApiError> {
     // A repeated request: its turn may be in a fork.
     if let Some(name) = context.derived_session_id().await? {
-        let fork = context.session(&name);
-        match fork.info().await {
-            Ok(_) => return Ok(fork),
+        match context.session(&name).view().await {
+            Ok(fork) => return Ok(fork),
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    let info = session.info().await?;
+    let info = session.info();
     match checkpoint(&session, previous).await? {
         Some(_) if session.sent_before(&context.request_keys()).await?.is_some() => Ok(session),
         Some(found) if info.going.is_none() && info.checkpoint.as_ref() == Some(&found) => Ok(session),
-        Some(found) => fork(context, &session, &found).await,
-        // It is not complete yet: the next turn is queued behind it.
+        Some(found) => Ok(fork(context, session.session(), &found).await?.view().await?),
+        // It is not complete yet: the next turn waits for it.
         None if info.going.as_ref() == Some(&previous.run) => Ok(session),
         None => Err(unknown()),
     }
@@ -60,24 +59,26 @@ pub(super) async fn at(
 /// Sends a turn after an answer, unless another turn was added in between.
 pub(super) async fn send(
     context: &ChatContext,
-    session: Session,
+    session: SessionView,
     previous: &AnswerRef,
     turn: Turn,
 ) -> Result<TurnHandle, ApiError> {
-    if session.info().await?.going.as_ref() == Some(&previous.run) {
+    if session.info().going.as_ref() == Some(&previous.run) {
         return Ok(session.send(turn.when_busy(WhenBusy::Queue)).await?);
     }
+    let unseen = session.session().clone();
     match session.send(turn.clone().when_busy(WhenBusy::Refuse)).await {
         Err(error) if error.kind() == ErrorKind::SessionBusy => {
+            let session = unseen.view().await?;
             let found = checkpoint(&session, previous).await?.ok_or_else(unknown)?;
-            Ok(fork(context, &session, &found).await?.send(turn).await?)
+            Ok(fork(context, &unseen, &found).await?.send(turn).await?)
         }
         sent => Ok(sent?),
     }
 }
 
-/// The end of an answer: the first checkpoint of its run after the previous answers.
-async fn checkpoint(session: &Session, previous: &AnswerRef) -> Result<Option<CheckpointId>, ApiError> {
+/// Where an answer ended: the first checkpoint of its run after the answers before it.
+async fn checkpoint(session: &SessionView, previous: &AnswerRef) -> Result<Option<CheckpointId>, ApiError> {
     let known = session.checkpoints_of(&previous.run).await?;
     let of_answer = known.into_iter().filter(|it| it.seq > previous.since);
     Ok(of_answer.min_by_key(|it| it.seq).map(|it| it.id))

@@ -4,7 +4,7 @@
 
 use headwater_dialects::{Action, ReaderNames, ServerNames};
 use headwater_protocol::{CheckpointId, Message, Role, RunId};
-use headwater_runtime::{ErrorKind, Session, Start, Turn, TurnHandle, WhenBusy, fresh_id};
+use headwater_runtime::{ErrorKind, Session, SessionView, Start, Turn, TurnHandle, WhenBusy, fresh_id};
 
 use super::{
     ChatContext,
@@ -35,13 +35,13 @@ pub(super) async fn place(context: &ChatContext) -> Result<Attachment, ApiError>
 /// A request without a new message whose question is no longer open gets the response to its last answer.
 async fn repeat_last_response(
     context: &ChatContext,
-    session: Option<&Session>,
+    session: Option<&SessionView>,
 ) -> Result<Option<Attachment>, ApiError> {
     let answered = context.chat.messages.last().is_some_and(|message| message.role == Role::Assistant);
     let (Some(session), Action::Chat, true) = (session, &context.chat.action, answered) else {
         return Ok(None);
     };
-    let Some(run) = session.info().await?.last_run else { return Ok(None) };
+    let Some(run) = session.info().last_run else { return Ok(None) };
     let run = context.served.agent.run(run);
     let since = answers::last_wait(&run).await?;
     Ok(Some(Attachment::at(run, answers::repeat_response(context, since))))
@@ -59,8 +59,8 @@ pub(super) fn names(context: &ChatContext, attachment: &Attachment) -> ReaderNam
     context.dialect.reader_names(&context.chat, server)
 }
 
-/// The requested session, if it exists.
-async fn existing(context: &ChatContext) -> Result<Option<Session>, ApiError> {
+/// The session that the request names as it is now, if there is one. All that the request asks about it goes by this.
+async fn existing(context: &ChatContext) -> Result<Option<SessionView>, ApiError> {
     let id = match &context.chat.session {
         Some(id) => id.as_str().to_owned(),
         None => match context.derived_session_id().await? {
@@ -68,9 +68,8 @@ async fn existing(context: &ChatContext) -> Result<Option<Session>, ApiError> {
             None => return Ok(None),
         },
     };
-    let session = context.session(&id);
-    match session.info().await {
-        Ok(_) => Ok(Some(session)),
+    match context.session(&id).view().await {
+        Ok(session) => Ok(Some(session)),
         Err(error) if error.kind() == ErrorKind::UnknownSession => Ok(None),
         // Answers never create a session, so a session of another principal counts as unknown.
         Err(error) if error.kind() == ErrorKind::Foreign && context.chat.action == Action::Answer => Ok(None),
@@ -98,8 +97,8 @@ enum TurnIntent {
     New,
 }
 
-/// Sends a new turn, or repeats one.
-async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<Attachment, ApiError> {
+/// A new turn, or one that is done again.
+async fn send_turn(context: &ChatContext, session: Option<SessionView>) -> Result<Attachment, ApiError> {
     context.check_key().await?;
     let session = match (&context.chat.previous, session) {
         (Some(previous), Some(session)) => Some(branch::at(context, session, previous).await?),
@@ -135,7 +134,10 @@ async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<At
                 Some(session) if let Some(previous) = &context.chat.previous => {
                     branch::send(context, session, previous, turn).await?
                 }
-                Some(session) => session.send(after_shown(context, &session, turn, shown).await?).await?,
+                Some(session) => {
+                    let turn = after_shown(context, &session, turn, shown).await?;
+                    session.send(turn).await?
+                }
                 None => begin(context, &context.served.client.history(prior), turn).await?,
             }
         }
@@ -146,11 +148,11 @@ async fn send_turn(context: &ChatContext, session: Option<Session>) -> Result<At
 /// Sends a turn in an existing session, after the messages that the page shows.
 async fn after_shown(
     context: &ChatContext,
-    session: &Session,
+    session: &SessionView,
     turn: Turn,
     shown: Option<Vec<Message>>,
 ) -> Result<Turn, ApiError> {
-    let going = session.info().await?.going;
+    let going = session.info().going;
     let turn = turn.when_busy(context.when_busy(going.as_ref()).await?);
     Ok(match shown {
         Some(shown) if context.served.client.seed => turn.after(shown),
@@ -170,7 +172,7 @@ fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
 /// The intent of a request in an existing session.
 async fn turn_intent(
     context: &ChatContext,
-    session: &Session,
+    session: &SessionView,
     message: Option<&Message>,
     shown: Option<&[Message]>,
 ) -> Result<TurnIntent, ApiError> {
@@ -216,9 +218,10 @@ async fn turn_intent(
                 return if same {
                     Ok(TurnIntent::Repeated(Box::new(found.turn)))
                 } else {
-                    Err(busy(session))
+                    Err(busy(session.session()))
                 };
             }
+            let session = session.session();
             session.make_room().await?;
             match session.checkpoint(&checkpoint).await {
                 Ok(_) if same => TurnIntent::Regenerate(checkpoint),
@@ -254,9 +257,9 @@ async fn refuse_other_message(
     Ok(())
 }
 
-/// Repeats the last turn, if the page does not name one.
-async fn last(context: &ChatContext, session: &Session) -> Result<TurnIntent, ApiError> {
-    let mut info = session.info().await?;
+/// The last turn again, where the page does not name the turn.
+async fn last(context: &ChatContext, session: &SessionView) -> Result<TurnIntent, ApiError> {
+    let (mut info, session) = (session.info(), session.session());
     // While a turn is active, the session head is the turn before it.
     if let Some(going) = &info.going {
         if !stops(context, going).await? {
@@ -298,7 +301,7 @@ async fn begin(context: &ChatContext, prior: &[Message], turn: Turn) -> Result<T
         None => context.derived_session_id().await?,
     };
     if prior.is_empty() {
-        return Ok(agent.send_to(id.as_deref(), owner, turn).await?);
+        return Ok(agent.begin_session(id.as_deref(), owner, turn).await?);
     }
     let session = match agent.seed_session(id.as_deref(), owner, prior.to_vec()).await {
         // Created by a concurrent copy of the request.

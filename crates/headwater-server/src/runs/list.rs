@@ -75,6 +75,8 @@ pub(crate) async fn list(
         session: query.session.map(Into::into),
         since: query.since.map(|Timestamp(since)| since),
         text: query.q.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+        // A text that readers do not see must not be found either, nor be told by where a page ends.
+        hidden_inputs: server.agents().with_hidden_inputs(),
     };
     let secret = first.agent.secret().await?;
     let after: Option<RunPlace> = match &query.after {
@@ -117,12 +119,7 @@ pub(crate) async fn list(
     runs.truncate(limit);
     let end = if more { runs.last().map(place) } else { unread };
     let next = end.map(|(created, run)| seal_page(secret, "runs", owner, created, run.as_str()));
-    let mut runs: Vec<_> = runs.into_iter().map(|run| server.agents().visible(run)).collect();
-    if filter.text.is_some() {
-        // A text that is hidden from readers must not be searchable either.
-        runs.retain(|run| !run.input.is_empty());
-    }
-    let runs = runs.into_iter().map(RunDocument::from).collect();
+    let runs = runs.into_iter().map(|run| RunDocument::from(server.agents().visible(run))).collect();
     Ok(Json(RunList { runs, next, unreadable: unreadable.iter().map(ToString::to_string).collect() }))
 }
 

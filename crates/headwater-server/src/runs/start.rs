@@ -1,6 +1,6 @@
 //! Starting a run: once for one key, in a session or alone.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::{Extension, extract::State, http::request::Parts};
 use headwater_protocol::{RunId, RunStatus};
@@ -9,6 +9,7 @@ use headwater_store::JournalId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::{
     ApiError, Principal, Server, agents::ServedAgent, extract::RepeatableBody, idempotency, limits::ids,
@@ -17,6 +18,9 @@ use crate::{
 
 /// How long a repeated request waits for the start of its run.
 const BEGINNING: Duration = Duration::from_secs(3);
+
+/// How long it waits for the first record before it looks again.
+const POLL: Duration = Duration::from_millis(500);
 
 /// A run to start.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -100,19 +104,23 @@ struct RunRequest<'a> {
 impl RunRequest<'_> {
     async fn in_session(self, session: String, key: Option<String>) -> Result<(RunId, bool, bool), ApiError> {
         let (server, principal, agent) = (self.server, self.principal, &self.served.agent);
-        let known = agent.session(session.as_str(), Some(principal.id()));
-        let before = match known.sent_before(key.as_slice()).await {
+        let known = match agent.session(session.as_str(), Some(principal.id())).view().await {
             Err(error) if error.kind() == ErrorKind::UnknownSession => None,
-            before => before?,
+            known => Some(known?),
+        };
+        let before = match &known {
+            Some(known) => known.sent_before(key.as_slice()).await?,
+            None => None,
         };
         let sent = match before {
             Some(sent) => sent,
             None => {
                 let _permit = server.may_begin(principal).await?;
                 let turn = key.into_iter().fold(Turn::from(self.start().await?), Turn::request_key);
-                agent.check_turn(&turn)?;
-                let session = agent.open_session(session, Some(principal.id())).await?;
-                session.send(turn).await?
+                match known {
+                    Some(known) => known.send(turn).await?,
+                    None => agent.begin_session(Some(&session), Some(principal.id()), turn).await?,
+                }
             }
         };
         if !sent.queued {
@@ -183,16 +191,20 @@ impl RunRequest<'_> {
 /// durable, and the process that does this may be waiting for the engine, or dead. False if there is no
 /// journal: recovery has removed a run that a dead process could not start.
 async fn begun(agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
-    let journal = JournalId::from(run.as_str());
-    let waiting = Instant::now();
-    while let Some(info) = agent.store().info(&journal).await? {
+    let (journal, store) = (JournalId::from(run.as_str()), agent.store());
+    let deadline = Instant::now() + BEGINNING;
+    while let Some(info) = store.info(&journal).await? {
         if info.tail.last > 0 {
             return Ok(true);
         }
-        if waiting.elapsed() > BEGINNING {
+        if Instant::now() >= deadline {
             return Err(ApiError::store_busy());
         }
-        tokio::time::sleep(BEGINNING / 100).await;
+        // It may be removed meanwhile, of which no store tells a reader for certain.
+        let until = deadline.min(Instant::now() + POLL);
+        if let Ok(Err(_)) = timeout_at(until, store.wait(&journal, 0)).await {
+            sleep_until(until).await;
+        }
     }
     Ok(false)
 }

@@ -302,3 +302,21 @@ async fn workflow_state_is_shown_only_where_the_agent_allows_it() {
         }
     }
 }
+
+#[tokio::test]
+async fn hidden_inputs_are_not_found_by_where_a_page_of_a_search_ends() {
+    let hidden = Visibility { input_previews: false, ..Visibility::default() };
+    for (visibility, found) in [(Visibility::default(), 1), (hidden, 0)] {
+        let world = world(visibility).await;
+        for chat in ["a", "b"] {
+            let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", chat, "u1", "about mandalay")).await;
+            assert_eq!(said.status, 200, "{}", said.body);
+        }
+        world.idle().await;
+        let page = world.get("/v1/runs?q=mandalay&limit=1").await.json();
+        assert_eq!(page["runs"].as_array().unwrap().len(), found, "{visibility:?}: {page}");
+        assert_eq!(page["next"].is_null(), found == 0, "{visibility:?}: {page}");
+        let status = world.get("/v1/runs?status=finished&limit=1").await.json();
+        assert_eq!(status["runs"].as_array().unwrap().len(), 1, "{visibility:?}: {status}");
+    }
+}

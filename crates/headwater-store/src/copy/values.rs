@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 
 use super::{Digest, Pass, is_local};
-use crate::{Error, ErrorKind, Expect, Result, Store, Time, Value, secret};
+use crate::{Error, ErrorKind, Expect, Result, Store, Time, Value, ValuePages, secret};
 
 /// Number of values in memory at once.
 const PAGE: usize = 128;
@@ -38,16 +38,18 @@ pub(super) async fn copy_secret(from: &dyn Store, to: &dyn Store) -> Result<()> 
 impl Pass<'_> {
     pub(super) async fn copy_values(&mut self) -> Result<()> {
         let mut after: Option<String> = None;
+        let mut pages = ValuePages::new(self.from, "").size(PAGE);
         loop {
-            let page = self.from.list("", after.as_deref(), PAGE).await?;
+            let page = pages.next().await?;
             // All keys of the target up to the end of the page; after the last page all that remain.
-            let last = page.last().map(|(key, _)| key.clone());
+            let last = page.as_ref().and_then(|page| page.last()).map(|(key, _)| key.clone());
             if !self.fresh {
-                self.remove_gone(after.as_deref(), last.as_deref(), &page).await?;
+                self.remove_gone(after.as_deref(), last.as_deref(), page.as_deref().unwrap_or_default())
+                    .await?;
             }
-            let Some(last) = last else { return Ok(()) };
+            let Some(page) = page else { return Ok(()) };
             self.copy_page(page).await?;
-            after = Some(last);
+            after = last;
         }
     }
 
@@ -87,9 +89,8 @@ impl Pass<'_> {
         until: Option<&str>,
         page: &[(String, Value)],
     ) -> Result<()> {
-        let mut after = after.map(str::to_owned);
-        loop {
-            let there = self.to.list("", after.as_deref(), PAGE).await?;
+        let mut pages = ValuePages::new(self.to, "").after(after.map(str::to_owned)).size(PAGE);
+        while let Some(there) = pages.next().await? {
             let within = |key: &str| until.is_none_or(|until| key <= until);
             for (key, _) in there.iter().filter(|(key, _)| within(key)) {
                 if page.binary_search_by(|(known, _)| known.as_str().cmp(key)).is_err() {
@@ -97,11 +98,11 @@ impl Pass<'_> {
                     self.report.values.removed += 1;
                 }
             }
-            match there.last() {
-                Some((key, _)) if within(key) => after = Some(key.clone()),
-                _ => return Ok(()),
+            if there.last().is_some_and(|(key, _)| !within(key)) {
+                break;
             }
         }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::Path};
 
-use headwater_store::{Embedded, Expect, Store as _};
+use headwater_store::{Embedded, Expect, Store as _, ValuePages};
 use serde::Deserialize;
 
 use crate::{
@@ -25,9 +25,8 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<ExitVerdict, 
     let journal = run.into();
     let there = store.info(&journal).await.map_err(failed)?.is_some();
     let (mut removed, mut damaged) = (0_u64, 0_u64);
-    let mut after: Option<String> = None;
-    loop {
-        let page = store.list("", after.as_deref(), PAGE).await.map_err(failed)?;
+    let mut pages = ValuePages::new(&store, "").size(PAGE);
+    while let Some(page) = pages.next().await.map_err(failed)? {
         for (key, value) in &page {
             let named = key.split('/').any(|part| part == run);
             // Only the run's name is parsed, so values with other damage are still found.
@@ -38,10 +37,6 @@ pub(super) async fn delete_run(run: &str, folder: &Path) -> Result<ExitVerdict, 
             } else if value.damaged {
                 damaged += 1;
             }
-        }
-        match page.last() {
-            Some((key, _)) => after = Some(key.clone()),
-            None => break,
         }
     }
     // The journal goes last, so that an interrupted command finds the run when it is repeated.

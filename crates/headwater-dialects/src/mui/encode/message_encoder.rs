@@ -51,7 +51,7 @@ impl MessageEncoder {
             return;
         }
         let Record { origin, event, .. } = record;
-        self.waiting = matches!(event, Event::RunWaiting(_));
+        self.waiting = event.kind().waits_after(self.waiting);
         match event {
             Event::BlockDelta(block) => self.delta(record, block, sink),
             Event::BlockStarted(block) => self.open_block(block.kind, record, &block.id, sink),
