@@ -161,7 +161,7 @@ impl Stream for AnswerStream {
                         Ok(IsLast(false)) => {}
                         Ok(IsLast(true)) => this.phase = AnswerPhase::Over,
                         Err(error) if reading.can_resume(&error) => {
-                            this.phase = this.phase.take().resumed(error)
+                            this.phase = this.phase.take().resumed(error);
                         }
                         Err(error) => self.fail(error),
                     }

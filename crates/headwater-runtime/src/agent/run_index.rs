@@ -152,7 +152,7 @@ impl RunIndex {
     /// Reads the runs that were begun since.
     async fn read_new(&self, agent: &Agent) -> Result<()> {
         let newest = self.table().runs.first_key_value().map_or(0, |((created, _), _)| created.0);
-        let prefix = keys::runs_of(&OwnerTag::everyone());
+        let prefix = keys::runs_of(&OwnerTag::all());
         let mut pages = ValuePages::new(&**agent.store(), prefix.as_str());
         let mut all_known = false;
         while !all_known && let Some(page) = pages.next().await? {

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Error, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit, Receipt, Record,
-    Result, Store, Swept, Tail, Value, Watch, WriteOp,
+    Result, Store, SweepReport, Tail, Value, Watch, WriteOp,
 };
 
 /// The calls of a store, counted.
@@ -198,7 +198,7 @@ impl Store for CountingStore {
         self.store.watch(prefix)
     }
 
-    fn sweep(&self) -> Pending<'_, Swept> {
+    fn sweep(&self) -> Pending<'_, SweepReport> {
         self.store.sweep()
     }
 

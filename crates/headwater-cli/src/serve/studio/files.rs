@@ -21,14 +21,14 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     StudioFile {
-        path: "/assets/index-2d4zKSvG.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-2d4zKSvG.js"),
-    },
-    StudioFile {
         path: "/assets/index-D1pZCsp9.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-D1pZCsp9.css"),
+    },
+    StudioFile {
+        path: "/assets/index-DgTw4bRI.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-DgTw4bRI.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
