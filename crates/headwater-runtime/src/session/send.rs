@@ -77,7 +77,7 @@ impl Session {
                         return Err(Error::new(ErrorKind::Input, message).with_code("history.differs"));
                     }
                     Position::Diverged(to, messages) => {
-                        self.branch_at(&mut head, to.as_deref(), messages).await?
+                        self.branch_at(&mut head, to.as_deref(), messages).await?;
                     }
                 }
             }

@@ -57,7 +57,7 @@ impl ForkRun {
     async fn checkpoint(&self, session: &SessionHandle) -> Result<Option<String>, CommandFailure> {
         let mut before = None;
         loop {
-            let page = match session.checkpoints(before.clone()).await {
+            let page = match session.checkpoints(before).await {
                 Err(error) if matches!(error.code(), "session.unknown" | "operator.needed") => {
                     return Ok(None);
                 }
