@@ -7,7 +7,7 @@ use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, Struc
 use serde_json::Value;
 
 /// While an object grows, all that is sent of it has at most 9/5 of its bytes: an object is sent again when 4/5 of
-/// its size pay for what was sent before. So it is sent when it has more than doubled, and 2.8 times with the end.
+/// its size pay for the earlier ones. So it is sent when it has more than doubled, and 2.8 times with the end.
 const PAYS: (usize, usize) = (4, 5);
 /// So many bytes are not counted, so that small objects are shown as they grow.
 const FREE: usize = 8 << 10;

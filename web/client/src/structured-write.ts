@@ -21,7 +21,7 @@ export interface StructuredStreamState<T = unknown> {
 /** Makes a changeable copy of a container. */
 export type Own = <T extends object>(value: T) => T;
 
-/** Words an error: what does not fit, what was expected, what was found, and at which depth of the path. */
+/** Words an error: what does not fit, the expected and the found value, and the depth in the path. */
 export type Misfit = (kind: 'stream' | 'done' | 'path' | 'unset' | 'container' | 'target', chunk: StructuredUpdate, expected?: string, found?: unknown, depth?: number) => Error;
 
 type Container = Record<string | number, unknown>;

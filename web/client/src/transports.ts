@@ -37,7 +37,7 @@ export interface TransportRequest {
  * gives them.
  */
 export interface ChatTransport {
-  /** A reconnected stream tells the whole answer from its beginning. */
+  /** A reconnected stream has the whole answer from its beginning. */
   readonly resumeStreamIsReplay: true;
   sendMessages<Chunk = UIMessageChunk>(
     request: TransportRequest & {

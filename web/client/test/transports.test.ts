@@ -180,7 +180,7 @@ test('replay has the rest of a run that ended meanwhile, under the id of the run
 describe('chunks of a replay', () => {
   const start = [{ type: 'start', messageId: 'm' }, { type: 'start-step' }];
   const text = (id: string, delta: string) => [{ type: 'text-start', id }, { type: 'text-delta', id, delta }];
-  /** What a page is sent over connections that tell these chunks. */
+  /** What a page is sent over connections with these chunks. */
   const pass = (isExact: boolean, ...connections: UIMessageChunk[][]) => {
     const filter = new ReplayFilter(isExact);
     return connections.map((chunks, at) => {

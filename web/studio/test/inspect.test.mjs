@@ -110,7 +110,7 @@ test('timeline: a node and a model call of which readers are shown nothing, and 
   await studio.page.locator('.span.run.good').waitFor();
   const settled = await wait.innerText();
   await studio.page.waitForTimeout(1500);
-  assert.equal(await wait.innerText(), settled, 'what is answered waits no longer');
+  assert.equal(await wait.innerText(), settled, 'answered questions no longer wait');
 });
 
 test('wire: the same run in every dialect, as raw frames', async () => {

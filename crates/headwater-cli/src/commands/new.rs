@@ -51,7 +51,7 @@ impl NewCommand {
             write_new(&folder.join("Cargo.toml"), &manifest)?;
             write_new(&folder.join("src/main.rs"), MAIN)?;
             writeln!(out, "wrote {0}/Cargo.toml and {0}/src/main.rs: now `cd {0} && cargo run`", self.name)?;
-            // Cargo's own message does not say how to go on from a checkout.
+            // Cargo's own message does not say how to continue from a checkout.
             let version = env!("CARGO_PKG_VERSION");
             writeln!(
                 out,

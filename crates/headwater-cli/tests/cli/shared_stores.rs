@@ -1,5 +1,5 @@
 //! `headwater serve --store` with a Redis or Postgres that cannot be used: it ends with a message that says what to do, and
-//! an exit code that tells a supervisor whether to try again.
+//! an exit code from which a supervisor knows whether to try again.
 
 use std::net::TcpListener;
 

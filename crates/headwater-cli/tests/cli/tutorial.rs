@@ -130,7 +130,7 @@ fn last_step_asks_the_provider_that_it_names() {
     let case = json!({ "order": 1042, "problem": "It arrived broken.", "steps": ["Found the order"] });
     let provider = Provider::answering(move |asked| {
         let schema = asked["output_config"]["format"]["type"] == "json_schema";
-        reply(&if schema { case.to_string() } else { "I am sorry to hear that.".to_owned() })
+        reply(&if schema { case.to_string() } else { "I am sorry about that.".to_owned() })
     });
     let desk = folder.path().join("desk.yaml");
     let server = Server::start_with(

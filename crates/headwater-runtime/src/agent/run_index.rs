@@ -131,7 +131,7 @@ impl RunIndex {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Builds the index, or brings it up to date. While one search builds it anew, the others go on with what there is.
+    /// Builds the index, or brings it up to date. While one search builds it anew, the others use the old one.
     async fn refresh(&self, agent: &Agent, search: Search<'_>) -> Result<()> {
         let built = self.table().built;
         let building = match built {

@@ -43,7 +43,7 @@ pub enum TraceStepKind {
     ToolCall,
     /// The driver left the run to another process, because its own was being stopped.
     HandedOver,
-    /// A new driver went on with the run.
+    /// A new driver continued the run.
     TakenOver,
 }
 

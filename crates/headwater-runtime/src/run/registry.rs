@@ -29,7 +29,7 @@ pub(crate) struct Drivers {
     pub(crate) draining: bool,
     /// Whether this process has stopped driving runs.
     pub(crate) closed: bool,
-    /// Tells when the last run is no longer driven here.
+    /// Notified when the last run is no longer driven here.
     idle: Arc<Notify>,
 }
 

@@ -35,12 +35,12 @@ pub(crate) enum ResumeCause {
     Addressed,
 }
 
-/// What a run goes on with when it is taken over.
+/// The state with which a run is taken over.
 struct Resumption {
     spec: Arc<RunSpec>,
     /// The conversation before it, where the spec only says where that is.
     prior: Option<Vec<Message>>,
-    /// How it ends, if it cannot go on.
+    /// How it ends, if it cannot continue.
     end: Option<Event>,
 }
 
@@ -109,7 +109,7 @@ impl Runs {
         self.take_over(seat, resumption, lease, fold, version).await
     }
 
-    /// What a run goes on with, or how it ends.
+    /// The state with which a run continues, or how it ends.
     async fn resumption(
         &self,
         run: &RunId,

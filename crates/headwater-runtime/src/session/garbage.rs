@@ -35,7 +35,7 @@ pub(super) struct ReachableNodes {
     runs: HashSet<RunId>,
     /// The nodes merged into others.
     merged: HashSet<CheckpointId>,
-    /// The nodes after which runs began that may go on: each needs the conversation up to there.
+    /// The nodes after which unfinished runs began: each needs the conversation up to there.
     pub(super) begun_after: HashSet<CheckpointId>,
     /// The nodes whose summaries are needed.
     summaries: HashSet<CheckpointId>,

@@ -170,7 +170,7 @@ impl Sessions {
         }
     }
 
-    /// What is known about a session.
+    /// The summary of a session.
     async fn info(&self, head: Head) -> Result<SessionInfo> {
         let newest = self.newest(&head).await?;
         Ok(info(head, newest.as_deref()))
@@ -215,7 +215,7 @@ impl Sessions {
     }
 }
 
-/// What is known about a session with this head and this newest checkpoint.
+/// The summary of a session with this head and this newest checkpoint.
 pub(super) fn info(head: Head, newest: Option<&Node>) -> SessionInfo {
     let said = head.active.as_ref().and_then(|active| match &active.work {
         TurnWork::Message(said) => Some((active, said)),

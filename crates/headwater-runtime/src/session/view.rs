@@ -58,7 +58,7 @@ impl SessionView {
         &self.session
     }
 
-    /// What is known about it.
+    /// Its summary.
     #[must_use]
     pub fn info(&self) -> SessionInfo {
         info(self.loaded.head.clone(), self.newest.as_deref())

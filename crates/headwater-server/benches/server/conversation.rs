@@ -1,4 +1,4 @@
-//! A page that goes on with one conversation: what it sends with each message, as the page of its dialect does.
+//! A page that continues one conversation: what it sends with each message, as the page of its dialect does.
 
 use serde_json::{Value, json};
 

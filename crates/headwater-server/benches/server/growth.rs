@@ -38,9 +38,9 @@ pub(crate) async fn turns(size: Size, asked: &dyn Fn(&str) -> bool, report: &mut
         let mut page = Conversation::new(dialect, sends, "long");
         let mut at = 0;
         for place in [100.min(last / 2), last] {
-            go_on(&mut page, &mut connection, place - WINDOW - at, &order).await;
+            continue_with(&mut page, &mut connection, place - WINDOW - at, &order).await;
             let before = server.cpu();
-            go_on(&mut page, &mut connection, WINDOW, &order).await;
+            continue_with(&mut page, &mut connection, WINDOW, &order).await;
             costs.push((server.cpu() - before) * 1e6 / WINDOW as f64);
             at = place;
         }
@@ -79,7 +79,7 @@ pub(crate) async fn turns(size: Size, asked: &dyn Fn(&str) -> bool, report: &mut
 }
 
 /// Sends so many further messages of a page, each when the last one was answered.
-async fn go_on(page: &mut Conversation, connection: &mut Connection, turns: usize, order: &Order) {
+async fn continue_with(page: &mut Conversation, connection: &mut Connection, turns: usize, order: &Order) {
     for _ in 0..turns {
         let answer = connection.ask(&page.request(order)).await;
         page.answered(&answer, order);

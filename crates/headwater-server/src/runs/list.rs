@@ -75,7 +75,7 @@ pub(crate) async fn list(
         session: query.session.map(Into::into),
         since: query.since.map(|Timestamp(since)| since),
         text: query.q.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
-        // A text that readers do not see must not be found either, nor be told by where a page ends.
+        // A text that is hidden from readers must not be found either, nor show in where a page ends.
         hidden_inputs: server.agents().with_hidden_inputs(),
     };
     let secret = first.agent.secret().await?;

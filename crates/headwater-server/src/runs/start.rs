@@ -200,7 +200,7 @@ async fn begun(agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
         if Instant::now() >= deadline {
             return Err(ApiError::store_busy());
         }
-        // It may be removed meanwhile, of which no store tells a reader for certain.
+        // It may be removed meanwhile, which no store reports to readers reliably.
         let until = deadline.min(Instant::now() + POLL);
         if let Ok(Err(_)) = timeout_at(until, store.wait(&journal, 0)).await {
             sleep_until(until).await;

@@ -33,7 +33,7 @@ pub(crate) struct TraceDocument {
     has_more: bool,
 }
 
-/// A step of a run, with nothing of what was said in it.
+/// A step of a run, without any content.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TraceStep", deny_unknown_fields)]
@@ -66,7 +66,7 @@ enum StepKind {
     ToolCall,
     /// The process that drove the run was stopped.
     HandedOver,
-    /// A process went on with the run.
+    /// Another process continued the run.
     TakenOver,
 }
 

@@ -222,7 +222,7 @@ pub(crate) trait Hints: Send {
 /// repeated with the same arguments after [`EngineFault::Unreachable`] must not do twice what it did before: commits are
 /// recognised by sequence and epoch, claims and puts by their `nonce`, changes by `repeated`. A put is recognised by the value
 /// that it left: if another caller has replaced or removed that value before the call is repeated, an unconditional put is
-/// made again, and so is one that expects no value if there is none.
+/// made again, and so is one that expects no value and finds no value.
 pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
     type Hints: Hints;
 

@@ -46,7 +46,7 @@ pub(super) async fn listen<E: Engine>(shared: Arc<StoreContext<E>>, mut hints: E
     }
 }
 
-/// The next announcement. A firewall that forgets a connection tells neither side, so the engine is asked for a sign of life
+/// The next announcement. A firewall that forgets a connection informs neither side, so the engine is asked for a sign of life
 /// after each silence, and has as long again to give one.
 async fn next(hints: &mut impl Hints, silence: Duration) -> Result<Hint> {
     loop {

@@ -99,7 +99,7 @@ fn forgotten_connections_pass_nothing_and_are_not_closed() {
     let mut early = Client::connect(&balancer);
     assert_eq!(early.read(), Ok("a".to_owned()));
     balancer.forget(0);
-    // The balancer learns of it on its own thread: what was sent before is echoed.
+    // The balancer learns of it on its own thread: earlier bytes are echoed.
     early.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     let mut silent = false;
     for _ in 0..600 {

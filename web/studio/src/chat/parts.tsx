@@ -132,7 +132,7 @@ export function FileCard({ part }: { part: PartOf<'file'> }) {
   );
 }
 
-/** A question, and what was answered. */
+/** A question and its answer. */
 export function QuestionLine({ part }: { part: PartOf<'question'> }) {
   const chosen = part.interrupt.options?.filter(({ id }) => [part.answer].flat().includes(id)).map(({ label }) => label);
   const answer = chosen?.length ? chosen.join(', ') : line(part.answer ?? 'declined');

@@ -76,7 +76,7 @@ class SpanBuilder {
     const at = Date.parse(time);
     const run = this.#spans.get('run');
     if (type === 'taken-over' && run && run.state !== 'waiting' && this.#last > 0) {
-      this.#open(`away ${seq}`, 'run', { kind: 'away', label: 'server away', detail: 'another process went on', from: this.#last, to: at, state: 'good' });
+      this.#open(`away ${seq}`, 'run', { kind: 'away', label: 'server away', detail: 'another process continued', from: this.#last, to: at, state: 'good' });
     }
     if (node === null) return;
     const key = nodeKeyOf(node, visit ?? 1, branch);
@@ -295,7 +295,7 @@ export function timeScale(records: readonly NativeRecord[], spans: readonly Span
     times.push(time);
   };
   for (const { time } of records) add(time);
-  // What readers are shown nothing of has times of its own, and what is open goes on.
+  // Hidden steps have times of their own, and open ones continue.
   for (const { records: own, from, to } of spans) if (own.length === 0) [from, to].forEach(add);
   if (spans[0]?.to === undefined) add(now);
   // The clock of a server may be behind that of the one before.

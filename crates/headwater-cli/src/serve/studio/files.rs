@@ -26,9 +26,9 @@ pub(crate) const FILES: &[StudioFile] = &[
         bytes: include_bytes!("assets/index-D1pZCsp9.css"),
     },
     StudioFile {
-        path: "/assets/index-DgTw4bRI.js",
+        path: "/assets/index-DiFQ6uOw.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-DgTw4bRI.js"),
+        bytes: include_bytes!("assets/index-DiFQ6uOw.js"),
     },
     StudioFile {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",

@@ -11,11 +11,11 @@ use crate::harness::World;
 
 const QUESTIONS: usize = 5;
 
-/// Asks several questions if its input is `ask`, and then says what was said before.
+/// Asks several questions if its input is `ask`, and then replies with the earlier messages.
 async fn recall(cx: Cx, input: String) -> NodeResult {
     if input == "ask" {
         for number in 0..QUESTIONS {
-            cx.interrupt(Text::new("Go on?")).id(format!("question {number}")).await?;
+            cx.interrupt(Text::new("Continue?")).id(format!("question {number}")).await?;
         }
     }
     let known: Vec<_> = cx.messages().iter().map(Message::plain_text).collect();
