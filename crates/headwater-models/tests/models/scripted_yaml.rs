@@ -153,7 +153,8 @@ fn text_may_span_lines() {
 #[test]
 fn documented_script_works() {
     let page = include_str!("../../../../docs/models.md");
-    let (_, yaml) = page.split_once("```yaml\n").unwrap();
+    let (_, section) = page.split_once("## The scripted model\n").unwrap();
+    let (_, yaml) = section.split_once("```yaml\n").unwrap();
     let (yaml, _) = yaml.split_once("```").unwrap();
     let model = ScriptedModel::new(Script::from_yaml(yaml).unwrap());
     let said = lines(&model, ModelRequest::new("an unreliable thing"));

@@ -234,7 +234,7 @@ async fn state_and_data_that_are_too_large_or_do_not_serialise_are_typed_errors(
         ("data", "state.too-large", "after node `node` the run's data and state have"),
         ("sum", "state.too-large", "after node `node`"),
         ("unspeakable", "state.invalid", "state `it` does not serialise: it has no words"),
-        ("step", "state.invalid", "does not serialise: it has no words"),
+        ("step", "state.invalid", "cannot serialise the result of `one@1/node#1/it#0`: it has no words"),
         ("list", "state.invalid", "must be a JSON object, not an array"),
         ("type", "state.invalid", "state `it` cannot be read as what the node wants"),
     ] {

@@ -340,9 +340,12 @@ impl History {
             }
         }
         let info = soon("an info", store.info(journal)).await.unwrap();
-        let Some(last) = info.map(|info| info.tail.last).filter(|last| *last > 0) else { return };
-        let tail = soon("what another process wrote", store.wait(journal, last - 1)).await.unwrap();
-        assert!(tail.last >= last, "{journal}: {tail:?} after {last}:\n{}", self.log.join("\n"));
+        let Some(known) = info.map(|info| info.tail).filter(|tail| tail.last > 0) else { return };
+        // A close has no record of its own: it is what comes after the last one.
+        let after = if known.closed { known.last } else { known.last - 1 };
+        let tail = soon("the records of another process", store.wait(journal, after)).await.unwrap();
+        let is_current = tail.last >= known.last && (tail.closed || !known.closed);
+        assert!(is_current, "{journal}: {tail:?}, not {known:?}:\n{}", self.log.join("\n"));
     }
 
     async fn read(&mut self, process: usize, journal: &JournalId, after: u64, limit: ReadLimit) -> Verdict {

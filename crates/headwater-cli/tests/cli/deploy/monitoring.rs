@@ -97,6 +97,12 @@ fn full_server(into: &mut ScrapedSeries) {
     while server.try_post("/v1/runs", &body).is_some_and(|answer| answer.status == 201) {
         assert!(begun.elapsed() < Duration::from_secs(120), "the disk does not fill up");
     }
+    // A run that still begins fails at its next write.
+    let small = json!({ "agent": "table", "input": "x" }).to_string();
+    while !server.get("/metrics").body.contains("headwater_store_errors_total") {
+        let _ = server.try_post("/v1/runs", &small);
+        assert!(begun.elapsed() < Duration::from_secs(120), "no run fails on the full disk");
+    }
     scrape(&server, "headwater_store_errors_total", into);
 }
 
