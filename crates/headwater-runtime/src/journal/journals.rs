@@ -1,6 +1,6 @@
 //! The journals of an agent's runs: creating, claiming and reading them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::RunId;
 use headwater_store::{JournalId, Lease, ReadLimit};
@@ -56,11 +56,18 @@ impl Journals {
         }
     }
 
-    /// Deletes the journal of a run that never started. If this fails, recovery deletes it when the lease has
-    /// expired.
-    pub(crate) async fn discard(&self, lease: &Lease) {
-        let _ = self.env.store.release(lease).await;
-        let _ = self.env.store.delete(&lease.journal).await;
+    /// Deletes the journal of a run that never started. If this fails, recovery deletes it.
+    ///
+    /// A journal with a lease cannot be deleted. The lease is ended, not released: recovery finds the journals of
+    /// expired leases, and would not find a released one if the process died in between.
+    pub(crate) async fn discard(&self, lease: &Lease) -> Result<()> {
+        self.env.store.renew(lease, Duration::ZERO).await?;
+        match self.env.store.delete(&lease.journal).await {
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                Err(Error::new(ErrorKind::Busy, error.to_string()))
+            }
+            deleted => Ok(deleted?),
+        }
     }
 
     /// The writer at the end of a journal. `fold` covers its records so far.

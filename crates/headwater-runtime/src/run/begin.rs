@@ -69,7 +69,7 @@ impl Runs {
         if let Err(error) = together(&*self.env.store, self.write_beginning(&shared, &workflow)).await {
             if error.kind() == ErrorKind::TooLarge {
                 // It can never start.
-                self.journals.discard(&lease).await;
+                let _ = self.journals.discard(&lease).await;
             }
             return Err(error);
         }

@@ -82,14 +82,7 @@ impl Runs {
         if fold.last == 0 || fold.last < fold.copied {
             // Its process died before it had written the spec (or the whole copy), so no caller knows the
             // run.
-            // A journal with a lease cannot be deleted.
-            self.env.store.release(&lease).await?;
-            return match self.env.store.delete(&journal).await {
-                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
-                    Err(Error::new(ErrorKind::Busy, error.to_string()))
-                }
-                deleted => Ok(deleted.map(|()| false)?),
-            };
+            return self.journals.discard(&lease).await.map(|()| false);
         }
         let resumption = match self.resumption(run, &fold, stored.as_ref()).await {
             Ok(resumption) => resumption,

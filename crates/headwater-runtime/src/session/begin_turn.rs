@@ -83,7 +83,7 @@ impl Sessions {
             }
             (written, made) => {
                 if let Ok(lease) = made {
-                    self.runs.journals.discard(&lease).await;
+                    let _ = self.runs.journals.discard(&lease).await;
                 }
                 return written.map(|_| TurnBegin::Conflict);
             }
