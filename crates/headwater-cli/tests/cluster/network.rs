@@ -55,11 +55,11 @@ fn lose_the_engine(kind: Kind, link: LinkState) {
         cluster.wire(0, link);
         cluster.judge_all(runs, &expected).await;
         let read = || join_all(ids.iter().map(|run| cluster.read(run, Until::End)));
-        let before: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
+        let before: Vec<_> = read().await.into_iter().map(|reader| reader.end()).collect();
         cluster.wire(0, LinkState::Open);
         // What it had not written and what it sends again reaches the engine now, and so do its renewals.
         tokio::time::sleep(Duration::from_secs(2) + cluster.lease() * 2).await;
-        let after: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
+        let after: Vec<_> = read().await.into_iter().map(|reader| reader.end()).collect();
         assert_eq!(before, after, "the node wrote to runs that another had taken over");
         // The node is well again without having been started anew.
         let runs = cluster.begin(0, "after", RUNS, 3).await;

@@ -30,12 +30,12 @@ fn paused_driver_writes_nothing_when_it_continues(kind: Kind) {
         let readers = cluster.judge_all(runs, &expected).await;
         assert!(readers.iter().any(|reader| reader.connections > 1), "no reader was moved");
         let read = || join_all(ids.iter().map(|run| cluster.read(run, Until::End)));
-        let before: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
+        let before: Vec<_> = read().await.into_iter().map(|reader| reader.end()).collect();
         cluster.resume(0);
         // It renews its leases several times within one, and learns that they are lost: nothing that it does in twice
         // that time may be seen.
         tokio::time::sleep(Duration::from_secs(2) + cluster.lease() * 2).await;
-        let after: Vec<_> = read().await.into_iter().map(|reader| reader.times).collect();
+        let after: Vec<_> = read().await.into_iter().map(|reader| reader.end()).collect();
         assert_eq!(before, after, "the paused node wrote to runs that another had taken over");
         // It serves again, and drives new runs.
         cluster.balancer.set_link(0, LinkState::Open);

@@ -146,6 +146,12 @@ impl Reader {
         self.state.apply(&read.record).unwrap_or_else(|error| panic!("{error} in {frame}"));
     }
 
+    /// The number of the newest record, and the state that the records lead to: a record more changes one of them. The
+    /// frames themselves may differ between two readings, since deltas of one block are joined as they are found.
+    pub(crate) fn end(&self) -> (u64, Value) {
+        (self.last, json!(self.state.view()))
+    }
+
     /// What a person sees: status and messages without ids and times, which differ between equal runs. The input is
     /// replaced, so that runs with different inputs can be compared.
     pub(crate) fn shown(&self, input: &str) -> Value {
