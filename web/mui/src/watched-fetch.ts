@@ -14,15 +14,23 @@ export async function watchedFetch(fetch: typeof globalThis.fetch, target: strin
   try {
     const signal = init.signal ? AbortSignal.any([stall.signal, init.signal]) : stall.signal;
     const response = await fetch(target, { ...init, signal });
-    if (!response.body) stop();
-    const watch = new TransformStream<Uint8Array, Uint8Array>({
-      transform(bytes, controller) {
+    stop();
+    if (!response.body) return response;
+    const reader = response.body.getReader();
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
         onActivity();
-        controller.enqueue(bytes);
+        try {
+          const { done, value } = await reader.read();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        } finally {
+          stop();
+        }
       },
-      flush: stop,
+      cancel: (reason) => reader.cancel(reason),
     });
-    return new Response(response.body?.pipeThrough(watch) ?? null, response);
+    return new Response(body, response);
   } catch (error) {
     stop();
     throw error;

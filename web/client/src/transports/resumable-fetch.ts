@@ -31,6 +31,8 @@ function isEnd({ event, data }: StreamEvent): boolean {
   }
 }
 
+const encoder = new TextEncoder();
+
 /** The event as it is sent. */
 const frame = ({ id, event, data }: StreamEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
@@ -61,18 +63,18 @@ export function resumableFetch({ fetch = globalThis.fetch, ...options }: Resumab
       headers.delete('content-type');
       return fetch(again, { headers, signal: connection, credentials: init?.credentials ?? request?.credentials ?? 'same-origin' });
     };
-    const body = toStream(readFrames(response, reconnect, signal, options), leave).pipeThrough(new TextEncoderStream());
+    const body = toStream(readFrames(response, reconnect, signal, options), leave);
     return new Response(body, { status: response.status, headers: response.headers });
   };
 }
 
-/** The events of a stream as text, over as many connections as it takes: half of one that a cut left is sent again. */
+/** The events of a stream as bytes, over as many connections as it takes: half of one that a cut left is sent again. */
 async function* readFrames(
   first: Response,
   reconnect: (cursor: string, signal: AbortSignal) => Promise<Response>,
   signal: AbortSignal,
   { maxRetries = 10, retryDelay = backoff, stallTimeout }: ResumableFetchOptions,
-): AsyncGenerator<string, void, undefined> {
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   let cursor: string | undefined;
   let failures = 0;
   for (let response: Response | undefined = first; ; response = undefined) {
@@ -86,7 +88,7 @@ async function* readFrames(
       for await (const events of readBatches(response, { ...stall, framing: 'sse', keepTail: false })) {
         failures = 0;
         cursor = events.findLast(({ id }) => id !== undefined)?.id ?? cursor;
-        yield events.map(frame).join('');
+        yield encoder.encode(events.map(frame).join(''));
         if (events.some(isEnd)) return;
       }
     } catch (error) {
