@@ -3,7 +3,6 @@ import { readChunks, type Position, type ServerChunk } from './chunks.js';
 import { withFiles, withoutLocalFiles } from './files.js';
 import { LostError, retry } from './retry.js';
 import { StreamedMessage } from './streamed-message.js';
-import { watchedFetch } from './watched-fetch.js';
 
 /** How often the message of a followed run is reported at most, in milliseconds: each report draws it anew. */
 const REPORT_INTERVAL = 40;
@@ -17,8 +16,6 @@ export interface HeadwaterAdapterOptions {
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>) | undefined;
   /** How often a lost connection is tried again without a new chunk in between: 8 times, within about 16 seconds. */
   retries?: number | undefined;
-  /** How long a stream may be silent, in milliseconds: 45 seconds. The server sends a heartbeat every 15. */
-  stallTimeout?: number | undefined;
   /** In place of the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 }
@@ -65,7 +62,7 @@ interface RequestOptions {
  * <ChatBox adapter={adapter} initialActiveConversationId={conversation} />
  * ```
  */
-export function createHeadwaterAdapter({ url, agent, headers, retries = 8, stallTimeout = 45_000, fetch = globalThis.fetch }: HeadwaterAdapterOptions): HeadwaterAdapter {
+export function createHeadwaterAdapter({ url, agent, headers, retries = 8, fetch = globalThis.fetch }: HeadwaterAdapterOptions): HeadwaterAdapter {
   const listeners = new Set<(event: ChatRealtimeEvent) => void>();
   /** What is being read: an answer and a stop name its conversation and its run. */
   let current: Position | undefined;
@@ -85,12 +82,11 @@ export function createHeadwaterAdapter({ url, agent, headers, retries = 8, stall
 
   const request = async (target: string, { body, ...init }: RequestOptions = {}): Promise<Response> => {
     const own = typeof headers === 'function' ? await headers() : headers;
-    const all = {
+    return fetch(target, {
       ...init,
       headers: { ...(body && { 'content-type': 'application/json' }), ...own, ...init.headers },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
-    };
-    return watchedFetch(fetch, target, all, stallTimeout);
+    });
   };
 
   const notify = (message: Pick<ChatMessage, 'id'> & Partial<ChatMessage>): void => {

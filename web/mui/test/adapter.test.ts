@@ -15,10 +15,10 @@ const open: { close(): void }[] = [];
 afterEach(() => open.splice(0).forEach((server) => server.close()));
 
 /** An adapter for a server that does what a test says. */
-async function adapterOf(respond: Respond, retries = 3, stallTimeout?: number) {
+async function adapterOf(respond: Respond, retries = 3) {
   const server = await serve(respond);
   open.push(server);
-  const adapter = createHeadwaterAdapter({ url: server.url, agent: 'chat', retries, stallTimeout });
+  const adapter = createHeadwaterAdapter({ url: server.url, agent: 'chat', retries });
   const events: ChatRealtimeEvent[] = [];
   adapter.subscribe({ onEvent: (event) => events.push(event) });
   return { adapter, server, events };
@@ -223,34 +223,4 @@ test('event in many pieces, and one of ten megabytes', async () => {
     response.end(bytes.subarray(200));
   });
   assert.equal(textOf(await read(await send(adapter))), `é😀\u2028${long}`);
-});
-
-test('answer that goes silent, and a request that gets no response, are left, and the answer continues', async () => {
-  const respond: Respond = (_, response, count) => {
-    if (count === 0) begin(response, frames(1, start, { type: 'text-start', id: 't' }, delta('Hel')));
-    // The first attempt to reconnect is never answered.
-    if (count === 2) begin(response, frames(4, delta('lo'), { type: 'text-end', id: 't' }, finish));
-  };
-  const { adapter, server } = await adapterOf(respond, 5, 3000);
-  assert.equal(textOf(await read(await send(adapter))), 'Hello');
-  assert.equal(server.requests[2]?.headers['last-event-id'], '3');
-});
-
-test('stream that is only kept alive is not left', async () => {
-  let isAlive = true;
-  const respond: Respond = (_, response) => {
-    begin(response, frames(1, start));
-    let beats = 0;
-    const timer = setInterval(() => {
-      response.write(': alive\n\n');
-      if ((beats += 1) < 20) return;
-      clearInterval(timer);
-      response.write(frames(2, finish));
-      response.end();
-    }, 300);
-    response.on('close', () => void (isAlive = false));
-  };
-  const { adapter, server } = await adapterOf(respond, 5, 4000);
-  assert.equal((await read(await send(adapter))).at(-1).type, 'finish');
-  assert.deepEqual([server.requests.length, isAlive], [1, false]);
 });
