@@ -97,6 +97,11 @@ fn headwater(store: Arc<dyn Store>) -> Router {
     options.limits.runs = usize::MAX;
     options.limits.active_runs = usize::MAX;
     options.limits.streams = usize::MAX;
+    // Pages that send all that they show, after 2,000 turns.
+    options.limits.messages = usize::MAX;
+    options.limits.values = usize::MAX;
+    options.limits.body = 64 << 20;
+    options.limits.bodies_total = 1 << 30;
     let server = Server::new(Agents::new().add("bench", agent), options);
     let go = post(move || async move { sign.send_modify(|count| *count += 1) });
     server.router().route("/go", go)
