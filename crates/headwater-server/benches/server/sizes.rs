@@ -108,7 +108,7 @@ pub(crate) async fn structured(asked: &dyn Fn(&str) -> bool, report: &mut Report
         dialects.filter(|name| asked(name) || matches!(*name, "native" | "responses")).enumerate()
     {
         // Each has a run of its own, but that not all dialects have chats: these follow a run of another one.
-        let chats = asked(name);
+        let chats = asked(name) && name != "native";
         let request = says(if chats { name } else { "ai-sdk" }, &format!("{name}-{at}"), &order);
         let address = server.address;
         readers.spawn(async move {
